@@ -35,7 +35,6 @@ const OTHERS = [
   '--build-arg',
   '--clusters',
   '--cpus-per-task',
-  '--exclusive',
   '--format',
   '--gres',
   '--help',
@@ -43,7 +42,6 @@ const OTHERS = [
   '--live-restore',
   '--mem',
   '--max-semi-space-size',
-  '--nice',
   '--only',
   '--time',
 ]

@@ -17,7 +17,6 @@ import {
 import { toPlainLine } from '../../domain/plain-text.ts'
 import { retryEnvironment } from '../../domain/retry/environment.ts'
 import { clusterEnvironment } from '../../domain/session/cluster-environment.ts'
-import { executorOptionsFor } from '../../domain/session/executor-options.ts'
 import { readProgramVerdict } from '../../domain/session/program-verdict.ts'
 import { isStorableText, STORABLE_TEXT, toStorableText } from '../../domain/storable-text.ts'
 import { recordChainDirectories } from '../../store/sql/agent/chain-directories.sql.ts'
@@ -193,9 +192,6 @@ function specOf(source: OrderSource) {
     clusterMode,
     members,
     sessionType,
-    groupExecutorOptions,
-    allowedExecutorOptions,
-    sessionExecutorOptions,
     checkpointGeneration,
     checkpointAttempt,
     checkpointStore,
@@ -203,8 +199,7 @@ function specOf(source: OrderSource) {
   } = source
   const newest = checkpointAttempt === null ? null : { attempt: checkpointAttempt, store: checkpointStore }
   const checkpoint = checkpointGeneration === null ? null : { generation: checkpointGeneration, newest }
-  const group = { executorOptions: groupExecutorOptions, allowedExecutorOptions }
-  const spec = { ...rest, checkpoint, executorOptions: executorOptionsFor(group, sessionExecutorOptions) }
+  const spec = { ...rest, checkpoint }
   const { sessionId: id, chainId, attempt } = spec
   const own = retryEnvironment({
     id,

@@ -1,16 +1,12 @@
 import { v7 as uuidv7 } from 'uuid'
-import { RepriseError, type ValidationIssue } from '../../domain/errors.ts'
+import { RepriseError } from '../../domain/errors.ts'
 import { parseRetryPolicy } from '../../domain/retry/policy/parse-policy.ts'
 import type { RetryPolicy } from '../../domain/retry/policy/policy.ts'
 import { resolvePolicy, statedSources } from '../../domain/retry/policy/resolve-policy.ts'
+import type { SessionType } from '../../domain/session/statuses.ts'
 import { currentSpan } from '../../observability/trace.ts'
 import type { Queryable } from '../../store/database.ts'
-import {
-  readGroupScopes,
-  readProjectScopes,
-  type GroupScope,
-  type ProjectScope,
-} from '../../store/sql/session/creation-scope.sql.ts'
+import { readGroupTypes, readProjectScopes, type ProjectScope } from '../../store/sql/session/creation-scope.sql.ts'
 import { readChainIds } from '../../store/sql/chain/read-chain-ids.sql.ts'
 import { FIRST_ATTEMPT, type NewSession } from '../../store/sql/session/session-columns.sql.ts'
 import { useCode } from '../../store/sql/code/code-archives.sql.ts'
@@ -24,7 +20,7 @@ import { inputError } from '../input/parse-input.ts'
 /** What inputs refer to, as far as it exists and the viewer sees it. */
 export interface PlanScope {
   projects: Map<string, ProjectScope>
-  groups: Map<string, GroupScope>
+  groups: Map<string, SessionType[]>
   chains: Map<string, string>
   /** `<project's name>/<SHA-256>` of uploaded code. */
   codes: Set<string>
@@ -40,7 +36,7 @@ export async function readPlanScope(
       distinct(values, ({ project }) => [project]),
       viewer.projectId,
     ),
-    readGroupScopes(
+    readGroupTypes(
       db,
       distinct(values, ({ resourceGroup }) => [resourceGroup]),
     ),
@@ -70,10 +66,12 @@ export function planFirstAttempt(
 ): NewSession | RepriseError {
   const project = scope.projects.get(value.project)
   if (!project) return new RepriseError('PROJECT_NOT_FOUND', `no project ${value.project}`)
-  const group = scope.groups.get(value.resourceGroup)
-  if (!group) return new RepriseError('RESOURCE_GROUP_NOT_FOUND', `no resource group ${value.resourceGroup}`)
-  const issues = groupIssues(value, group)
-  if (issues.length > 0) return inputError(issues)
+  const allowed = scope.groups.get(value.resourceGroup)
+  if (!allowed) return new RepriseError('RESOURCE_GROUP_NOT_FOUND', `no resource group ${value.resourceGroup}`)
+  if (!allowed.includes(value.sessionType)) {
+    const message = `resource group ${value.resourceGroup} takes ${allowed.join(', ')} only`
+    return inputError([{ path: 'sessionType', message }])
+  }
   const unknown = value.dependsOn.find((id) => !scope.chains.has(id))
   if (unknown !== undefined) return new RepriseError('DEPENDENCY_NOT_FOUND', `dependsOn: no session ${unknown}`)
   if (value.codeSha256 != null && !scope.codes.has(`${value.project}/${value.codeSha256}`)) {
@@ -110,20 +108,6 @@ export function planFirstAttempt(
     retryPolicySources: statedSources(resolved.sources),
     traceParent: currentSpan()?.traceParent ?? null,
   }
-}
-
-function groupIssues(value: ParsedCreateSession, { types, executorOptions }: GroupScope): ValidationIssue[] {
-  const group = `resource group ${value.resourceGroup}`
-  const issues: ValidationIssue[] = []
-  if (!types.includes(value.sessionType)) {
-    issues.push({ path: 'sessionType', message: `${group} takes ${types.join(', ')} only` })
-  }
-  for (const [index, key] of Object.keys(value.executorOptions).entries()) {
-    if (executorOptions.includes(key)) continue
-    const message = `${group} lets sessions set ${executorOptions.join(', ') || 'no executor options'}`
-    issues.push({ path: `executorOptions.${index}.key`, message })
-  }
-  return issues
 }
 
 /** Defaults were validated when they were set; those that no longer validate are ignored. */

@@ -58,7 +58,6 @@ export const KEYLESS_TYPES = [
   'DryRun',
   'Endpoint',
   'EnvVar',
-  'ExecutorOption',
   'ExitSignal',
   'FailureGroup',
   'ForbiddenError',

@@ -1,5 +1,4 @@
 import type { KernelSpec } from '../../../domain/agent/protocol.ts'
-import { EXECUTOR_OPTION_VALUE } from '../../../domain/session/executor-options.ts'
 import type { SlurmOptions } from './slurm-options.ts'
 
 const MIB = 1024 * 1024
@@ -7,6 +6,7 @@ const MIB = 1024 * 1024
 const TIME_SLACK_MS = 120_000
 /** What the resource group may allow its sessions to set. Values are words, and never pass through a shell. */
 export const SESSION_OPTIONS = ['partition', 'account', 'qos', 'constraint', 'reservation', 'exclusive'] as const
+const VALUE = /^[A-Za-z0-9_.,:&|*()[\]-]{1,128}$/
 /** Of a session; see the API. */
 const PRIORITY_MAX = 50
 const NICE_PER_PRIORITY = 10
@@ -89,7 +89,7 @@ function niceArguments({ priority }: KernelSpec): string[] {
   return nice === 0 ? [] : [`--nice=${nice}`]
 }
 
-/** The choice of the session or its group stands before the project's, and that before the agent's. */
+/** The session's choice stands before its project's, and that before the agent's. */
 function siteArguments(spec: KernelSpec, { partition, account, accounts, qos, constraint, reservation }: SlurmOptions) {
   const ofProject = spec.projectName === undefined ? undefined : accounts[spec.projectName]
   const chosen: Record<string, string | undefined> = {
@@ -103,7 +103,7 @@ function siteArguments(spec: KernelSpec, { partition, account, accounts, qos, co
   return SESSION_OPTIONS.flatMap((name) => {
     const value = chosen[name]
     if (value === undefined || value === '') return []
-    if (!EXECUTOR_OPTION_VALUE.test(value)) throw new JobArgumentsError(`${name} is no word that Slurm could take`)
+    if (!VALUE.test(value)) throw new JobArgumentsError(`${name} is no word that Slurm could take`)
     return [name === 'exclusive' && value === 'true' ? '--exclusive' : `--${name}=${value}`]
   })
 }

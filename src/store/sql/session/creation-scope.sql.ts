@@ -27,25 +27,13 @@ export async function readProjectScopes(
 }
 
 const GROUPS_SQL = `
-SELECT name, to_json(allowed_session_types) AS types, allowed_executor_options AS "executorOptions"
-FROM resource_groups WHERE name = ANY($1::text[]) AND deleted_at IS NULL`
-
-/** What sessions that are created in a group may be and have. */
-export interface GroupScope {
-  types: SessionType[]
-  /** Keys. */
-  executorOptions: string[]
-}
-
-export async function readGroupScopes(db: Queryable, names: readonly string[]): Promise<Map<string, GroupScope>> {
-  const { rows } = await db.query<GroupScope & { name: string }>(GROUPS_SQL, [names])
-  return new Map(rows.map(({ name, ...scope }) => [name, scope]))
-}
+SELECT name, to_json(allowed_session_types) AS allowed FROM resource_groups
+WHERE name = ANY($1::text[]) AND deleted_at IS NULL`
 
 /** The session types that each of these groups accepts. */
 export async function readGroupTypes(db: Queryable, names: readonly string[]): Promise<Map<string, SessionType[]>> {
-  const scopes = await readGroupScopes(db, names)
-  return new Map([...scopes].map(([name, { types }]) => [name, types]))
+  const { rows } = await db.query<{ name: string; allowed: SessionType[] }>(GROUPS_SQL, [names])
+  return new Map(rows.map(({ name, allowed }) => [name, allowed]))
 }
 
 const EXISTING_SQL = `
