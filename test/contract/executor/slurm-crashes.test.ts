@@ -114,38 +114,6 @@ describe.skipIf(missing !== null)(`Slurm in trouble${missing === null ? '' : `: 
     expect(witnessed(kernelId)).toBe(1)
   })
 
-  test('a controller that is killed right behind a submission and comes back has each job run once', async () => {
-    const kernelIds = Array.from({ length: 3 }, () => start('echo x >>witness; sleep 2; exit 7'))
-    await sleep(1_000)
-    await cluster.controller.stop('SIGKILL')
-    await cluster.controller.start()
-    // It gives ids out again that it has forgotten, and drains a node that knows one of them: "Duplicate jobid".
-    const operator = setInterval(() => void resumeNodes(), 2_000)
-    try {
-      for (const kernelId of kernelIds) {
-        const ended = await eventually(
-          () => {
-            const kernel = find(executor, kernelId)
-            return (kernel?.status === 'EXITED' || kernel?.status === 'FAILED') && kernel
-          },
-          { withinMs: 240_000 },
-        )
-        expect([7, null]).toContain(ended.exitCode)
-        expect(witnessed(kernelId)).toBeLessThanOrEqual(1)
-      }
-      const states = () => cluster.run('sinfo', '--noheader', '--format=%T')
-      await eventually(async () => !/drain|down/.test(await states()), { withinMs: SLOWLY_MS })
-    } finally {
-      clearInterval(operator)
-    }
-  }, 600_000)
-
-  /** What an operator does about drained nodes. */
-  async function resumeNodes(): Promise<void> {
-    const names = cluster.nodes.map(({ name }) => name).join()
-    await cluster.run('scontrol', 'update', `NodeName=${names}`, 'State=RESUME').catch(() => '')
-  }
-
   test('while the controller is away, ends arrive, and stops work', async () => {
     const short = start('while [ ! -e gate ]; do sleep 0.1; done; exit 8')
     const long = start('exec sleep 1000')
@@ -177,4 +145,37 @@ describe.skipIf(missing !== null)(`Slurm in trouble${missing === null ? '' : `: 
     expect(waiting.reason).toContain('too short')
     expect(witnessed(kernelId)).toBe(0)
   })
+
+  test('a controller that is killed right behind a submission and comes back has each job run once', async () => {
+    const kernelIds = Array.from({ length: 3 }, () => start('echo x >>witness; sleep 2; exit 7'))
+    await sleep(1_000)
+    await cluster.controller.stop('SIGKILL')
+    await cluster.controller.start()
+    // It gives ids out again that it has forgotten, and drains a node that knows one of them: "Duplicate jobid". So this
+    // is the last test of this cluster.
+    const operator = setInterval(() => void resumeNodes(), 2_000)
+    try {
+      for (const kernelId of kernelIds) {
+        const ended = await eventually(
+          () => {
+            const kernel = find(executor, kernelId)
+            return (kernel?.status === 'EXITED' || kernel?.status === 'FAILED') && kernel
+          },
+          { withinMs: 240_000 },
+        )
+        expect([7, null]).toContain(ended.exitCode)
+        expect(witnessed(kernelId)).toBeLessThanOrEqual(1)
+      }
+      const states = () => cluster.run('sinfo', '--noheader', '--format=%T')
+      await eventually(async () => !/drain|down/.test(await states()), { withinMs: SLOWLY_MS })
+    } finally {
+      clearInterval(operator)
+    }
+  }, 600_000)
+
+  /** What an operator does about drained nodes. */
+  async function resumeNodes(): Promise<void> {
+    const names = cluster.nodes.map(({ name }) => name).join()
+    await cluster.run('scontrol', 'update', `NodeName=${names}`, 'State=RESUME').catch(() => '')
+  }
 })
