@@ -104,6 +104,8 @@ describe.skipIf(missing !== null)('the record of actions on many chains', () => 
     expect(await rowOf(page, /Retry now of 2.chains/).innerText()).toContain('0 done, 2 refused')
     await page.getByLabel('Action').selectOption('Resubmission')
     await rowOf(page, /Retry now of/).waitFor({ state: 'detached' })
+    // Until the other answer is there, no row is, and keys select none.
+    await resubmitted.waitFor()
     expect(new URL(page.url()).search).toBe('?action=resubmit')
     await page.getByRole('heading', { name: 'Resubmissions', exact: true }).click()
     await page.keyboard.press('j')

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -113,6 +113,23 @@ describe.skipIf(missing !== null)(`Slurm in trouble${missing === null ? '' : `: 
     await reaches(executor, kernelId, 'EXITED')
     expect(witnessed(kernelId)).toBe(1)
   })
+
+  test('one that has just claimed its start is not judged by what Slurm said before', async () => {
+    await executor.close()
+    executor = fixture.create({ changed: () => undefined }, { args: ['--hold'] })
+    await executor.recover()
+    const kernelId = start('echo x >>witness; exit 9')
+    await eventually(() => find(executor, kernelId)?.waiting?.reason.includes('JobHeldUser'), { withinMs: SLOWLY_MS })
+    // The first thing that its script does; the second may be a while away.
+    const status = join(fixture.kernel(kernelId), 'status')
+    writeFileSync(status, '', { flag: 'wx' })
+    await sleep(3_000)
+    expect(find(executor, kernelId)?.status).not.toBe('EXITED')
+    rmSync(status)
+    await cluster.run('scontrol', 'release', `jobname=rp-${kernelId}-1`)
+    expect(await reaches(executor, kernelId, 'EXITED', SLOWLY_MS)).toMatchObject({ exitCode: 9, error: null })
+    expect(witnessed(kernelId)).toBe(1)
+  }, 400_000)
 
   test('while the controller is away, ends arrive, and stops work', async () => {
     const short = start('while [ ! -e gate ]; do sleep 0.1; done; exit 8')

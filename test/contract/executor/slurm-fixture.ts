@@ -29,6 +29,7 @@ export interface SlurmFixture extends ExecutorFixture {
   /** What agent and nodes share. */
   readonly root: string
   kernel(kernelId: string): string
+  create(hooks: ExecutorHooks, more?: Partial<SlurmOptions>): Executor
 }
 
 /** SLURM_CONF of this process has to name the cluster. */
@@ -47,9 +48,9 @@ export async function createSlurmFixture(
     servesNothing: true,
     missingImage: 'no-such-image:latest',
     killFromOutside: (kernelId) => killJobScript(join(directory, agentId, 'kernels', kernelId)),
-    create(hooks: ExecutorHooks): Executor {
+    create(hooks: ExecutorHooks, more: Partial<SlurmOptions> = {}): Executor {
       const executor = createSlurmExecutor(
-        { agentDir: directory, agentId, log: testLog, codeBytesMax: 1024 ** 3, slurm },
+        { agentDir: directory, agentId, log: testLog, codeBytesMax: 1024 ** 3, slurm: { ...slurm, ...more } },
         hooks,
       )
       executor.renewed?.(LONG_FENCE_MS)

@@ -58,6 +58,17 @@ describe('without a claim', () => {
   })
 })
 
+describe('claimed, and about to begin', () => {
+  test.each([
+    ['Slurm calls it running', row('RUNNING'), { kind: 'runs' }],
+    ['another job of its name waits', row('PENDING', 'Priority'), { kind: 'runs' }],
+    ['another job of its name was started again', row('RUNNING', '', 1), { kind: 'runs' }],
+    ['it ended there', row('COMPLETED'), { kind: 'ended', exitCode: null, error: named('kernel-vanished') }],
+  ] as const)('%s', (_, slurm, verdict) => {
+    expect(judge('', slurm)).toMatchObject(verdict)
+  })
+})
+
 describe('that has begun', () => {
   const gone = { kind: 'ended', gone: true }
 

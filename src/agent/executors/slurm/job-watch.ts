@@ -78,7 +78,7 @@ export function createJobWatch(host: SlurmHost): JobWatch {
     const byId = new Map(rows.filter(({ name }) => name.startsWith('rp-')).map((row) => [row.jobId, row]))
     for (const kernel of host.book.kernels.values()) {
       // It may have been submitted while Slurm was answering.
-      if (kernel.submit === null || Math.max(kernel.submittedAt, kernel.beganSeenAt ?? 0) >= askedAt) continue
+      if (kernel.submit === null || Math.max(kernel.submittedAt, kernel.statusSeenAt) >= askedAt) continue
       const { began } = kernel.status
       // The job that began is the one that counts, whichever of several submissions it is; before, one that still may.
       noteRow(kernel, began === null ? pickRow(byKey.get(keyOf(kernel.submit))) : (byId.get(began.jobId) ?? null))
@@ -153,9 +153,10 @@ function readStatus(kernel: SlurmKernel, now: number): void {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
     throw error
   }
+  const before = kernel.status
   kernel.status = parseJobStatus(readControlFile(join(kernel.path, 'status')))
-  if (kernel.status.began !== null && kernel.beganSeenAt === null) {
-    Object.assign(kernel, { beganSeenAt: now, row: 'unknown', missed: 0, rowSince: now })
+  if (kernel.status.claimed !== before.claimed || (kernel.status.began === null) !== (before.began === null)) {
+    Object.assign(kernel, { statusSeenAt: now, row: 'unknown', missed: 0, rowSince: now })
   }
   if (kernel.status.exitCode !== null) kernel.exitSeenAt ??= now
 }

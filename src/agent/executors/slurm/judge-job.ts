@@ -103,9 +103,12 @@ function judgeExit(evidence: JobEvidence, exitCode: number): JobVerdict {
 /** It began, and no line says how it ended. */
 function judgeSilent(evidence: JobEvidence, row: JobRow | null): JobVerdict {
   const { status, startedAgain, stopOrdered, rowAgeMs } = evidence
-  if (startedAgain || (row !== null && (WAITING.has(row.state) || row.restarts > 0))) {
+  const waits = row !== null && WAITING.has(row.state)
+  if (startedAgain || (status.began !== null && (waits || (row !== null && row.restarts > 0)))) {
     return lost({ name: 'node-failed', message: 'Slurm has started its job another time' })
   }
+  // It is about to begin, and the row is of another job of its name.
+  if (waits) return { kind: 'runs' }
   if (row !== null && LIVE.has(row.state)) return { kind: 'runs' }
   if (rowAgeMs < EXIT_LINE_WAIT_MS) return { kind: 'runs' }
   if (row === null) {

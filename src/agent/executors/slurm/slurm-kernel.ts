@@ -30,8 +30,8 @@ export interface SlurmKernel extends KernelEntry {
   missed: number
   /** Since when the row is in its state, or missing, as `performance.now()`. */
   rowSince: number
-  /** When its first line was first seen, as `performance.now()`; null before. What Slurm was asked earlier is outdated. */
-  beganSeenAt: number | null
+  /** When its claim, or then its beginning, was first seen, as `performance.now()`. What Slurm was asked earlier is outdated. */
+  statusSeenAt: number
   /** When its exit line was first seen; null before. */
   exitSeenAt: number | null
   /** Since when it is ended, but not known to be gone. */
@@ -53,7 +53,7 @@ export function newSlurmKernel(spec: KernelSpec, assignment: number, path: strin
     row: 'unknown',
     missed: 0,
     rowSince: 0,
-    beganSeenAt: null,
+    statusSeenAt: 0,
     exitSeenAt: null,
     lingersSince: 0,
     cancelled: false,
