@@ -136,9 +136,11 @@ function inEachTheme(page: string): Record<Theme, Served> {
   return { system: served('system'), light: served('light'), dark: served('dark') }
 }
 
-/** What a page is made of is loaded beside the program, not after it. */
+/** What a page is made of is loaded beside the program, and run right after it, not once it is asked for. */
 function linkTo(file: string): string {
-  return `<link rel="${extname(file) === '.css' ? 'stylesheet' : 'modulepreload'}" crossorigin href="${file}">`
+  return extname(file) === '.css'
+    ? `<link rel="stylesheet" crossorigin href="${file}">`
+    : `<script type="module" crossorigin src="${file}"></script>`
 }
 
 function hashOf(text: string): string {

@@ -6,10 +6,14 @@ import { Provider } from 'urql'
 import './design/base.css'
 import { router } from './routes.tsx'
 
-createRoot(document.getElementById('root')!).render(
-  <StrictMode>
-    <Provider value={client}>
-      <RouterProvider router={router} />
-    </Provider>
-  </StrictMode>,
+// Once the program of the page is there: React waits 300 ms before it shows what it had to draw a stand-in for. Until
+// then the frame of index.html is seen.
+void router.load().finally(() =>
+  createRoot(document.getElementById('root')!).render(
+    <StrictMode>
+      <Provider value={client}>
+        <RouterProvider router={router} />
+      </Provider>
+    </StrictMode>,
+  ),
 )

@@ -1,5 +1,5 @@
-import { makeResult, stringifyDocument, type Exchange, type Operation } from '@urql/core'
-import { filter, fromPromise, fromValue, mergeMap, pipe, takeUntil } from 'wonka'
+import { formatDocument, makeResult, stringifyDocument, type Exchange, type Operation } from '@urql/core'
+import { filter, fromPromise, fromValue, merge, mergeMap, pipe, share, takeUntil } from 'wonka'
 import { isUnauthenticated } from './problem.ts'
 import { connection } from './connection.ts'
 import { resultOfError } from './partial-result.ts'
@@ -11,6 +11,23 @@ import { session } from './session.ts'
  * component is drawn, its query is begun, left, and begun again.
  */
 export const AT_ONCE = { requestPolicy: 'network-only', atOnce: true } as const
+
+/** For long lists that nothing else shows: to keep each of their values by itself takes as long as to draw them. */
+export const UNCACHED = { ...AT_ONCE, uncached: true } as const
+
+/** Goes before the cache: what is not to be kept passes it by. */
+export const uncachedExchange: Exchange = (input) => (operations) => {
+  const all = pipe(operations, share)
+  const isUncached = ({ context }: Operation) => context['uncached'] === true
+  return merge([
+    pipe(
+      all,
+      filter((operation) => !isUncached(operation)),
+      input.forward,
+    ),
+    pipe(all, filter(isUncached), connectionExchange(input)),
+  ])
+}
 
 /** Sends queries and mutations through the client's own transport, with its timeouts and retries. */
 export const connectionExchange: Exchange = () => (operations) =>
@@ -38,7 +55,7 @@ async function send(operation: Operation) {
 async function answerTo(operation: Operation) {
   try {
     const data = await connection.request<unknown, object>(
-      stringifyDocument(operation.query),
+      stringifyDocument(formatDocument(operation.query)),
       (operation.variables as object | undefined) ?? {},
     )
     if (session.get() === 'unknown') session.set('known')

@@ -1,6 +1,6 @@
 import type { Client } from '@urql/core'
 import { serverNow, setServerNow } from '../../api/clock.ts'
-import { AT_ONCE } from '../../api/exchange.ts'
+import { UNCACHED } from '../../api/exchange.ts'
 import type { ChainFilter, ChainOrder } from '../../../client/schema-types.generated.ts'
 import type { UiChainRowFragment } from '../../app/chain/chain-row.generated.ts'
 import {
@@ -15,8 +15,9 @@ import { DEFAULT_ORDER, filterOf, ORDERS, type ChainsSearch } from './chains-sea
 export type ChainRow = UiChainRowFragment
 export type Counts = UiChainCountsQuery['chains']['counts']
 
-/** A screen of them: the others are asked for once these are drawn. */
-const FIRST_ROWS = 50
+/** As high as rows are at least. */
+const ROW_PX = 37
+const FIRST_ROWS_MIN = 20
 export const PAGE_ROWS = 100
 
 export interface Listed {
@@ -39,23 +40,28 @@ export async function readMore(client: Client, filter: ChainFilter, orderBy: Cha
   return listedIn(await ask(client, { filter, orderBy, first: PAGE_ROWS, after, together: false }))
 }
 
+/** A screen of them: the others are asked for once these are drawn. */
+function firstRows(): number {
+  return Math.min(Math.max(Math.ceil(innerHeight / ROW_PX), FIRST_ROWS_MIN), PAGE_ROWS)
+}
+
 /** Rows and counts, each as soon as it is there. */
 export function readFirst(client: Client, filter: ChainFilter, orderBy: ChainOrder): FirstRead {
-  const counts = client.query(UiChainCountsDocument, { filter: countedWith(filter) }, AT_ONCE).toPromise()
+  const counts = client.query(UiChainCountsDocument, { filter: countedWith(filter) }, UNCACHED).toPromise()
   return {
-    rows: ask(client, { filter, orderBy, first: FIRST_ROWS, together: false }).then(listedIn),
+    rows: ask(client, { filter, orderBy, first: firstRows(), together: false }).then(listedIn),
     counts: counts.then(({ data }) => data?.chains.counts ?? null),
   }
 }
 
 /** The same by one request: of a list that is shown, and read again as often as something changes. */
 export function readAgain(client: Client, filter: ChainFilter, orderBy: ChainOrder): FirstRead {
-  const both = ask(client, { filter, orderBy, first: FIRST_ROWS, counted: countedWith(filter), together: true })
+  const both = ask(client, { filter, orderBy, first: firstRows(), counted: countedWith(filter), together: true })
   return { rows: both.then(listedIn), counts: both.then(({ counted }) => counted?.counts ?? null).catch(() => null) }
 }
 
 async function ask(client: Client, variables: UiChainsQueryVariables): Promise<UiChainsQuery> {
-  const { data, error } = await client.query(UiChainsDocument, variables, AT_ONCE).toPromise()
+  const { data, error } = await client.query(UiChainsDocument, variables, UNCACHED).toPromise()
   if (!data) throw error ?? new Error('The server sent no answer')
   setServerNow(data.now)
   return data
