@@ -42,8 +42,9 @@ describe.each(ENDED)('the fence of a dead agent, $arrangement, $by', ({ arrangem
       stdio: 'ignore',
     })
     await eventually(() => alive(mark).length === 2)
-    holder.kill('SIGKILL')
+    // Without a fence, the keeper leaves when its agent is gone.
     writeFileSync(join(agentDir, 'fence'), `${Math.floor(uptimeSeconds())} ${readBootId()}\n`)
+    holder.kill('SIGKILL')
     await eventually(() => alive(mark).length === 0, { withinMs: 20_000 })
     const next = fixture.create({ changed: () => undefined })
     await next.recover()
