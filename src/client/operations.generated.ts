@@ -554,7 +554,7 @@ export type SessionSummaryFragment = { sessionId: string, creationId: string, na
 
 export type UsageFragment = { peakMemoryBytes: number | null, cpuSeconds: number | null, wallSeconds: number | null, source: Types.UsageSource };
 
-export type KernelSummaryFragment = { id: string, kernelId: string, role: string, index: number, status: Types.KernelStatus, exitCode: number | null, oomKilled: boolean, reason: string | null, startedAt: string | null, terminatedAt: string | null, exitSignal: { name: string, number: number } | null, usage: UsageFragment | null, agent: { agentId: string, name: string } | null };
+export type KernelSummaryFragment = { id: string, kernelId: string, role: string, index: number, host: string | null, slurmJobId: string | null, status: Types.KernelStatus, exitCode: number | null, oomKilled: boolean, reason: string | null, startedAt: string | null, terminatedAt: string | null, exitSignal: { name: string, number: number } | null, usage: UsageFragment | null, agent: { agentId: string, name: string } | null };
 
 export type DecisionFragment = { sessionId: string, chainId: string, phase: Types.RetryPhase, cause: Types.FailureCause | null, matchedRule: number | null, counted: boolean, explanation: string, baseDelaySeconds: number | null, jitterSeconds: number | null, delaySeconds: number | null, dueAt: string | null, holdReason: Types.HoldReason | null, decidedAt: string, dispatchedAt: string | null, childSession: { sessionId: string } | null };
 
@@ -1758,6 +1758,8 @@ export const KernelSummaryFragmentDoc = new TypedDocumentString(`
   kernelId
   role
   index
+  host
+  slurmJobId
   status
   exitCode
   exitSignal {
@@ -1885,6 +1887,8 @@ fragment KernelSummary on Kernel {
   kernelId
   role
   index
+  host
+  slurmJobId
   status
   exitCode
   exitSignal {
@@ -2077,6 +2081,8 @@ fragment KernelSummary on Kernel {
   kernelId
   role
   index
+  host
+  slurmJobId
   status
   exitCode
   exitSignal {
@@ -5139,6 +5145,8 @@ fragment KernelSummary on Kernel {
   kernelId
   role
   index
+  host
+  slurmJobId
   status
   exitCode
   exitSignal {
@@ -5340,6 +5348,8 @@ fragment KernelSummary on Kernel {
   kernelId
   role
   index
+  host
+  slurmJobId
   status
   exitCode
   exitSignal {

@@ -16,6 +16,7 @@ import {
 } from '../services/chain/read-chains.ts'
 import { readGroupSlots, type GroupSlotRow } from '../services/resource-group/read-group-slots.ts'
 import { explainPendingSessions } from '../services/session/explain-pending.ts'
+import { readStartNotes } from '../services/session/read-sessions.ts'
 import {
   countKernelLogs,
   readKernelLogs,
@@ -55,6 +56,7 @@ export interface Loaders extends DeploymentLoaders, ReachLoaders, ScheduleLoader
   sessions: SessionLoader
   /** Null for sessions that are not waiting. */
   pendingReasons: DataLoader<string, string | null>
+  startNotes: DataLoader<string, string | null>
   /** By session; empty if the viewer does not see it. */
   sessionActions: DataLoader<string, ActionVerdict[]>
   /** By token; null if it is not valid. */
@@ -92,6 +94,11 @@ export const createLoaders = lazily<LoaderSource, Loaders>({
     new DataLoader(async (ids) => {
       const reasons = await explainPendingSessions(source, ids)
       return ids.map((id) => reasons.get(id) ?? null)
+    }),
+  startNotes: (source) =>
+    new DataLoader(async (ids) => {
+      const notes = await readStartNotes(source, ids)
+      return ids.map((id) => notes.get(id) ?? null)
     }),
   sessionActions: (source) =>
     new DataLoader(async (ids) => {

@@ -8,12 +8,22 @@ import { type SlurmCluster, startSlurmCluster, whyNoSlurmCluster } from '../supp
 
 const missing = whyNoSlurmCluster()
 
+const START = 'query ($id: UUID!) { session(id: $id) { status statusReason kernels { host slurmJobId } } }'
 const STATE = 'query ($id: UUID!) { session(id: $id) { status childSession { status attempt } } }'
 
 interface State {
   status: string
   childSession: { status: string; attempt: number } | null
 }
+
+interface Started {
+  status: string
+  statusReason: string | null
+  kernels: { host: string | null; slurmJobId: string | null }[]
+}
+
+/** A busy machine takes its time to start a job. */
+const SLOWLY_MS = 120_000
 
 describe.skipIf(missing !== null)(`chains on Slurm${missing === null ? '' : `: ${missing}`}`, () => {
   let cluster: SlurmCluster
@@ -29,6 +39,16 @@ describe.skipIf(missing !== null)(`chains on Slurm${missing === null ? '' : `: $
       SLURM_CONF: cluster.config,
     }
     server = await startServer({ dataDir: join(root, 'data'), port: 0, onLog: () => undefined, env })
+  }
+
+  async function ask(query: string, variables: object): Promise<unknown> {
+    const token = await readAdminToken(join(root, 'data'))
+    const response = await fetch(`${server.url}/graphql`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+      body: JSON.stringify({ query, variables }),
+    })
+    return ((await response.json()) as { data: unknown }).data
   }
 
   beforeAll(async () => {
@@ -49,16 +69,7 @@ describe.skipIf(missing !== null)(`chains on Slurm${missing === null ? '' : `: $
       const { session } = await client.createSession({ name, command: ['sh', '-c', script], retryPolicy })
       return session.sessionId
     }
-    const state = async (sessionId: string) => {
-      const response = await fetch(`${server.url}/graphql`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
-        body: JSON.stringify({ query: STATE, variables: { id: sessionId } }),
-      })
-      const { data } = (await response.json()) as { data: { session: State } }
-      const { session } = data
-      return session
-    }
+    const state = async (id: string) => ((await ask(STATE, { id })) as { session: State }).session
     const failing = await create('fails-once', 'test "$REPRISE_ATTEMPT" -ge 2')
     const long = await create('outlives', 'sleep 8')
     await eventually(async () => (await state(failing)).childSession?.status === 'TERMINATED')
@@ -69,4 +80,28 @@ describe.skipIf(missing !== null)(`chains on Slurm${missing === null ? '' : `: $
     await eventually(async () => (await state(long)).status === 'TERMINATED')
     expect((await state(long)).childSession).toBeNull()
   })
+  test('what waits in the queue of Slurm says why, and its time to start does not run out there', async () => {
+    const group = 'mutation ($input: UpdateResourceGroupInput!) { updateResourceGroup(input: $input) { __typename } }'
+    await ask(group, { input: { name: 'default', createTimeout: 2 } })
+    await cluster.run('scontrol', 'update', 'PartitionName=main', 'State=DOWN')
+    const token = await readAdminToken(join(root, 'data'))
+    await using client = createClient({ url: server.url, token })
+    const { session } = await client.createSession({ name: 'queued', command: ['true'] })
+    const read = async () => {
+      const answer = (await ask(START, { id: session.sessionId })) as { session: Started }
+      return answer.session
+    }
+    await eventually(async () => (await read()).statusReason?.includes('PartitionDown'), { withinMs: SLOWLY_MS })
+    const waitedFrom = Date.now()
+    await eventually(() => Date.now() > waitedFrom + 8_000)
+    const waiting = await read()
+    expect(waiting).toMatchObject({ status: 'CREATING', statusReason: expect.stringMatching(/^queued by Slurm: /) })
+    expect(waiting.kernels[0]).toMatchObject({ host: null, slurmJobId: expect.stringMatching(/^\d+$/) })
+    await ask(group, { input: { name: 'default', createTimeout: null } })
+    await cluster.run('scontrol', 'update', 'PartitionName=main', 'State=UP')
+    await eventually(async () => (await read()).status === 'TERMINATED', { withinMs: SLOWLY_MS })
+    const { kernels } = await read()
+    expect(cluster.nodes.map(({ name }) => name)).toContain(kernels[0]!.host)
+    expect(kernels[0]!.slurmJobId).toBe(waiting.kernels[0]!.slurmJobId)
+  }, 400_000)
 })

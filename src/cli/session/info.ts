@@ -36,7 +36,7 @@ function describe(session: Session, terminal: Terminal): string {
       ['attempt', `${retryState.label} (${session.attempt} of the chain${epochOf(session)})`],
       ['status', `${style ? terminal.style(style, status) : status}  ${outcomeOf(session)}`.trimEnd()],
       ['signal', session.exitSignal && `${session.exitSignal.name} (${session.exitSignal.number})`],
-      ['reason', isOver(session) ? session.statusReason : session.pendingReason],
+      ['reason', session.pendingReason ?? session.statusReason],
       ['retry', retryOf(session)],
       ['why', whyRetried(session)],
       ['parent', session.parentSession?.sessionId],
@@ -86,8 +86,9 @@ function retryOf(session: Session): string | null {
     : phaseWord(session)
 }
 
-function kernelOf({ role, index, status, agent }: Session['kernels'][number]): string {
-  return `${role}${index} ${status}${agent ? ` on ${agent.name}` : ''}`
+function kernelOf({ role, index, status, agent, host, slurmJobId }: Session['kernels'][number]): string {
+  const where = [agent?.name, host && `node ${host}`, slurmJobId && `Slurm job ${slurmJobId}`].filter(Boolean)
+  return `${role}${index} ${status}${where.length > 0 ? ` on ${where.join(', ')}` : ''}`
 }
 
 function policyOf({ retryPolicy: policy }: Session): string {

@@ -14,10 +14,25 @@ export interface BookedKernel {
   confirmedGone: boolean
   failed: boolean
   startedAt: string | null
+  /** What its agent last said; see KernelProgress. */
+  note: string | null
+  waits: boolean
+  host: string | null
+  slurmJobId: string | null
+}
+
+/** How far a kernel is until it runs, and where it runs. */
+export interface KernelProgress {
+  /** Words for people; null once it runs. */
+  note: string | null
+  /** Another scheduler has it: that takes as long as it takes. */
+  waits: boolean
+  host: string | null
+  slurmJobId: string | null
 }
 
 /** A change to a recorded kernel; written only while the kernel has this assignment and is in `from`. */
-export interface KernelChange {
+export interface KernelChange extends KernelProgress {
   id: string
   assignment: number
   from: KernelStatus
@@ -72,7 +87,7 @@ export function reconcile(
       late(kernel, report, answer)
       continue
     }
-    const change = changeFor(kernel, report)
+    const change = withProgress(kernel, report, changeFor(kernel, report))
     if (change) answer.changes.push(change)
     order(change ? { ...kernel, status: change.to } : kernel, report, answer)
   }
@@ -110,6 +125,29 @@ function changeFor(kernel: BookedKernel, report: ObservedKernel): KernelChange |
       return failed(kernel, report, change)
     case 'EXITED':
       return exited(kernel, report, change)
+  }
+}
+
+/** @returns undefined if nothing of the kernel has changed */
+function withProgress(
+  kernel: BookedKernel,
+  report: ObservedKernel,
+  change: KernelChange | undefined,
+): KernelChange | undefined {
+  const progress = progressOf(kernel, report)
+  const isSame = (['note', 'waits', 'host', 'slurmJobId'] as const).every((name) => progress[name] === kernel[name])
+  return change === undefined && isSame ? undefined : { ...(change ?? unchanged(kernel)), ...progress }
+}
+
+function progressOf(kernel: BookedKernel, report: ObservedKernel): KernelProgress {
+  const waiting = report.status === 'PREPARED' ? (report.waiting ?? null) : null
+  const prepares = report.status === 'PREPARING' || report.status === 'PULLING'
+  return {
+    note: waiting?.reason ?? (prepares ? (report.progress ?? null) : null),
+    waits: waiting !== null && kernel.status === 'CREATING',
+    // An agent that has started again may not know them yet.
+    host: report.host ?? kernel.host,
+    slurmJobId: report.slurmJobId ?? kernel.slurmJobId,
   }
 }
 
@@ -219,5 +257,9 @@ function unchanged(kernel: BookedKernel): KernelChange {
     usage: null,
     foundCheckpoint: null,
     leftCheckpoint: null,
+    note: null,
+    waits: false,
+    host: kernel.host,
+    slurmJobId: kernel.slurmJobId,
   }
 }

@@ -24,6 +24,11 @@ export type SessionResult = 'UNDEFINED' | 'SUCCESS' | 'FAILURE'
 export type ClusterMode = 'SINGLE_NODE' | 'MULTI_NODE'
 export type SessionOrigin = 'INITIAL' | 'AUTO_RETRY' | 'RESUBMISSION'
 
+/** It has an agent, and does not run yet. */
+export function isStarting(status: SessionStatus): boolean {
+  return status !== 'PENDING' && STATUSES.indexOf(status) < STATUSES.indexOf('RUNNING')
+}
+
 export function isTerminal(status: SessionStatus): boolean {
   return (TERMINAL_STATUSES as readonly SessionStatus[]).includes(status)
 }

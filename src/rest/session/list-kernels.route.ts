@@ -13,6 +13,11 @@ const KernelResource = z
     role: z.string().openapi({ description: '`main` or `sub`.' }),
     index: z.int().openapi({ description: '1-based within its role.' }),
     agent_id: z.uuid().nullable().openapi({ description: 'Where it runs or ran; null while it waits.' }),
+    host: z
+      .string()
+      .nullable()
+      .openapi({ description: 'The machine on which it runs or ran, if its agent has several.' }),
+    slurm_job_id: z.string().nullable().openapi({ description: 'Under which id Slurm has it. Slurm uses ids again.' }),
     status: z.enum(STATUSES),
     exit_code: z.int().nullable().openapi({ description: '128 plus the signal number if a signal ended it.' }),
     oom_killed: z.boolean(),
@@ -51,6 +56,8 @@ function toKernel(record: KernelRecord): z.infer<typeof KernelResource> {
     role: record.role,
     index: record.index,
     agent_id: record.agentId,
+    host: record.host,
+    slurm_job_id: record.slurmJobId,
     status: record.status,
     exit_code: record.exitCode,
     oom_killed: record.oomKilled,

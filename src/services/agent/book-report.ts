@@ -66,6 +66,7 @@ function topicsOf(change: KernelChange): WakeTopic[] {
   // The session may have been ended in the same instant, and then only waits for its kernels.
   if (change.ended) return [...(ENDED_WAKES[change.from] ?? ['promote-to-running']), ...AFTER_ANY_END]
   if (change.error !== null) return ['prepare-sessions', 'start-sessions']
+  if (change.to === change.from && !change.gone) return []
   if (change.to === 'PULLING') return ['promote-to-pulling']
   if (change.to === 'PREPARED') return ['promote-to-prepared']
   if (change.to === 'RUNNING') return ['promote-to-running']

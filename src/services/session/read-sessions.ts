@@ -10,6 +10,8 @@ import {
   readFoundCheckpoints as readFoundRows,
   type FoundCheckpointRow,
 } from '../../store/sql/session/read-found-checkpoints.sql.ts'
+import { isStarting, type SessionStatus } from '../../domain/session/statuses.ts'
+import { readStartNotes as readStartNoteRows } from '../../store/sql/session/read-start-notes.sql.ts'
 import { readUsage as readUsageRows } from '../../store/sql/session/read-usage.sql.ts'
 import type { ServiceContext } from '../service-context.ts'
 import { shownEnviron, type ShownVariable } from './shown-environ.ts'
@@ -108,6 +110,15 @@ export async function readUsage(
   return new Map(rows.map(({ sessionId, ...usage }) => [sessionId, usage]))
 }
 
+/** How far those that are being started are, by session, in words. The caller has checked as above. */
+export async function readStartNotes(
+  { db }: Pick<ServiceContext, 'db'>,
+  sessionIds: readonly string[],
+): Promise<Map<string, string>> {
+  const rows = await readStartNoteRows(db, sessionIds)
+  return new Map(rows.map(({ sessionId, note }) => [sessionId, note]))
+}
+
 /** The same of what sessions found of the checkpoint of earlier attempts. */
 export async function readFoundCheckpoints(
   { db }: Pick<ServiceContext, 'db'>,
@@ -128,28 +139,39 @@ export const NO_CHECKPOINT: ShownCheckpoint = { state: 'NONE', fromAttempt: null
 export type { FoundCheckpointRow }
 
 /** Four statements, and a few more if some of the sessions wait: however many there are. */
-async function withChains<Row extends { id: string; status: string; chainId: string; environ: Prisma.JsonValue }>(
+async function withChains<
+  Row extends {
+    id: string
+    status: SessionStatus
+    statusReason: string | null
+    chainId: string
+    environ: Prisma.JsonValue
+  },
+>(
   { db, prisma, viewer }: Pick<ReadContext, 'db' | 'prisma' | 'viewer'>,
   sessions: readonly Row[],
 ): Promise<
   (Omit<Row, 'environ'> & Pick<SessionRecord, 'checkpoint' | 'environ' | 'pendingReason' | 'retryChain' | 'usage'>)[]
 > {
   const pending = sessions.filter(({ status }) => status === 'PENDING').map(({ id }) => id)
+  const starting = sessions.filter(({ status }) => isStarting(status)).map(({ id }) => id)
   const chainIds = [...new Set(sessions.map(({ chainId }) => chainId))]
   const sessionIds = sessions.map(({ id }) => id)
-  const [attempts, reasons, usage, checkpoints] = await Promise.all([
+  const [attempts, reasons, notes, usage, checkpoints] = await Promise.all([
     prisma.session.findMany({
       where: { chainId: { in: chainIds } },
       orderBy: { attempt: 'asc' },
       select: { id: true, chainId: true },
     }),
     pending.length > 0 ? explainPendingSessions({ db }, pending) : new Map<string, string>(),
+    starting.length > 0 ? readStartNotes({ db }, starting) : new Map<string, string>(),
     readUsage({ db }, sessionIds),
     readFoundCheckpoints({ db }, sessionIds),
   ])
   const chains = Map.groupBy(attempts, ({ chainId }) => chainId)
   return sessions.map((session) => ({
     ...session,
+    statusReason: session.statusReason ?? notes.get(session.id) ?? null,
     usage: usage.get(session.id) ?? null,
     checkpoint: checkpoints.get(session.id) ?? NO_CHECKPOINT,
     pendingReason: reasons.get(session.id) ?? null,

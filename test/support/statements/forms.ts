@@ -206,6 +206,10 @@ const ENDED: KernelChange = {
   usage: null,
   foundCheckpoint: null,
   leftCheckpoint: null,
+  note: null,
+  waits: false,
+  host: null,
+  slurmJobId: null,
 }
 
 export const FORMS: readonly Run[] = [

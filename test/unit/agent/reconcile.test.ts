@@ -1,15 +1,22 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { ObservedKernel } from '../../../src/domain/agent/protocol.ts'
-import { reconcile, type BookedKernel, type KernelChange } from '../../../src/domain/agent/reconcile.ts'
+import {
+  reconcile,
+  type BookedKernel,
+  type KernelChange,
+  type KernelProgress,
+} from '../../../src/domain/agent/reconcile.ts'
 import { isTerminal, STATUSES, type KernelStatus } from '../../../src/domain/session/statuses.ts'
 import { kernelMayMove } from '../../../src/domain/session/transitions.ts'
 
 const AGENT = 'agent'
+const NO_PROGRESS: KernelProgress = { note: null, waits: false, host: null, slurmJobId: null }
 
 function booked(status: KernelStatus, rest: Partial<BookedKernel> = {}): BookedKernel {
   const startedAt = status === 'RUNNING' ? 'then' : null
-  return { id: 'k', agentId: AGENT, assignment: 3, status, confirmedGone: false, failed: false, startedAt, ...rest }
+  const known = { ...NO_PROGRESS, assignment: 3, confirmedGone: false, failed: false, startedAt }
+  return { id: 'k', agentId: AGENT, status, ...known, ...rest }
 }
 
 function report(status: ObservedKernel['status'], rest: Partial<ObservedKernel> = {}): ObservedKernel {
@@ -52,6 +59,32 @@ describe('the port of a kernel', () => {
   ] as const)('booked as %s, reported as %s: %s', (status, observed, port) => {
     const { changes } = reconcile(AGENT, [booked(status)], [report(observed, { port: 8080, startedAt: 'then' })])
     expect(changes[0]?.port).toBe(port)
+  })
+})
+
+describe('how far a kernel is', () => {
+  const queued = { waiting: { reason: 'queued by Slurm: Priority' }, slurmJobId: '7' }
+
+  it.each([
+    ['PULLING', report('PULLING', { progress: '3 of 5 layers' }), { note: '3 of 5 layers', waits: false }],
+    ['CREATING', report('PREPARED', queued), { note: 'queued by Slurm: Priority', waits: true, slurmJobId: '7' }],
+    // It has not been told to start.
+    ['PREPARED', report('PREPARED', queued), { note: 'queued by Slurm: Priority', waits: false }],
+    ['CREATING', report('RUNNING', { ...queued, host: 'n1' }), { note: null, waits: false, host: 'n1' }],
+    ['CREATING', report('RUNNING', { progress: 'a lie' }), { note: null, waits: false }],
+  ] as const)('booked as %s: %o', (status, observed, progress) => {
+    expect(reconcile(AGENT, [booked(status)], [observed]).changes[0]).toMatchObject(progress)
+  })
+
+  it('is written once', () => {
+    const kernel = booked('CREATING', { note: 'queued by Slurm: Priority', waits: true, slurmJobId: '7' })
+    expect(reconcile(AGENT, [kernel], [report('PREPARED', queued)]).changes).toEqual([])
+  })
+
+  it('stays with what was known of its place', () => {
+    const kernel = booked('RUNNING', { host: 'n1', slurmJobId: '7' })
+    expect(reconcile(AGENT, [kernel], [report('RUNNING', { startedAt: 'then' })]).changes).toEqual([])
+    expect(reconcile(AGENT, [kernel], []).changes).toMatchObject([{ host: 'n1', slurmJobId: '7' }])
   })
 })
 
@@ -203,12 +236,15 @@ const anyReport = fc.record({
   stopped: fc.constantFrom(true, false, undefined),
   gone: fc.constantFrom(true, false),
   port: fc.constantFrom(null, 8080),
+  waiting: fc.constantFrom(null, { reason: 'queued' }),
+  progress: fc.constantFrom(null, 'layers'),
+  host: fc.constantFrom(null, 'n1'),
 })
 const world = fc.tuple(
   fc
     .uniqueArray(anyBooked, { selector: ({ id }) => id })
     .map((kernels): BookedKernel[] =>
-      kernels.map((kernel) => ({ ...kernel, startedAt: kernel.status === 'RUNNING' ? 'then' : null })),
+      kernels.map((kernel) => ({ ...NO_PROGRESS, ...kernel, startedAt: kernel.status === 'RUNNING' ? 'then' : null })),
     ),
   fc.uniqueArray(anyReport, { selector: ({ kernelId }) => kernelId }),
 )
@@ -221,6 +257,10 @@ function written(kernel: BookedKernel, change: KernelChange | undefined): Booked
     confirmedGone: kernel.confirmedGone || change.gone,
     failed: kernel.failed || change.error !== null,
     startedAt: kernel.startedAt ?? (change.started ? 'now' : null),
+    note: change.note,
+    waits: change.waits,
+    host: change.host,
+    slurmJobId: change.slurmJobId,
   }
 }
 

@@ -115,13 +115,13 @@ export function createSlurmExecutor(
 const STILL_RUNNING = { status: 'RUNNING', exitCode: null, oomKilled: false, error: null, endedAt: null } as const
 
 function observe(kernel: SlurmKernel): ObservedKernel {
-  const { phase, note, startWanted, status, lingers } = kernel
+  const { phase, note, startWanted, status, row, lingers } = kernel
   const waits = startWanted && note !== null && (phase === 'PREPARED' || phase === 'LAUNCHING')
   return {
     ...(lingers ? { ...observeKernel(kernel), ...STILL_RUNNING } : observeKernel(kernel)),
     ...(waits && { waiting: { reason: note } }),
     host: hostOf(kernel),
-    slurmJobId: status.began?.jobId ?? null,
+    slurmJobId: status.began?.jobId ?? (row === null || row === 'unknown' ? null : row.cancelId),
   }
 }
 

@@ -51,6 +51,14 @@ export const KernelNode = builder.prismaNode('Kernel', {
       nullable: true,
       description: 'The agent on which it runs or ran; null while it waits.',
     }),
+    host: t.exposeString('host', {
+      nullable: true,
+      description: 'The machine on which it runs or ran, if its agent has several; null if it has one, or is not known.',
+    }),
+    slurmJobId: t.exposeString('slurmJobId', {
+      nullable: true,
+      description: 'Under which id Slurm has it; null elsewhere. Slurm uses ids again.',
+    }),
     status: t.expose('status', { type: KernelStatusEnum, description: 'Its status.' }),
     exitCode: t.exposeInt('exitCode', {
       nullable: true,

@@ -5,6 +5,7 @@ import { builder } from '../../builder.ts'
 import { projectScope } from '../../../services/access/tenant-scope.ts'
 import { isUuid, NO_UUID } from '../../uuid.ts'
 import { historyField } from '../history/history.field.ts'
+import { isStarting } from '../../../domain/session/statuses.ts'
 import { exitSignalOf } from '../../../domain/session/exit-signal.ts'
 import { NO_CHECKPOINT } from '../../../services/session/read-sessions.ts'
 import { CheckpointType } from './checkpoint.type.ts'
@@ -43,7 +44,14 @@ export const SessionNode = builder.prismaNode('Session', {
     status: t.expose('status', { type: SessionStatusEnum, description: 'Its status.' }),
     statusChangedAt: t.expose('statusChangedAt', { type: 'DateTime', description: 'Since when it has this status.' }),
     result: t.expose('result', { type: SessionResultEnum, description: 'Its result.' }),
-    statusReason: t.exposeString('statusReason', { nullable: true, description: 'Why it ended as it did, in words.' }),
+    statusReason: t.string({
+      nullable: true,
+      description:
+        'Why it ended as it did, in words; while it is being started, how far that is, such as "queued by Slurm: Priority".',
+      select: { status: true, statusReason: true },
+      resolve: ({ id, status, statusReason }, _args, { loaders }) =>
+        statusReason ?? (isStarting(status) ? loaders.startNotes.load(id) : null),
+    }),
     pendingReason: t.string({
       nullable: true,
       description: 'Why it is waiting, in words with the present numbers; null if it is not.',

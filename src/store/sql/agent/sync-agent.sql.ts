@@ -45,10 +45,10 @@ export async function recordHeartbeat(
  */
 const BOOKED_SQL = `
 SELECT id, agent_id AS "agentId", assignment, status, confirmed_gone AS "confirmedGone", error IS NOT NULL AS failed,
-  started_at::text AS "startedAt"
+  started_at::text AS "startedAt", note, waits, host, slurm_job_id AS "slurmJobId"
 FROM kernels WHERE agent_id = $1 AND (slots_held OR NOT confirmed_gone)
 UNION
-SELECT id, agent_id, assignment, status, confirmed_gone, error IS NOT NULL, started_at::text
+SELECT id, agent_id, assignment, status, confirmed_gone, error IS NOT NULL, started_at::text, note, waits, host, slurm_job_id
 FROM kernels WHERE id = ANY($2::uuid[])`
 
 export async function readBooked(db: Queryable, agentId: string, observedIds: string[]): Promise<BookedKernel[]> {
@@ -68,7 +68,7 @@ WITH turn AS (
 ), changes AS (
   SELECT c.* FROM turn, json_to_recordset($1::json) AS c("id" uuid, "assignment" int, "from" kernel_status, "to" kernel_status,
     "started" bool, "ended" bool, "gone" bool, "exitCode" int, "oomKilled" bool, "stopped" bool, "error" jsonb, "port" int,
-    "usage" jsonb${checkpoints ? ', "foundCheckpoint" jsonb, "leftCheckpoint" jsonb' : ''})
+    "usage" jsonb, "note" text, "waits" bool, "host" text, "slurmJobId" text${checkpoints ? ', "foundCheckpoint" jsonb, "leftCheckpoint" jsonb' : ''})
 ), locked AS (
   SELECT c.*${checkpoints ? ', c."foundCheckpoint" AS found_checkpoint, c."leftCheckpoint" AS left_checkpoint' : ''}
   FROM changes c JOIN kernels k USING (id) ORDER BY k.id FOR NO KEY UPDATE OF k
@@ -90,6 +90,11 @@ WITH turn AS (
     wall_seconds = CASE WHEN c."usage" ->> 'wallSeconds' IS NULL THEN k.wall_seconds
       ELSE least((c."usage" ->> 'wallSeconds')::float8, extract(epoch FROM now() - k.created_at)) END,
     usage_source = coalesce((c."usage" ->> 'source')::usage_source, k.usage_source),
+    note = c."note",
+    waits = c."waits",
+    waited_until = CASE WHEN k.waits AND NOT c."waits" THEN now() ELSE k.waited_until END,
+    host = c."host",
+    slurm_job_id = c."slurmJobId",
     reason = coalesce(c."error" ->> 'name', k.reason),
     error = CASE WHEN c."error" IS NULL THEN k.error ELSE c."error" || jsonb_build_object('agentId', k.agent_id) END
   FROM locked c

@@ -35,7 +35,8 @@ WITH input AS (
   WHERE k.status = 'PENDING' ORDER BY k.id FOR NO KEY UPDATE OF k
 ), assigned AS (
   UPDATE kernels k SET status = 'PREPARING', status_changed_at = now(), agent_id = l.agent_id,
-    assignment = k.assignment + 1, slots_held = true, confirmed_gone = false, error = NULL
+    assignment = k.assignment + 1, slots_held = true, confirmed_gone = false, error = NULL,
+    note = NULL, waits = false, waited_until = NULL, host = NULL, slurm_job_id = NULL
   FROM locked l WHERE k.id = l.id
   RETURNING k.id
 )

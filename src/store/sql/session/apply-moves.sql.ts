@@ -91,6 +91,10 @@ WITH moves AS (
     agent_id = CASE WHEN l."rescheduled" THEN NULL ELSE k.agent_id END,
     assignment = k.assignment + (l."rescheduled" OR l.again)::int,
     confirmed_gone = k.confirmed_gone OR l."rescheduled",
+    note = NULL, waits = false,
+    waited_until = CASE WHEN l."rescheduled" OR l.again THEN NULL ELSE k.waited_until END,
+    host = CASE WHEN l."rescheduled" OR l.again THEN NULL ELSE k.host END,
+    slurm_job_id = CASE WHEN l."rescheduled" OR l.again THEN NULL ELSE k.slurm_job_id END,
     slots_held = k.slots_held AND l."to" NOT IN ('PENDING', 'TERMINATED', 'ERROR', 'CANCELLED'),
     terminated_at = CASE WHEN l."to" IN ('TERMINATED', 'ERROR', 'CANCELLED') THEN now() END
   FROM locked l

@@ -33,6 +33,12 @@ export interface ClaimedSession extends Judged {
   kernels: ClaimedKernel[]
 }
 
+/** In the queue of another scheduler no time runs out, and what follows has all of its own. */
+const NOBODY_WAITS = `(s.status <> 'CREATING' OR NOT EXISTS (
+    SELECT FROM kernels k JOIN agents a ON a.id = k.agent_id
+    WHERE k.session_id = s.id AND a.status NOT IN ('LOST', 'TERMINATED')
+      AND (k.waits OR k.waited_until > now() - make_interval(secs => timeout.ms / 1000.0))))`
+
 /**
  * Sessions for one handler, longest in their status first: those with kernels to work on, with a kernel that failed
  * before it ran, or past the timeout of their status. Sessions that another server holds are skipped.
@@ -42,7 +48,7 @@ const SQL = `
 SELECT s.id, s.chain_id AS "chainId", s.attempt, s.trace_parent AS "traceParent",
   s.status, s.tries, s.reschedules, s.pending_reason AS "pendingReason",
   g.tries_max AS "triesMax", g.reschedules_max AS "reschedulesMax",
-  s.status_changed_at < now() - make_interval(secs => timeout.ms / 1000.0) IS TRUE AS expired,
+  (s.status_changed_at < now() - make_interval(secs => timeout.ms / 1000.0) AND ${NOBODY_WAITS}) IS TRUE AS expired,
   (SELECT coalesce(json_agg(json_build_object(
       'id', k.id, 'status', k.status, 'agentId', k.agent_id, 'agentLost', a.status IN ('LOST', 'TERMINATED'),
       'confirmedGone', k.confirmed_gone, 'startedAt', k.started_at, 'error', k.error,
@@ -56,7 +62,7 @@ CROSS JOIN LATERAL (SELECT CASE
   WHEN s.status = 'TERMINATING' THEN g.terminate_timeout_ms END AS ms) AS timeout
 WHERE s.status = ANY($1::session_status[])
   AND (s.next_try_at IS NULL OR s.next_try_at <= now())
-  AND (s.status_changed_at < now() - make_interval(secs => timeout.ms / 1000.0)
+  AND ((s.status_changed_at < now() - make_interval(secs => timeout.ms / 1000.0) AND ${NOBODY_WAITS})
     OR EXISTS (SELECT FROM kernels k WHERE k.session_id = s.id AND (k.status = ANY($2::kernel_status[])
       OR ($3 AND k.started_at IS NULL AND (k.error IS NOT NULL OR k.status IN ('TERMINATED', 'ERROR', 'CANCELLED'))))))
 ORDER BY s.status_changed_at

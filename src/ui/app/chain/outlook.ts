@@ -38,7 +38,7 @@ function live({ newestAttempt: newest }: ChainRow, now: number) {
   }
   if (newest.status === 'TERMINATING') return { words: 'ending', why: null, ticks: false }
   const hasEnded = ['TERMINATED', 'ERROR', 'CANCELLED'].includes(newest.status)
-  return { words: hasEnded ? 'ended, to be judged' : 'preparing', why: null, ticks: false }
+  return { words: hasEnded ? 'ended, to be judged' : 'preparing', why: newest.statusReason, ticks: false }
 }
 
 /** The last attempts as marks, and the retry that is planned. */

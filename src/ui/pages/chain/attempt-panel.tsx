@@ -38,6 +38,7 @@ export function AttemptPanel({ bar, now, moments, changes, isNewest, ghost }: Pr
   const next = changes.find((each) => each.attempt === attempt + 1)?.differences ?? []
   const agent = data?.kernels.find((kernel) => kernel.agent)?.agent
   const tone = toneOf(bar)
+  const reason = data?.pendingReason ?? bar.reason ?? data?.statusReason ?? null
   return (
     <section className="chain-panel attempt" aria-labelledby="attempt-title">
       <h2 id="attempt-title">
@@ -48,9 +49,7 @@ export function AttemptPanel({ bar, now, moments, changes, isNewest, ghost }: Pr
         <span className="attempt-end">{endOf(bar)}</span>
         <span className="attempt-total">{duration(lengthOf(bar))}</span>
       </h2>
-      {bar.reason !== null && bar.outcome !== 'SUCCEEDED' && (
-        <p className="attempt-reason">{data?.pendingReason ?? bar.reason}</p>
-      )}
+      {reason !== null && bar.outcome !== 'SUCCEEDED' && <p className="attempt-reason">{reason}</p>}
       <dl className="durations">
         {PARTS.map(({ kind, word }) => {
           const seconds = bar.parts.filter((part) => part.kind === kind).reduce((sum, part) => sum + lengthOf(part), 0)

@@ -45,6 +45,8 @@ export function SessionRow({ session, rowIndex, showsProject }: Props) {
   )
 }
 
+const STARTING: ReadonlySet<string> = new Set(['SCHEDULED', 'PREPARING', 'PULLING', 'PREPARED', 'CREATING'])
+
 /** As an icon and words; why, as far as there is a reason. */
 function Status({
   session: { status, result, failureCause, exitCode, pendingReason, statusReason },
@@ -60,13 +62,14 @@ function Status({
     )
   }
   const [Icon, tone, words] = lookOfStatus(status, result)
+  const why = pendingReason ?? (STARTING.has(status) ? statusReason : null)
   return (
     <>
       <Icon className={`tone-${tone}`} />
       <span>{words}</span>
-      {pendingReason !== null && (
-        <span className="session-why" title={pendingReason}>
-          {pendingReason}
+      {why !== null && (
+        <span className="session-why" title={why}>
+          {why}
         </span>
       )}
     </>
