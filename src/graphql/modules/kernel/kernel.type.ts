@@ -53,7 +53,8 @@ export const KernelNode = builder.prismaNode('Kernel', {
     }),
     host: t.exposeString('host', {
       nullable: true,
-      description: 'The machine on which it runs or ran, if its agent has several; null if it has one, or is not known.',
+      description:
+        'The machine on which it runs or ran, if its agent has several; null if it has one, or is not known.',
     }),
     slurmJobId: t.exposeString('slurmJobId', {
       nullable: true,
