@@ -10,7 +10,7 @@ import { instant, relative } from '../output/time.ts'
 import { drawChain } from '../chain/draw-chain.ts'
 import { findSession, SESSION_ARGUMENT } from '../find/find-session.ts'
 import { usedWords } from './used-words.ts'
-import { isOver, outcomeOf, phaseWord, ranFor, statusWord, whyRetried } from './describe-session.ts'
+import { outcomeOf, phaseWord, ranFor, statusWord, whyRetried } from './describe-session.ts'
 
 export function infoCommand(): Command {
   const command = describedCommand('info', 'show a session: which attempt it is, its chain, and why it was retried', [
