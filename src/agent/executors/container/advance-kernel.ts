@@ -4,7 +4,7 @@ import { FENCED } from '../fenced.ts'
 import { messageOf } from '../../../observability/error-message.ts'
 import { hasEnded } from '../kernel-book/kernel-entry.ts'
 import * as directory from '../kernel-directory/kernel-directory.ts'
-import { readProcStat, uptimeSeconds } from '../process/proc-stat.ts'
+import { isAlive, parseProcStat, uptimeSeconds } from '../process/proc-stat.ts'
 import { concludeKernel } from './conclude-kernel.ts'
 import type { ContainerHost } from './container-host.ts'
 import { containerName, type ContainerKernel } from './container-kernel.ts'
@@ -16,6 +16,8 @@ import { isOver, isUnstarted, refusedProgram } from './judge-container.ts'
 import { note } from './prepare-kernel.ts'
 
 const ASK_AGAIN_MS = 1_000
+/** So long a watcher may take to say how its container has ended. */
+const LOST_AFTER_MS = 30_000
 
 /**
  * Brings a kernel from what its directory says to what the engine says, step by step. It is called again after whatever
@@ -43,8 +45,9 @@ async function launch(host: ContainerHost, kernel: ContainerKernel): Promise<voi
   const found = await host.turns(() => startOnce(host, kernel, containerId))
   if (found === null || kernel.phase !== 'LAUNCHING' || host.book.closed) return
   // Without the line, a keeper knows the container by its id alone.
-  const stat = found.pid > 0 ? readProcStat(found.pid) : null
-  appendStatus(kernel, `began ${stat === null ? '' : readFileSync(`/proc/${found.pid}/stat`, 'latin1').trim()}`)
+  const stat = found.pid > 0 ? statLine(found.pid) : ''
+  kernel.first = parseProcStat(stat)
+  appendStatus(kernel, `began ${stat}`)
   host.book.began(kernel, (found.startedAt ?? new Date()).toISOString())
   host.wake()
   if (isOver(found)) await concludeKernel(host, kernel, found)
@@ -122,14 +125,15 @@ async function startOnce(
 }
 
 async function start(host: ContainerHost, kernel: ContainerKernel, containerId: string): Promise<EngineError | null> {
+  // If no answer comes to this or to the next question, it is not started again before it is known that it was not.
+  kernel.maybeStarted = true
   try {
     await host.engine.start(containerId)
     return null
   } catch (error) {
-    if (error instanceof EngineError) return error
-    // Whether it was started is not known.
-    kernel.maybeStarted = true
-    throw error
+    if (!(error instanceof EngineError)) throw error
+    kernel.maybeStarted = false
+    return error
   }
 }
 
@@ -160,11 +164,29 @@ async function look(host: ContainerHost, kernel: ContainerKernel): Promise<void>
   if (kernel.ending !== null || kernel.containerId === null) return
   const found = await host.engine.inspect(kernel.containerId)
   if (hasEnded(kernel) || host.book.closed) return
-  if (found === null || isOver(found)) await concludeKernel(host, kernel, found)
+  if (found === null || isOver(found)) return concludeKernel(host, kernel, found)
+  if (await isLost(host, kernel, found)) await concludeKernel(host, kernel, { ...found, exitCode: null })
+}
+
+/** Podman calls one running for ever whose watcher was killed. */
+async function isLost({ engine }: ContainerHost, kernel: ContainerKernel, { id }: ContainerDescription) {
+  if (kernel.first === null || isAlive(kernel.first)) return false
+  kernel.goneAt ??= performance.now()
+  if (performance.now() - kernel.goneAt < LOST_AFTER_MS) return false
+  return !(await engine.kill(id, 'SIGCONT'))
 }
 
 function appendStatus({ path }: ContainerKernel, line: string): void {
   appendFileSync(join(path, 'status'), `${line}\n`)
+}
+
+/** Empty if it is gone. */
+function statLine(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/stat`, 'latin1').trim()
+  } catch {
+    return ''
+  }
 }
 
 /** The agent may have stood still behind its last word with the server. */

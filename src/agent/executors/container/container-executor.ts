@@ -204,6 +204,7 @@ function recover(host: ContainerHost, kernel: ContainerKernel, record: directory
   kernel.maybeStarted = true
   kernel.launchedAt = performance.now()
   kernel.containerId = /^claimed ([0-9a-f]+)$/m.exec(text)?.[1] ?? null
+  kernel.first = status.shim
   kernel.killAt = mark?.killAt ?? null
   kernel.stopError = mark?.error ?? null
   kernel.logsComplete = status.exitCode !== null

@@ -1,6 +1,7 @@
 import type { KernelSpec } from '../../../domain/agent/protocol.ts'
 import { type KernelEntry, newKernelEntry } from '../kernel-book/kernel-entry.ts'
 import { memoryLimit } from '../process/process-kernel.ts'
+import type { ProcStat } from '../process/proc-stat.ts'
 import type { ContainerGroup } from './container-groups.ts'
 import type { CreateBody } from './engine/create-body.ts'
 import type { LogFollower } from './follow-logs.ts'
@@ -14,8 +15,12 @@ export interface ContainerKernel extends KernelEntry {
   /** Written to its run script: what the container is created from. */
   body: CreateBody | null
   containerId: string | null
+  /** The first process of its container, as it began; null where it was not seen. */
+  first: ProcStat | null
   /** The container may have been started, by this instance or an earlier one: one that has ended is not started again. */
   maybeStarted: boolean
+  /** As `performance.now()`: that process was found gone, while the engine called the container running. */
+  goneAt: number | null
   group: ContainerGroup | null
   follower: LogFollower | null
   /** Its output is complete in its files. */
@@ -42,7 +47,9 @@ export function newContainerKernel(spec: KernelSpec, assignment: number, path: s
     memoryLimitBytes: memoryLimit(spec),
     body: null,
     containerId: null,
+    first: null,
     maybeStarted: false,
+    goneAt: null,
     group: null,
     follower: null,
     logsComplete: false,

@@ -2,9 +2,11 @@ import { messageOf } from '../../../observability/error-message.ts'
 import { wait } from '../../../waiting/wait.ts'
 import { hasEnded } from '../kernel-book/kernel-entry.ts'
 import { hasLogGrown } from '../kernel-directory/log-growth.ts'
+import { isAlive } from '../process/proc-stat.ts'
 import type { ContainerHost } from './container-host.ts'
 import type { ContainerKernel } from './container-kernel.ts'
 import { AGENT_LABEL, ASSIGNMENT_LABEL, KERNEL_LABEL } from './container-spec.ts'
+import { EngineError } from './engine/engine-client.ts'
 import type { ListedContainer } from './engine/engine.ts'
 import { followLogs } from './follow-logs.ts'
 import { killKernel } from './stop-kernel.ts'
@@ -29,8 +31,9 @@ export interface ContainerWatch {
 }
 
 /**
- * Learns of ends by the engine's events, and by a list of all containers now and then and after each interruption. The
- * engine's silence is never an end.
+ * Learns of ends by the engine's events, and now and then and after each interruption by a list of all containers and
+ * by a look at their processes. The engine's silence is never an end, and the end of a process is one when the engine
+ * says so.
  */
 export function createContainerWatch(host: ContainerHost): ContainerWatch {
   const closing = new AbortController()
@@ -113,7 +116,9 @@ export function createContainerWatch(host: ContainerHost): ContainerWatch {
   function compare(listed: readonly ListedContainer[]): void {
     const running = new Set(listed.filter(({ state }) => state === 'running').map(({ id }) => id))
     for (const kernel of host.book.kernels.values()) {
-      if (kernel.phase === 'RUNNING' && !running.has(kernel.containerId ?? '')) host.advance(kernel)
+      // Podman goes on to list one as running whose watcher was killed.
+      const runs = running.has(kernel.containerId ?? '') && kernel.first !== null && isAlive(kernel.first)
+      if (kernel.phase === 'RUNNING' && !runs) host.advance(kernel)
       if (kernel.phase === 'LAUNCHING' && kernel.handedOver) host.advance(kernel)
     }
   }
@@ -188,5 +193,10 @@ function isLeftover(host: ContainerHost, known: ReadonlySet<string>, { labels }:
 
 async function removeLeftover(host: ContainerHost, { id, labels }: ListedContainer): Promise<void> {
   host.log.warn({ kernelId: labels[KERNEL_LABEL], containerId: id }, 'a container without a kernel is removed')
-  await host.engine.remove(id)
+  try {
+    await host.engine.remove(id)
+  } catch (error) {
+    if (!(error instanceof EngineError)) throw error
+    host.log.warn({ containerId: id, error: messageOf(error) }, 'it is not removed yet')
+  }
 }

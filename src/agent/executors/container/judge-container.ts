@@ -46,6 +46,7 @@ export function judgeContainer(evidence: ContainerEvidence): ExitVerdict {
   const exitCode = notedExitCode ?? container?.exitCode ?? null
   if (exitCode === null) {
     if (stopOrdered) return judgeExit({ ...NOTHING, exitCode, stopOrdered, stopError })
+    if (container !== null) return { exitCode, oomKilled: false, error: LOST }
     const message = 'its container was removed by somebody else'
     return { exitCode: null, oomKilled: false, error: { name: 'cancelled-outside', message } }
   }
@@ -58,6 +59,10 @@ export function judgeContainer(evidence: ContainerEvidence): ExitVerdict {
   return judgeExit({ ...NOTHING, exitCode, stopOrdered, stopError, oomKills, memoryLimitBytes, missing })
 }
 
+const LOST: FailureError = {
+  name: 'kernel-vanished',
+  message: 'what the engine has watch its container was killed, so nobody knows how it ended',
+}
 const NOTHING = { oomKills: 0, oomMark: null, memoryLimitBytes: null, missing: null }
 
 function wasTakenAlong({ container, otherBoot, outages }: ContainerEvidence): boolean {

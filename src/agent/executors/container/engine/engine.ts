@@ -16,8 +16,8 @@ export interface Engine {
   create(name: string, body: object): Promise<string>
   /** Starting one that was started is no error. */
   start(id: string): Promise<void>
-  /** Of one that has ended: nothing. */
-  kill(id: string, signal: 'SIGTERM' | 'SIGKILL'): Promise<void>
+  /** @returns false if it has ended, whatever the engine calls it */
+  kill(id: string, signal: 'SIGTERM' | 'SIGKILL' | 'SIGCONT'): Promise<boolean>
   /** By id or name; null if there is none. */
   inspect(id: string): Promise<ContainerDescription | null>
   list(label: string): Promise<ListedContainer[]>
@@ -93,7 +93,8 @@ export interface ContainerDescription {
   /** `created`, `running`, `paused`, `restarting`, `removing`, `exited`, `dead`; of Podman also `configured`, `stopped`. */
   status: string
   pid: number
-  exitCode: number
+  /** Null if nobody knows. */
+  exitCode: number | null
   oomKilled: boolean
   error: string
   startedAt: Date | null
@@ -128,6 +129,9 @@ const pullSchema = z.object({
 })
 
 export type PullItem = z.output<typeof pullSchema>
+
+/** Podman's words. */
+const HAS_ENDED = /can only kill running|not running|state improper: (stopped|exited)/
 
 /** @param socket its path */
 export function openEngine(socket: string): Engine {
@@ -181,9 +185,14 @@ export function openEngine(socket: string): Engine {
     },
     async kill(id, signal) {
       try {
-        await client.request('POST', `/containers/${id}/kill`, { query: { signal }, allow: [404, 409] })
+        const { status } = await client.request('POST', `/containers/${id}/kill`, {
+          query: { signal },
+          allow: [404, 409],
+        })
+        return status !== 404 && status !== 409
       } catch (error) {
-        if (!(error instanceof EngineError && /can only kill running|not running/.test(error.message))) throw error
+        if (error instanceof EngineError && HAS_ENDED.test(error.message)) return false
+        throw error
       }
     },
     async inspect(id) {
