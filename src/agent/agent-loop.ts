@@ -96,7 +96,7 @@ async function register(parts: LoopParts): Promise<RegisterAnswer> {
   const sentAt = uptimeSeconds()
   const request = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_TIMEOUT_MS)])
   const answer = await untilAborted(request, gateway.register(identity, request))
-  renew(parts, sentAt, answer.fenceAfterMs)
+  renew(parts, sentAt, answer)
   shipper.resumeFrom(answer.logOffsets)
   chains.restart()
   changes.raise()
@@ -110,7 +110,6 @@ async function syncOnce(
   registered: RegisterAnswer,
   sequence: number,
 ): Promise<'reported' | 'waited' | 'repeated'> {
-  const { fenceAfterMs } = registered
   const { executor, identity, shipper, chains, channels, changes, log } = parts
   const hasChanges = changes.take()
   const observed = executor.observe()
@@ -124,7 +123,7 @@ async function syncOnce(
     shipper.failed()
     throw error
   })
-  renew(parts, sentAt, fenceAfterMs)
+  renew(parts, sentAt, registered)
   shipper.accepted()
   // Kernels whose end was held back until their log arrived can be reported now, and there may be more log text.
   if (logs.length > 0) changes.raise()
@@ -137,9 +136,10 @@ async function syncOnce(
   return 'reported'
 }
 
-function renew({ fence, executor }: LoopParts, sentAt: number, fenceAfterMs: number): void {
+function renew({ fence, executor }: LoopParts, sentAt: number, registered: RegisterAnswer): void {
+  const { fenceAfterMs, heedsGone = false } = registered
   fence.renew(sentAt, fenceAfterMs)
-  executor.renewed?.((sentAt - uptimeSeconds()) * 1000 + fenceAfterMs)
+  executor.renewed?.((sentAt - uptimeSeconds()) * 1000 + fenceAfterMs, heedsGone)
 }
 
 function pollMs({ heartbeatMs, fenceAfterMs }: RegisterAnswer): number {

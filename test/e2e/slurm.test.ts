@@ -1,3 +1,4 @@
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createClient } from '../../src/client/node/index.ts'
@@ -9,11 +10,21 @@ import { type SlurmCluster, startSlurmCluster, whyNoSlurmCluster } from '../supp
 const missing = whyNoSlurmCluster()
 
 const START = 'query ($id: UUID!) { session(id: $id) { status statusReason kernels { host slurmJobId } } }'
+const LOST =
+  'query ($id: UUID!) { session(id: $id) { status failureReason kernels { kernelId host } retryDecision { holdReason } childSession { status } } }'
 const STATE = 'query ($id: UUID!) { session(id: $id) { status childSession { status attempt } } }'
 
 interface State {
   status: string
   childSession: { status: string; attempt: number } | null
+}
+
+interface Lost {
+  status: string
+  failureReason: string | null
+  kernels: { kernelId: string; host: string | null }[]
+  retryDecision: { holdReason: string | null } | null
+  childSession: { status: string } | null
 }
 
 interface Started {
@@ -80,6 +91,47 @@ describe.skipIf(missing !== null)(`chains on Slurm${missing === null ? '' : `: $
     await eventually(async () => (await state(long)).status === 'TERMINATED')
     expect((await state(long)).childSession).toBeNull()
   })
+  test('of a job on a lost node no retry starts before it is gone', async () => {
+    const token = await readAdminToken(join(root, 'data'))
+    await using client = createClient({ url: server.url, token })
+    const retryPolicy = { maxRetries: 1, retryDelay: 0.1 }
+    const command = ['sh', '-c', 'test "$REPRISE_ATTEMPT" -ge 2 || exec sleep 1000']
+    const { session } = await client.createSession({ name: 'lost', command, retryPolicy })
+    const read = async () => ((await ask(LOST, { id: session.sessionId })) as { session: Lost }).session
+    const running = await eventually(
+      async () => {
+        const found = await read()
+        return found.status === 'RUNNING' && found.kernels[0]!.host !== null && found
+      },
+      { withinMs: SLOWLY_MS },
+    )
+    const { host, kernelId } = running.kernels[0]!
+    const { daemon } = cluster.nodes.find(({ name }) => name === host)!
+    const keeper = await eventually(() => findKeeper(kernelId))
+    // Nobody ends the job, and its node does not come back.
+    process.kill(-keeper, 'SIGSTOP')
+    try {
+      await daemon.stop('SIGKILL')
+      await eventually(async () => (await read()).retryDecision?.holdReason === 'PARENT_ALIVE', { withinMs: SLOWLY_MS })
+      expect(await read()).toMatchObject({ failureReason: 'node-failed', childSession: null })
+    } finally {
+      process.kill(-keeper, 'SIGCONT')
+    }
+    await eventually(async () => (await read()).childSession?.status === 'TERMINATED', { withinMs: SLOWLY_MS })
+    await daemon.start()
+  }, 400_000)
+
+  /** The process that ends the job of a kernel, on its node. */
+  async function findKeeper(kernelId: string): Promise<number | undefined> {
+    for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
+      const words = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
+      const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
+      const group = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[2]
+      if (words.includes('keeper.sh') && words.includes(kernelId) && group === pid) return Number(pid)
+    }
+    return undefined
+  }
+
   test('what waits in the queue of Slurm says why, and its time to start does not run out there', async () => {
     const group = 'mutation ($input: UpdateResourceGroupInput!) { updateResourceGroup(input: $input) { __typename } }'
     await ask(group, { input: { name: 'default', createTimeout: 2 } })

@@ -41,8 +41,12 @@ export interface Executor {
   ): Promise<{ text: string; bytes: number; end: boolean }>
   /** What has been written so far; `final` once the kernel has ended and nothing can follow. Synchronous and cheap. */
   logSizes(kernelId: string): Record<LogStreamName, number> & { final: boolean }
-  /** The fence has been renewed for this long. Missing: it has no use for it. */
-  renewed?(leftMs: number): void
+  /**
+   * The fence has been renewed for this long. Missing: it has no use for it.
+   *
+   * @param heedsGone see RegisterAnswer
+   */
+  renewed?(leftMs: number, heedsGone?: boolean): void
   /**
    * Runs a command beside the kernel's own, with the same rights, limits, directories and environment, and no others.
    * It ends with the kernel.

@@ -196,6 +196,11 @@ export interface RegisterAnswer {
   heartbeatMs: number
   /** If the agent gets no answer for this long, it stops its kernels. */
   fenceAfterMs: number
+  /**
+   * The server starts no further attempt of what has ended and is not yet gone. Absent from servers of older versions:
+   * to them an agent says RUNNING until it is gone.
+   */
+  heedsGone?: boolean
 }
 
 /**

@@ -71,5 +71,5 @@ export async function registerAgent(
   const logOffsets = await registerAgentRow(db, { ...parsed, fenceAfterMs }, claim)
   if (!logOffsets) throw notYours(viewer!, parsed.agentId)
   wake.wake('schedule-sessions')
-  return { logOffsets, heartbeatMs: lease.heartbeatMs, fenceAfterMs }
+  return { logOffsets, heartbeatMs: lease.heartbeatMs, fenceAfterMs, heedsGone: true }
 }

@@ -81,6 +81,7 @@ export function createSlurmExecutor(
     path: process.env['PATH'] ?? DEFAULT_PATH,
     commands: createSlurmCommands(),
     lease: openLease(shared.root),
+    serverHeedsGone: false,
     book,
     log,
     enqueue: (kernel) => queue.add(kernel),
@@ -100,8 +101,12 @@ export function createSlurmExecutor(
       await chains.resume()
       watch.wake()
     },
-    observe: () => [...book.kernels.values()].filter(({ phase }) => phase !== 'REMOVED').map(observe),
-    renewed: (leftMs) => host.lease.renew(leftMs),
+    observe: () =>
+      [...book.kernels.values()].filter(({ phase }) => phase !== 'REMOVED').map((kernel) => observe(host, kernel)),
+    renewed(leftMs, heedsGone = false) {
+      host.serverHeedsGone = heedsGone
+      host.lease.renew(leftMs)
+    },
     chains,
     async close() {
       queue.close()
@@ -111,14 +116,15 @@ export function createSlurmExecutor(
   }
 }
 
-/** What may still run somewhere is reported as ended once it is gone: no retry may start before. */
+/** To a server that would start the next attempt of what may still run somewhere. */
 const STILL_RUNNING = { status: 'RUNNING', exitCode: null, oomKilled: false, error: null, endedAt: null } as const
 
-function observe(kernel: SlurmKernel): ObservedKernel {
+function observe({ serverHeedsGone }: SlurmHost, kernel: SlurmKernel): ObservedKernel {
   const { phase, note, startWanted, status, row, lingers } = kernel
   const waits = startWanted && note !== null && (phase === 'PREPARED' || phase === 'LAUNCHING')
   return {
-    ...(lingers ? { ...observeKernel(kernel), ...STILL_RUNNING } : observeKernel(kernel)),
+    ...observeKernel(kernel),
+    ...(lingers && (serverHeedsGone ? { gone: false } : STILL_RUNNING)),
     ...(waits && { waiting: { reason: note } }),
     host: hostOf(kernel),
     slurmJobId: status.began?.jobId ?? (row === null || row === 'unknown' ? null : row.cancelId),

@@ -17,6 +17,8 @@ export interface SlurmHost {
   readonly path: string
   readonly commands: SlurmCommands
   readonly lease: Lease
+  /** See RegisterAnswer. */
+  serverHeedsGone: boolean
   readonly book: KernelBook<SlurmKernel>
   readonly log: Logger
   /** Has it submitted, as soon as others like it are there. */
