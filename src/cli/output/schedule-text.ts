@@ -29,7 +29,7 @@ export async function describeSchedule(schedule: Schedule, terminal: Terminal): 
       ['project', schedule.project.name],
       ['when', timingOf(schedule)],
       ['overlap', schedule.overlap],
-      ['catch-up', `${schedule.catchUp} missed runs`],
+      ['catch-up', `${schedule.catchUp} missed ${schedule.catchUp === 1 ? 'run' : 'runs'}`],
       ['jitter', schedule.jitter === 0 ? null : `up to ${duration(schedule.jitter)}`],
       ['paused', pauseOf(schedule)],
       ['refused', schedule.statusReason],
