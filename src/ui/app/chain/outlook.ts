@@ -1,5 +1,6 @@
 import type { StripMark } from '../../charts/attempt-strip.tsx'
 import { causeInWords, lookOfCause } from '../../design/causes.ts'
+import { startNote } from './start-note.ts'
 import { HOLDS } from '../../design/holds.ts'
 import { countdown, shortDuration } from '../../words/duration.ts'
 import type { UiChainRowFragment as ChainRow } from './chain-row.generated.ts'
@@ -38,7 +39,7 @@ function live({ newestAttempt: newest }: ChainRow, now: number) {
   }
   if (newest.status === 'TERMINATING') return { words: 'ending', why: null, ticks: false }
   const hasEnded = ['TERMINATED', 'ERROR', 'CANCELLED'].includes(newest.status)
-  return { words: hasEnded ? 'ended, to be judged' : 'preparing', why: newest.statusReason, ticks: false }
+  return { words: hasEnded ? 'ended, to be judged' : 'preparing', why: startNote(newest), ticks: false }
 }
 
 /** The last attempts as marks, and the retry that is planned. */

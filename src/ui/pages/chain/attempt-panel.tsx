@@ -1,4 +1,5 @@
 import { useQuery } from 'urql'
+import { startNote } from '../../app/chain/start-note.ts'
 import { useReread, useRereadWhen } from '../../api/reread.ts'
 import { letterOf, toneOf } from '../../design/endings.ts'
 import type { Bar, Ghost, PartKind, SegmentSession } from '../../timeline/bars.ts'
@@ -38,7 +39,7 @@ export function AttemptPanel({ bar, now, moments, changes, isNewest, ghost }: Pr
   const next = changes.find((each) => each.attempt === attempt + 1)?.differences ?? []
   const agent = data?.kernels.find((kernel) => kernel.agent)?.agent
   const tone = toneOf(bar)
-  const reason = data?.pendingReason ?? bar.reason ?? data?.statusReason ?? null
+  const reason = data?.pendingReason ?? bar.reason ?? (data ? startNote(data) : null)
   return (
     <section className="chain-panel attempt" aria-labelledby="attempt-title">
       <h2 id="attempt-title">

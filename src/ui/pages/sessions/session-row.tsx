@@ -1,5 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import { Ago } from '../../app/ago.tsx'
+import { startNote } from '../../app/chain/start-note.ts'
 import { CauseMark } from '../../design/cause-mark.tsx'
 import { causeInWords, lookOfCause } from '../../design/causes.ts'
 import { CancelledIcon, RunningIcon, SucceededIcon, WaitingIcon } from '../../design/icons.tsx'
@@ -45,8 +46,6 @@ export function SessionRow({ session, rowIndex, showsProject }: Props) {
   )
 }
 
-const STARTING: ReadonlySet<string> = new Set(['SCHEDULED', 'PREPARING', 'PULLING', 'PREPARED', 'CREATING'])
-
 /** As an icon and words; why, as far as there is a reason. */
 function Status({
   session: { status, result, failureCause, exitCode, pendingReason, statusReason },
@@ -62,7 +61,7 @@ function Status({
     )
   }
   const [Icon, tone, words] = lookOfStatus(status, result)
-  const why = pendingReason ?? (STARTING.has(status) ? statusReason : null)
+  const why = pendingReason ?? startNote({ status, statusReason })
   return (
     <>
       <Icon className={`tone-${tone}`} />
