@@ -6,10 +6,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, t
 import type { Executor } from '../../../src/agent/executors/executor.ts'
 import { FENCED } from '../../../src/agent/executors/fenced.ts'
 import { parseStatus } from '../../../src/agent/executors/kernel-directory/shim-status.ts'
-import { isAlive, uptimeSeconds } from '../../../src/agent/executors/process/proc-stat.ts'
+import { isAlive, scanProcesses, uptimeSeconds } from '../../../src/agent/executors/process/proc-stat.ts'
 import { createFence } from '../../../src/agent/fence.ts'
 import type { KernelSpec } from '../../../src/domain/agent/protocol.ts'
 import { ENGINES, type PrivateEngine, startEngine, whyNoEngine } from '../../support/containers/private-engine.ts'
+import { slowDown } from '../../support/containers/slow-engine.ts'
 import { eventually } from '../../support/eventually.ts'
 import { type ContainerFixture, createContainerFixture } from './container-fixture.ts'
 import { kernelSpec, reaches, readAll } from './executor-subject.ts'
@@ -44,9 +45,9 @@ describe.each(ENGINES)('an agent with %s that is killed', (name) => {
   })
 
   /** Another process with an executor, which prepares this kernel, and starts it at a word. */
-  async function hold(spec: KernelSpec): Promise<{ start(): void; kill(): Promise<void> }> {
+  async function hold(spec: KernelSpec, socket = engine.socket): Promise<{ start(): void; kill(): Promise<void> }> {
     const { agentDir, agentId } = fixture
-    const input = { agentDir, agentId, socket: engine.socket, specs: [spec] }
+    const input = { agentDir, agentId, socket, specs: [spec] }
     const words = [HOLDER, Buffer.from(JSON.stringify(input)).toString('base64')]
     const child = spawn(process.execPath, words, { stdio: ['pipe', 'pipe', 'inherit'] })
     holder = child
@@ -135,4 +136,46 @@ describe.each(ENGINES)('an agent with %s that is killed', (name) => {
       expect(readFileSync(workFile(spec.kernelId, 'heart'), 'utf8')).toBe(beats)
     },
   )
+
+  test.skipIf(missing !== null).each([
+    ['has been started, and it does not know', 'answer'],
+    ['is started when its fence has passed', 'request'],
+  ] as const)('while its container %s: the keeper ends it', { timeout: 240_000 }, async (_, holds) => {
+    await using slow = await slowDown(engine.socket, `${engine.socket}.slow`, holds)
+    const spec = kernelSpec({ command: ['sh', '-c', 'while :; do echo beat >>heart; sleep 0.1; done'] })
+    const agent = await hold(spec, slow.socket)
+    agent.start()
+    await eventually(() => slow.asked() > 0, { withinMs: SLOWLY_MS })
+    if (holds === 'answer') await eventually(() => slow.answered() > 0, { withinMs: SLOWLY_MS })
+    setFence(3_600_000)
+    await agent.kill()
+    const container = (await fixture.container(spec.kernelId))!.Id
+    expect(readFileSync(join(fixture.kernel(spec.kernelId), 'status'), 'utf8')).toBe(`claimed ${container}\n`)
+    const passed = uptimeSeconds() + 1
+    setFence(1_000)
+    if (holds === 'request') {
+      // The keeper has looked, and has found nothing.
+      await eventually(() => uptimeSeconds() > passed + 3, { withinMs: SLOWLY_MS })
+      expect(existsSync(join(fixture.kernel(spec.kernelId), 'stop'))).toBe(false)
+      slow.passOn()
+      await eventually(() => slow.answered() > 0, { withinMs: SLOWLY_MS })
+    }
+    await eventually(() => membersOf(container).length === 0, { withinMs: SLOWLY_MS })
+    expect(existsSync(join(fixture.kernel(spec.kernelId), 'stop'))).toBe(true)
+    await next.recover()
+    expect(await reaches(next, spec.kernelId, 'EXITED', SLOWLY_MS)).toMatchObject({ error: FENCED })
+  })
 })
+
+/** The processes of a container, without what watches it. */
+function membersOf(container: string): number[] {
+  return scanProcesses()
+    .map(({ pid }) => pid)
+    .filter((pid) => {
+      try {
+        return new RegExp(`/(libpod-)?${container}`).test(readFileSync(`/proc/${pid}/cgroup`, 'utf8'))
+      } catch {
+        return false
+      }
+    })
+}
