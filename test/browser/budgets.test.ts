@@ -116,6 +116,6 @@ describe.skipIf(whyNoBrowser() !== null)('a browser', () => {
     const named = await (await fetch(`${server.url}${path}`)).text()
     const pages = [...(await loadedBy(path)).keys()].filter((name) => /-(page|section)-[^/]*\.(js|css)$/.test(name))
     expect(pages.length).toBeGreaterThan(0)
-    expect(pages.filter((name) => !named.includes(`href="${name}"`))).toEqual([])
+    expect(pages.filter((name) => !named.includes(`="${name}"`))).toEqual([])
   })
 })
