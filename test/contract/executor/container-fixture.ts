@@ -1,5 +1,6 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { join } from 'node:path'
 import { v7 as uuidv7 } from 'uuid'
 import type { Executor, ExecutorHooks } from '../../../src/agent/executors/executor.ts'
@@ -60,6 +61,9 @@ export async function createContainerFixture(
         const found = await container(kernelId)
         return found?.State === 'running' && found
       })
+      // As `rm --force` does on a busy machine.
+      await engine.call('POST', `/containers/${Id}/kill`)
+      await sleep(500)
       await engine.call('DELETE', `/containers/${Id}?force=1`)
     },
     vanishedError: 'cancelled-outside',

@@ -2,6 +2,7 @@ import { appendFileSync, closeSync, constants, openSync, readSync } from 'node:f
 import { join } from 'node:path'
 import type { KernelUsage } from '../../../domain/agent/kernel-usage.ts'
 import { messageOf } from '../../../observability/error-message.ts'
+import { SIGKILLED } from '../exit-codes.ts'
 import { hasEnded } from '../kernel-book/kernel-entry.ts'
 import * as directory from '../kernel-directory/kernel-directory.ts'
 import { parseStatus } from '../kernel-directory/shim-status.ts'
@@ -10,12 +11,15 @@ import type { ContainerKernel } from './container-kernel.ts'
 import type { ContainerDescription } from './engine/engine.ts'
 import { completeLogs } from './follow-logs.ts'
 import { judgeContainer, missingProgram } from './judge-container.ts'
-import { within } from '../../../waiting/wait.ts'
+import { wait, within } from '../../../waiting/wait.ts'
 
 /** Of more output than this, the copy that runs is waited for rather than begun again. */
 const COPIED_ANEW_BYTES_MAX = 8 * 1024 * 1024
 const LAST_OUTPUT_WITHIN_MS = 5_000
 const COMPLETE_WITHIN_MS = 60_000
+/** Who removes a container that runs kills it first, and removes it then. */
+const REMOVED_WITHIN_MS = 2_000
+const REMOVED_CHECK_MS = 200
 const FIRST_LINE_BYTES = 512
 
 /**
@@ -33,6 +37,7 @@ export async function concludeKernel(
   try {
     if (container !== null) await takeOutput(host, kernel, container.id)
     else await kernel.follower?.stop()
+    if (container !== null && (await isRemoved(host, kernel, container))) container = null
   } catch (error) {
     kernel.ending = null
     throw error
@@ -72,6 +77,21 @@ export async function concludeKernel(
     stopError,
     usage,
   })
+}
+
+/** Whether somebody else removes it, as far as that can be meant by its end. */
+async function isRemoved(
+  { engine, book }: ContainerHost,
+  kernel: ContainerKernel,
+  { id, exitCode, oomKilled }: ContainerDescription,
+): Promise<boolean> {
+  const isOwn = kernel.killAt !== null || kernel.removing || directory.readStopMark(kernel.path) !== null
+  if (exitCode !== SIGKILLED || oomKilled || isOwn) return false
+  for (let waitedMs = 0; waitedMs < REMOVED_WITHIN_MS && !book.closed; waitedMs += REMOVED_CHECK_MS) {
+    if ((await engine.inspect(id)) === null) return true
+    await wait(REMOVED_CHECK_MS)
+  }
+  return false
 }
 
 async function takeOutput(host: ContainerHost, kernel: ContainerKernel, containerId: string): Promise<void> {
