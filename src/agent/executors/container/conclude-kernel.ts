@@ -25,19 +25,22 @@ const FIRST_LINE_BYTES = 512
 /**
  * Takes what is missing of its output, writes its end down, and reports it.
  *
- * @param container null if it was removed by somebody else
+ * @param last null if it was removed by somebody else
  * @throws EngineSilentError, and then it is to be called again
  */
 export async function concludeKernel(
   host: ContainerHost,
   kernel: ContainerKernel,
-  container: ContainerDescription | null,
+  last: ContainerDescription | null,
 ): Promise<void> {
   kernel.ending = {}
+  let container = last
   try {
-    if (container !== null) await takeOutput(host, kernel, container.id)
-    else await kernel.follower?.stop()
-    if (container !== null && (await isRemoved(host, kernel, container))) container = null
+    if (last === null) await kernel.follower?.stop()
+    else {
+      await takeOutput(host, kernel, last.id)
+      if (await isRemoved(host, kernel, last)) container = null
+    }
   } catch (error) {
     kernel.ending = null
     throw error
