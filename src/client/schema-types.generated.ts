@@ -808,6 +808,8 @@ export type ResubmissionOverrides = {
   environ?: Array<EnvVarInput> | null | undefined;
   /** Agents that must not run it; replaces those that retries have come to exclude. An empty list removes the restriction. */
   excludeAgents?: Array<string> | null | undefined;
+  /** True: the new attempt begins with an empty directory, without the checkpoint of earlier ones. */
+  freshCheckpoint?: boolean | null | undefined;
   /** 0 to 100; the higher goes first. */
   priority?: number | null | undefined;
   /** Name of the resource group to run in. */

@@ -20,6 +20,7 @@ import { addManyOptions, followMany, readSelection, printDryRun, type ManyOption
 interface ResubmitOptions extends ManyOptions, SpecOptions, AgentOptions, PolicyOptions {
   upload?: string[]
   codeSha256?: string
+  freshCheckpoint?: true
   includeSucceeded?: true
   includeDependents?: true
 }
@@ -33,6 +34,7 @@ export function resubmitCommand(): Command {
       'reprise resubmit --cause oom-killed --phase exhausted --since 1d --mem 16g',
       'reprise resubmit --with-label study=7 --result failure --client-key study-7-again',
       'reprise resubmit nightly --upload .    # with the files as they are now',
+      'reprise resubmit nightly --fresh-checkpoint',
       'reprise resubmit nightly --include-succeeded',
       'reprise resubmit nightly --include-dependents',
     ],
@@ -40,7 +42,9 @@ export function resubmitCommand(): Command {
   addManyOptions(command)
     .option('--include-succeeded', 'also run again what has succeeded')
     .option('--include-dependents', 'also what was cancelled because it failed')
-  command.optionsGroup('Overrides:')
+  command
+    .optionsGroup('Overrides:')
+    .option('--fresh-checkpoint', 'begin with an empty directory, without what earlier attempts have left')
   addPolicyOptions(addUploadOption(addAgentOptions(addSpecOptions(command))))
   return act<ResubmitOptions>(command, resubmit, { endsItself: true })
 }
@@ -89,6 +93,7 @@ function overridesOf(options: ResubmitOptions): ResubmissionOverrides | undefine
     resourceGroup: options.resourceGroup,
     ...agentLists(options),
     retryPolicy: readPolicy(options),
+    freshCheckpoint: options.freshCheckpoint,
   }
   return Object.values(overrides).some((value) => value !== undefined) ? overrides : undefined
 }

@@ -25,6 +25,8 @@ export interface ResubmissionOverrides {
   excludeAgents?: string[]
   /** Applied field by field over the resolved policy. */
   retryPolicy?: Partial<RetryPolicy>
+  /** The first new attempt starts without what earlier ones have left in their directory. */
+  freshCheckpoint?: boolean
 }
 
 /** The part of a session's spec that overrides can change. */

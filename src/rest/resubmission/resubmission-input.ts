@@ -12,7 +12,7 @@ import { SESSION_FILTER, sessionFilter } from '../session/session-filter.ts'
 const OVERRIDES: JsonSchema = {
   type: 'object',
   description:
-    'How the new attempts differ: `resource_slots`, `batch_timeout` (null removes it), `environ`, `secret_environ`, `code_sha256`, `priority`, `resource_group`, `allow_agents`, `avoid_agents`, `exclude_agents`, `retry_policy`. What is not named stays.',
+    'How the new attempts differ: `resource_slots`, `batch_timeout` (null removes it), `environ`, `secret_environ`, `code_sha256`, `priority`, `resource_group`, `allow_agents`, `avoid_agents`, `exclude_agents`, `retry_policy`, `fresh_checkpoint` (true: begins with an empty directory). What is not named stays.',
 }
 const CLIENT_KEY: JsonSchema = {
   type: ['string', 'null'],

@@ -94,6 +94,7 @@ const overrides = z
     avoidAgents: agentIds.optional(),
     excludeAgents: agentIds.optional(),
     retryPolicy: retryPolicy.optional(),
+    freshCheckpoint: z.boolean().optional(),
   })
   .superRefine(checkSecrets, { when: besideOtherFaults })
   .superRefine(({ allowAgents = [], ...others }, context) => {

@@ -4,6 +4,7 @@ import type { Logger } from '../../observability/log.ts'
 import type { SyncPoints } from '../../observability/sync-points.ts'
 import type { Queryable } from '../../store/database.ts'
 import { attributeReopenings } from '../../store/sql/resubmission/attribute-reopenings.sql.ts'
+import { beginGenerations } from '../../store/sql/resubmission/begin-generations.sql.ts'
 import type { HeldResubmission } from '../../store/sql/resubmission/resubmission-batch.sql.ts'
 import { supersedePendingRetries } from '../../store/sql/retry/change-retry.sql.ts'
 import { readUndecided } from '../../store/sql/retry/claim-undecided.sql.ts'
@@ -35,7 +36,7 @@ export interface BatchContext {
 
 /**
  * Resubmits some targets of a resubmission that the transaction has locked: children and decisions. Lock
- * order: the resubmission, sessions by id, their decisions; then children are written. A dispatcher locks decisions and
+ * order: the resubmission, sessions by id, their decisions; then children are written, and checkpoints by chain. A dispatcher locks decisions and
  * skips those that are locked; decide-retries does the same with sessions. So the first one decides, and the others see
  * its result. `dependents` are those among the sessions that come back because they depend on others. Should all of this fail, `sessions.parent_session_id` is unique.
  */
@@ -69,6 +70,11 @@ export async function resubmitBatch(
   const refused = await insertChildren(tx, children, dependents)
   const created = children.filter(({ parentSessionId }) => !refused.has(parentSessionId!))
   const reopened = created.map(({ id: childId }) => childId)
+  if (overrides.freshCheckpoint === true) {
+    const fresh = created.filter(({ parentSessionId }) => !dependents.has(parentSessionId!))
+    const chainIds = fresh.map(({ chainId }) => chainId)
+    await beginGenerations(tx, chainIds)
+  }
   await attributeReopenings(tx, reopened, `resubmitted by ${resubmission.actor}`)
   const parents = created.map(({ parentSessionId }) => parentSessionId!)
   const decided = await undecided.record(new Set(parents))

@@ -8,6 +8,7 @@ import type { SessionStatus } from '../../../src/domain/session/statuses.ts'
 import { createLogger } from '../../../src/observability/log.ts'
 import type { CreateSessionInput } from '../../../src/services/session/create-session-input.ts'
 import type { Database } from '../../../src/store/database.ts'
+import type { PrismaClient } from '../../../src/store/prisma.ts'
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { eventually } from '../../support/eventually.ts'
 import { kernelRows, sessionRow, type SessionRow } from '../../support/database/session-rows.ts'
@@ -26,6 +27,7 @@ export interface Place {
 
 export interface AgentFixture {
   readonly db: Database
+  readonly prisma: PrismaClient
   readonly server: TestServer
   readonly gateway: FaultyGateway
   readonly agentDir: string
@@ -83,6 +85,9 @@ export function useAgentProgram({ live = true } = {}): AgentFixture {
   return {
     get db() {
       return database.db
+    },
+    get prisma() {
+      return database.prisma
     },
     get server() {
       return server

@@ -4,7 +4,9 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Agent } from '../../../src/agent/agent.ts'
 import { ChainStoreError } from '../../../src/agent/chain-store.ts'
+import { NO_SYNC_POINTS } from '../../../src/observability/sync-points.ts'
 import type { CreateSessionInput } from '../../../src/services/session/create-session-input.ts'
+import { resubmitSessions } from '../../../src/services/resubmission/resubmit-sessions.ts'
 import { retryNow } from '../../../src/services/retry/retry-now.ts'
 import { explainPendingSessions } from '../../../src/services/session/explain-pending.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -78,6 +80,14 @@ async function retry(chainId: string): Promise<void> {
   await retryNow(given.server.context, rows[0]!)
 }
 
+async function resubmit(chainId: string, overrides: object): Promise<void> {
+  const { rows } = await given.db.query<{ id: string }>(`SELECT tail_id AS id FROM chains WHERE chain_id = $1`, [
+    chainId,
+  ])
+  const context = { ...given.server.context, prisma: given.prisma, sync: NO_SYNC_POINTS }
+  await resubmitSessions(context, { sessionIds: [rows[0]!.id], overrides })
+}
+
 async function record(chainId: string) {
   const { rows } = await given.db.query<{ attempt: number; files: number; bytes: number; store: string; of: string[] }>(
     `SELECT c.attempt, c.files, c.bytes, ARRAY(SELECT a.name FROM agents a WHERE a.chain_store = c.store ORDER BY 1) AS of
@@ -142,6 +152,22 @@ test('agents that see one directory, by whatever path, go on with what the other
   await retryOn(chainId, one)
   expect(await attempt(chainId, 3)).toBe('here2:1,2,')
 }, 60_000)
+
+test('a resubmission goes on with the checkpoint, unless it asks for none', async () => {
+  const one = await machine('one')
+  const chainId = await chainOf(['sh', '-c', ADD])
+  await attempt(chainId, 1)
+  await resubmit(chainId, {})
+  expect(await attempt(chainId, 2)).toBe('here1:1,')
+  await resubmit(chainId, { freshCheckpoint: true })
+  expect(await attempt(chainId, 3)).toBe('none:')
+  expect(await found(chainId, 3)).toBeUndefined()
+  expect(await record(chainId)).toMatchObject({ attempt: 3, files: 1, bytes: 2, of: ['one'] })
+  await retryOn(chainId, one)
+  expect(await attempt(chainId, 4)).toBe('here3:3,')
+  expect(readFileSync(join(one.chainsDir, chainId, 'steps'), 'utf8')).toBe('1\n2\n')
+  expect(readFileSync(join(one.chainsDir, `${chainId}.1`, 'steps'), 'utf8')).toBe('3\n4\n')
+}, 120_000)
 
 test('an attempt that leaves nothing elsewhere does not take the place of the checkpoint', async () => {
   const [one, two] = [await machine('one'), await machine('two')]

@@ -30,6 +30,14 @@ describe('POST /v2/sessions/{id}/resubmit', () => {
     expect([again.status, again.body.code]).toEqual([409, 'SESSION_HAS_CHILD'])
   })
 
+  test('begins without the checkpoint, if asked', async () => {
+    const { id } = await failed('fresh')
+    const body = { overrides: { fresh_checkpoint: true } }
+    expect((await ask('POST', `/v2/sessions/${id}/resubmit`, { body })).status).toBe(201)
+    const { rows } = await server.db.query('SELECT generation, attempt FROM checkpoints WHERE chain_id = $1', [id])
+    expect(rows).toEqual([{ generation: 1, attempt: null }])
+  })
+
   test('answers with the same attempt for the same key', async () => {
     const { id } = await failed('keyed')
     const body = { client_key: 'once' }

@@ -555,3 +555,43 @@ it('a limit on pending sessions refuses those beyond it, and they keep their ret
   expect(refusals(shown)).toEqual([`QUOTA_EXCEEDED ${ids[2]}`])
   expect(await decisionRow(given.db, ids[2]!)).toMatchObject({ phase: 'SCHEDULED' })
 })
+
+describe('freshCheckpoint', () => {
+  const record = async (chainId: string) =>
+    (await given.sql('SELECT generation, attempt, files FROM checkpoints WHERE chain_id = $1', [chainId]))[0]
+
+  /** The running attempt fails, and its agent says that it left so many files in the directory of a generation. */
+  async function endLeaving(generation: number, files: number): Promise<void> {
+    for (const [kernelId, { status }] of given.agent.kernels) {
+      if (status !== 'RUNNING') continue
+      given.agent.observe(kernelId, { leftCheckpoint: { generation, files, bytes: files, newestAt: null } })
+    }
+    await failWith(given.server, given.agent, 3)
+  }
+
+  async function resubmitAndRun(sessionId: string, overrides: object): Promise<string> {
+    const { sessionIds } = await resubmit({ sessionIds: [sessionId], overrides })
+    await driveAll(given.server, given.agent, 'RUNNING')
+    return sessionIds[0]!
+  }
+
+  it('begins generations, which reports of agents never do, and what belongs to an earlier one changes nothing', async () => {
+    const { server, agent } = given
+    await given.sql('UPDATE agents SET chain_store = gen_random_uuid() WHERE id = $1', [agent.id])
+    const first = await sessionIn(server, agent, 'RUNNING')
+    await endLeaving(2_147_483_647, 5)
+    expect(await record(first)).toBeUndefined()
+    const second = await resubmitAndRun(first, { freshCheckpoint: false })
+    await endLeaving(0, 1)
+    expect(await record(first)).toEqual({ generation: 0, attempt: 2, files: 1 })
+    const third = await resubmitAndRun(second, { freshCheckpoint: true })
+    expect(await record(first)).toEqual({ generation: 1, attempt: null, files: null })
+    await endLeaving(0, 7)
+    expect(await record(first)).toEqual({ generation: 1, attempt: null, files: null })
+    const fourth = await resubmitAndRun(third, {})
+    await endLeaving(1, 3)
+    expect(await record(first)).toEqual({ generation: 1, attempt: 4, files: 3 })
+    await resubmitAndRun(fourth, { freshCheckpoint: true })
+    expect(await record(first)).toEqual({ generation: 2, attempt: null, files: null })
+  })
+})

@@ -11,7 +11,7 @@ import type {
 export type Report = Partial<
   Pick<
     ObservedKernel,
-    'status' | 'exitCode' | 'oomKilled' | 'error' | 'startedAt' | 'verdict' | 'stopped' | 'usage' | 'gone'
+    'status' | 'exitCode' | 'oomKilled' | 'error' | 'startedAt' | 'verdict' | 'stopped' | 'usage' | 'gone' | 'leftCheckpoint'
   >
 >
 

@@ -41,6 +41,9 @@ const ResubmissionOverrides = builder.inputType('ResubmissionOverrides', {
       type: RetryPolicyInput,
       description: 'Fields of the retry policy; missing fields stay as resolved.',
     }),
+    freshCheckpoint: t.boolean({
+      description: 'True: the new attempt begins with an empty directory, without the checkpoint of earlier ones.',
+    }),
   }),
 })
 

@@ -47,7 +47,8 @@ const FOUND = `found AS (
 
 /**
  * The newest attempt counts, however late its end is known. One that has left nothing says something only of the store
- * whose checkpoint is on record: elsewhere it never had it. What it left in a generation that is over is nobody's.
+ * whose checkpoint is on record: elsewhere it never had it. What it left in a generation that is over is nobody's, and
+ * no report begins one.
  */
 const LEFT = `stored AS (
   INSERT INTO checkpoints AS c (chain_id, project_id, generation, attempt, store, files, bytes, newest_at, published_at)
@@ -55,9 +56,9 @@ const LEFT = `stored AS (
   FROM changed JOIN locked l USING (id) JOIN kernels k USING (id) JOIN sessions s ON s.id = k.session_id
   JOIN agents here ON here.id = $4
   CROSS JOIN LATERAL jsonb_to_record(l.left_checkpoint) AS o("generation" int, "files" int, "bytes" bigint, "newestAt" timestamptz)
+  LEFT JOIN checkpoints r ON r.chain_id = s.chain_id
   WHERE l.left_checkpoint IS NOT NULL AND k.role = 'main' AND k.index = 1 AND here.chain_store IS NOT NULL
-    AND (o.files IS DISTINCT FROM 0
-      OR EXISTS (SELECT FROM checkpoints r WHERE r.chain_id = s.chain_id AND r.store = here.chain_store))
+    AND o.generation = coalesce(r.generation, 0) AND (o.files IS DISTINCT FROM 0 OR r.store = here.chain_store)
   ORDER BY s.chain_id
   ON CONFLICT (chain_id) DO UPDATE SET attempt = excluded.attempt, store = excluded.store, files = excluded.files,
     bytes = excluded.bytes, newest_at = excluded.newest_at, published_at = excluded.published_at, dropped_at = NULL
