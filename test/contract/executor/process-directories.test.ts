@@ -125,6 +125,21 @@ test("a chain's directory goes with its last kernel here where it is empty, and 
   expect(directoriesIn(chains)).toEqual([keeper.chainId])
 })
 
+test('of a removed chain all generations are dropped, and what was moved aside', async () => {
+  const chains = join(fixture.agentDir, 'chains')
+  const first = kernelSpec({ command: ['sh', '-c', 'echo 1 >$REPRISE_CHAIN_DIR/checkpoint'] })
+  const fresh = { ...first, kernelId: kernelSpec().kernelId, checkpoint: { generation: 1, newest: null } }
+  for (const spec of [first, fresh]) {
+    executor.start(spec, 1)
+    await reaches(executor, spec.kernelId, 'EXITED')
+  }
+  mkdirSync(join(chains, `.stale-${first.chainId}`))
+  expect(await executor.chains!.list()).toEqual([first.chainId])
+  for (const { kernelId } of [first, fresh]) executor.forget(kernelId, 1)
+  await eventually(() => executor.observe().length === 0 && executor.chains!.drop(first.chainId))
+  await eventually(() => directoriesIn(chains).length === 0)
+})
+
 test('what a chain has stored is dropped unless a kernel here needs it, also by the next instance', async () => {
   const chains = join(fixture.agentDir, 'chains')
   const spec = kernelSpec({ command: ['sh', '-c', 'echo 1 >$REPRISE_CHAIN_DIR/checkpoint'] })

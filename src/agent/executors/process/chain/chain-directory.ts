@@ -26,6 +26,11 @@ export function chainName(chainId: string, generation: number): string {
   return generation === 0 ? chainId : `${chainId}.${generation}`
 }
 
+/** The chain whose directory, or former directory, has this name; of other names, what is no id. */
+export function chainOf(name: string): string {
+  return (name.startsWith(STALE) ? name.slice(STALE.length) : name).replace(/\.\d+$/, '')
+}
+
 /**
  * Makes the directory ready for an attempt, which has it from here on. Up to the change of its owner synchronous, so
  * that kernels of one session do not come between. What a crash leaves is continued by the next launch: the mark is
