@@ -11,7 +11,16 @@ import type {
 export type Report = Partial<
   Pick<
     ObservedKernel,
-    'status' | 'exitCode' | 'oomKilled' | 'error' | 'startedAt' | 'verdict' | 'stopped' | 'usage' | 'gone' | 'leftCheckpoint'
+    | 'status'
+    | 'exitCode'
+    | 'oomKilled'
+    | 'error'
+    | 'startedAt'
+    | 'verdict'
+    | 'stopped'
+    | 'usage'
+    | 'gone'
+    | 'leftCheckpoint'
   >
 >
 
