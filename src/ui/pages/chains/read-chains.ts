@@ -18,6 +18,8 @@ export type Counts = UiChainCountsQuery['chains']['counts']
 /** As high as rows are at least. */
 const ROW_PX = 37
 const FIRST_ROWS_MIN = 20
+/** More than a screen: nothing has to be asked for after them before somebody scrolls. */
+const AGAIN_ROWS = 50
 export const PAGE_ROWS = 100
 
 export interface Listed {
@@ -56,7 +58,7 @@ export function readFirst(client: Client, filter: ChainFilter, orderBy: ChainOrd
 
 /** The same by one request: of a list that is shown, and read again as often as something changes. */
 export function readAgain(client: Client, filter: ChainFilter, orderBy: ChainOrder): FirstRead {
-  const both = ask(client, { filter, orderBy, first: firstRows(), counted: countedWith(filter), together: true })
+  const both = ask(client, { filter, orderBy, first: AGAIN_ROWS, counted: countedWith(filter), together: true })
   return { rows: both.then(listedIn), counts: both.then(({ counted }) => counted?.counts ?? null).catch(() => null) }
 }
 
