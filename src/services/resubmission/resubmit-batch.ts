@@ -36,9 +36,10 @@ export interface BatchContext {
 
 /**
  * Resubmits some targets of a resubmission that the transaction has locked: children and decisions. Lock
- * order: the resubmission, sessions by id, their decisions; then children are written, and checkpoints by chain. A dispatcher locks decisions and
- * skips those that are locked; decide-retries does the same with sessions. So the first one decides, and the others see
- * its result. `dependents` are those among the sessions that come back because they depend on others. Should all of this fail, `sessions.parent_session_id` is unique.
+ * order: the resubmission, sessions by id, their decisions; then children are written, and checkpoints by chain. A
+ * dispatcher locks decisions and skips those that are locked; decide-retries does the same with sessions. So the first
+ * one decides, and the others see its result. `dependents` are those among the sessions that come back because they
+ * depend on others. Should all of this fail, `sessions.parent_session_id` is unique.
  */
 export async function resubmitBatch(
   tx: Queryable,

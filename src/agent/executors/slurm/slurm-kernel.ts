@@ -30,7 +30,7 @@ export interface SlurmKernel extends KernelEntry {
   missed: number
   /** Since when the row is in its state, or missing, as `performance.now()`. */
   rowSince: number
-  /** When its claim, or then its beginning, was first seen, as `performance.now()`. What Slurm was asked earlier is outdated. */
+  /** When its claim, or then its beginning, was first seen, as `performance.now()`: earlier answers are outdated. */
   statusSeenAt: number
   /** When its exit line was first seen; null before. */
   exitSeenAt: number | null

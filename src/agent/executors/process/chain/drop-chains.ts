@@ -14,8 +14,8 @@ import type { ChainHost } from './chain-host.ts'
 const DROPPED = '.dropped-'
 
 /**
- * All directories of removed chains, of each generation, are renamed at once, beside the others, and removed one after the other. Another start
- * of the agent goes on with those that are left.
+ * All directories of removed chains, of each generation, are renamed at once, beside the others, and removed one after
+ * the other. Another start of the agent goes on with those that are left.
  */
 export function createChainDrops(host: ChainHost): ChainDirectories & { resume(): Promise<void> } {
   let removals = Promise.resolve()
