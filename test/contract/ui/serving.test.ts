@@ -81,7 +81,9 @@ describe('pages', () => {
 
   test('name what they are made of, and nothing of other pages', async () => {
     const { text } = await ask('/chains?state=failed')
-    const named = [...text.matchAll(/(?:<link rel="stylesheet" crossorigin href|<script type="module" crossorigin src)="([^"]+)">/g)]
+    const named = [
+      ...text.matchAll(/(?:<link rel="stylesheet" crossorigin href|<script type="module" crossorigin src)="([^"]+)">/g),
+    ]
     expect(named.map(([, file]) => file).filter((file) => file!.includes('-page-'))).toEqual([
       expect.stringMatching(/^\/assets\/chains-page-.*\.js$/),
       expect.stringMatching(/^\/assets\/chains-page-.*\.css$/),
