@@ -10,7 +10,7 @@ import { instant, relative } from '../output/time.ts'
 import { drawChain } from '../chain/draw-chain.ts'
 import { findSession, SESSION_ARGUMENT } from '../find/find-session.ts'
 import { usedWords } from './used-words.ts'
-import { outcomeOf, phaseWord, ranFor, statusWord, whyRetried } from './describe-session.ts'
+import { isOver, outcomeOf, phaseWord, ranFor, statusWord, whyRetried } from './describe-session.ts'
 
 export function infoCommand(): Command {
   const command = describedCommand('info', 'show a session: which attempt it is, its chain, and why it was retried', [
@@ -36,7 +36,7 @@ function describe(session: Session, terminal: Terminal): string {
       ['attempt', `${retryState.label} (${session.attempt} of the chain${epochOf(session)})`],
       ['status', `${style ? terminal.style(style, status) : status}  ${outcomeOf(session)}`.trimEnd()],
       ['signal', session.exitSignal && `${session.exitSignal.name} (${session.exitSignal.number})`],
-      ['reason', session.pendingReason ?? session.statusReason],
+      ['reason', isOver(session) ? session.statusReason : session.pendingReason],
       ['retry', retryOf(session)],
       ['why', whyRetried(session)],
       ['parent', session.parentSession?.sessionId],
