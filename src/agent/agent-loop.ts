@@ -129,7 +129,7 @@ async function syncOnce(
   if (logs.length > 0) changes.raise()
   applyAnswer(executor, answer, log)
   channels.open(answer.channels ?? [])
-  if (known !== undefined) chains.answered(known, answer.dropChains ?? [])
+  if (known !== undefined) chains.answered(known, answer)
   const tookMs = performance.now() - began
   if (waitMs > 0) return tookMs < Math.min(waitMs, REPEAT_PAUSE_MAX_MS) ? 'repeated' : 'waited'
   await wait(Math.max(0, CHANGES_INTERVAL_MS - tookMs))

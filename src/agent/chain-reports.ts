@@ -1,4 +1,4 @@
-import type { ChainReport } from '../domain/agent/protocol.ts'
+import type { ChainReport, SyncAnswer } from '../domain/agent/protocol.ts'
 import { CHAIN_REPORT_INTERVAL_MS, DROPPED_CHAINS_MAX, REPORTED_CHAINS_MAX } from '../domain/limits.ts'
 import { messageOf } from '../observability/error-message.ts'
 import type { Logger } from '../observability/log.ts'
@@ -12,7 +12,7 @@ export interface ChainReports {
   /** What to report with the next sync. */
   next(): ChainReport | undefined
   /** The answer to a sync with that report. */
-  answered(report: ChainReport, dropChains: readonly string[]): void
+  answered(report: ChainReport, answer: Pick<SyncAnswer, 'dropChains' | 'dropGenerations'>): void
   /** Begins again, for a server that knows nothing. */
   restart(): void
 }
@@ -30,9 +30,12 @@ export function createChainReports(
   async function list(): Promise<void> {
     listing = true
     try {
-      const rest = (await chains!.list()).filter((chainId) => after === null || chainId > after)
-      const chainIds = rest.slice(0, atOnceMax)
-      report = { after, upTo: rest.length > atOnceMax ? chainIds.at(-1)! : null, chainIds }
+      const rest = (await chains!.list()).filter(({ chainId }) => after === null || chainId > after)
+      const part = rest.slice(0, atOnceMax)
+      const chainIds = part.map(({ chainId }) => chainId)
+      const later = part.filter(({ oldest }) => oldest > 0).map(({ chainId, oldest }) => [chainId, oldest] as const)
+      const upTo = rest.length > atOnceMax ? chainIds.at(-1)! : null
+      report = { after, upTo, chainIds, ...(later.length > 0 && { generations: Object.fromEntries(later) }) }
     } catch (error) {
       log.warn({ error: messageOf(error) }, 'the directories of chains could not be listed')
       dueAt = now() + CHAIN_REPORT_INTERVAL_MS
@@ -46,12 +49,13 @@ export function createChainReports(
       if (chains !== undefined && report === undefined && !listing && now() >= dueAt) void list()
       return report
     },
-    answered({ upTo }, dropChains) {
-      const dropped = dropChains.filter((chainId) => chains!.drop(chainId)).length
-      if (dropped > 0) log.info({ dropped }, 'directories of removed chains are dropped')
+    answered({ upTo }, { dropChains = [], dropGenerations = [] }) {
+      const removed = dropChains.filter((chainId) => chains!.drop(chainId)).length
+      const dropped = removed + dropGenerations.filter(({ chainId, before }) => chains!.drop(chainId, before)).length
+      if (dropped > 0) log.info({ dropped }, 'directories that no chain needs are dropped')
       report = undefined
       // There may be more to drop in this part.
-      if (dropChains.length >= DROPPED_CHAINS_MAX && dropped > 0) return
+      if (Math.max(dropChains.length, dropGenerations.length) >= DROPPED_CHAINS_MAX && dropped > 0) return
       after = upTo
       if (upTo === null) dueAt = now() + CHAIN_REPORT_INTERVAL_MS
     },

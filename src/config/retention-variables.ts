@@ -25,6 +25,23 @@ export const RETENTION_VARIABLES = {
     default: '90d',
     meaning: 'The same for the history of agents.',
   }),
+  checkpointKeep: keptFor({
+    name: 'REPRISE_CHECKPOINT_KEEP',
+    default: '1d',
+    meaning:
+      'How long the checkpoint of a chain is kept that has succeeded: `1d` (h, d, w, y) or `forever`. It goes with its chain at the latest.',
+  }),
+  checkpointKeepFailed: keptFor({
+    name: 'REPRISE_CHECKPOINT_KEEP_FAILED',
+    default: '30d',
+    meaning: 'The same of a chain that has failed for good or was cancelled, so that a resubmission can go on with it.',
+  }),
+}
+
+/** Without a bound by number. */
+function keptFor(documentation: Omit<Documentation, 'unit'>): Variable<Retention> {
+  const age = retention().refine(({ count }) => count === null, 'must be like `90d` or `forever`')
+  return { ...documentation, unit: null, schema: age.default(() => parseRetention(documentation.default)!) }
 }
 
 function kept(documentation: Omit<Documentation, 'unit'>): Variable<Retention> {

@@ -96,8 +96,10 @@ function retentionService(parts: RuntimeParts): BackgroundService {
     keepLogs: logs,
     keepAudit: audit,
     keepAgentHistory: agentHistory,
+    checkpointKeep: succeededCheckpoints,
+    checkpointKeepFailed: failedCheckpoints,
   } = parts.config
-  const policy = { chains, events, logs, audit, agentHistory }
+  const policy = { chains, events, logs, audit, agentHistory, succeededCheckpoints, failedCheckpoints }
   return createRetentionService({ ...parts, policy, codeKeptDays: parts.config.uploadKeepDays })
 }
 

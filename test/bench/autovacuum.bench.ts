@@ -71,7 +71,15 @@ async function steadily(ground: BenchGround, size: number, create: (count: numbe
 
 async function keepRemoving({ log }: BenchGround, db: Database, over: AbortSignal): Promise<void> {
   const kept = { ageSeconds: KEPT_SECONDS, count: null }
-  const policy = { chains: kept, events: kept, logs: kept, audit: kept, agentHistory: FOREVER }
+  const policy = {
+    chains: kept,
+    events: kept,
+    logs: kept,
+    audit: kept,
+    agentHistory: FOREVER,
+    succeededCheckpoints: FOREVER,
+    failedCheckpoints: FOREVER,
+  }
   while (!over.aborted) {
     await removeOld({ db, log }, policy, over)
     await sleep(REMOVE_INTERVAL_MS, undefined, { signal: over }).catch(() => {})

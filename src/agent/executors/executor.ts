@@ -86,14 +86,20 @@ export interface KernelChannel {
 export interface ChainDirectories {
   /** Identifies the place where they are, whatever its path. */
   readonly store: string
-  /** Ids of the chains that have a directory, in order. */
-  list(): Promise<string[]>
+  /** The chains that have a directory, in the order of their ids, with the oldest generation of theirs. */
+  list(): Promise<StoredChain[]>
   /**
-   * Removes a chain's directory, unless a kernel here needs it. What takes time is done later.
+   * Removes a chain's directories, or those of the generations before one, unless a kernel here needs them. What takes
+   * time is done later.
    *
    * @returns whether there was one, and it is out of the way
    */
-  drop(chainId: string): boolean
+  drop(chainId: string, before?: number): boolean
+}
+
+export interface StoredChain {
+  chainId: string
+  oldest: number
 }
 
 export interface ExecutorHooks {

@@ -47,7 +47,7 @@ export function readFoundCheckpoint(value: unknown): FoundCheckpoint | null {
 export function readLeftCheckpoint(value: unknown): LeftCheckpoint | null {
   if (typeof value !== 'object' || value === null) return null
   const { generation, files, bytes, newestAt } = value as Record<string, unknown>
-  const known = count(generation, ATTEMPT_MAX)
+  const known = count(generation, GENERATION_MAX)
   if (known === null) return null
   const at = typeof newestAt === 'string' && newestAt.length <= 64 ? new Date(newestAt) : null
   const inCalendar = at !== null && at.getTime() > 0 && at.getTime() < YEAR_10000
@@ -61,6 +61,7 @@ export function readLeftCheckpoint(value: unknown): LeftCheckpoint | null {
 
 /** What fits an integer column. */
 const ATTEMPT_MAX = 2_147_483_647
+export const GENERATION_MAX = 2_147_483_647
 const YEAR_10000 = Date.UTC(10_000, 0)
 
 function count(value: unknown, max: number): number | null {

@@ -211,6 +211,8 @@ export interface ChainReport {
   after: string | null
   upTo: string | null
   chainIds: string[]
+  /** The oldest generation of their directories, where that is not 0. Older agents do not tell. */
+  generations?: Record<string, number> | undefined
 }
 
 export interface SyncRequest {
@@ -236,6 +238,8 @@ export interface SyncAnswer {
   forget: { kernelId: string; assignment: number }[]
   /** Of the chains that the sync reported: those that have been removed. Their directories are needed by nobody. */
   dropChains?: string[]
+  /** Of the chains that the sync reported: those with directories of generations that are over, all before this one. */
+  dropGenerations?: { chainId: string; before: number }[]
   /** Channels that the agent is to open, repeated until it has. Agents of older versions do not. */
   channels?: ChannelOrder[]
 }

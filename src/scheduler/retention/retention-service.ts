@@ -12,6 +12,7 @@ import type { CodeStore } from '../../services/code/code-store.ts'
 import { removeCodeLeftovers, removeUnusedCode } from '../../services/code/remove-unused-code.ts'
 import type { Database } from '../../store/database.ts'
 import { readChainBounds } from '../../store/sql/chain/read-chain-bounds.sql.ts'
+import { dropOldCheckpoints } from '../../store/sql/retention/drop-old-checkpoints.sql.ts'
 import { removeOldAgentHistory, removeOldAgents } from '../../store/sql/retention/remove-old-agents.sql.ts'
 import { removeOldChains, removeOldResubmissions } from '../../store/sql/retention/remove-old-chains.sql.ts'
 import {
@@ -59,6 +60,10 @@ export interface RetentionPolicy {
   logs: Retention
   audit: Retention
   agentHistory: Retention
+  /** Of chains that have succeeded. By age alone. */
+  succeededCheckpoints: Retention
+  /** Of those that have failed for good, or were cancelled. */
+  failedCheckpoints: Retention
 }
 
 /**
@@ -70,13 +75,21 @@ export async function removeOld(
   policy: RetentionPolicy,
   signal: AbortSignal,
 ): Promise<RunReport> {
-  const rows = RETENTION_BATCH_ROWS_MAX
+  const [rows, chains] = [RETENTION_BATCH_ROWS_MAX, RETENTION_BATCH_CHAINS_MAX]
   const steps: [name: keyof RetentionPolicy, remove: (kept: Retention) => Promise<number>][] = [
     ['events', (kept) => drain(signal, rows, () => removeOldEvents(db, kept, rows))],
     ['chains', (kept) => removeChains(db, kept, signal)],
     ['logs', (kept) => drain(signal, rows, () => removeOldRows(db, 'logs', kept, rows))],
     ['audit', (kept) => drain(signal, rows, () => removeOldRows(db, 'audit', kept, rows))],
     ['agentHistory', (kept) => drain(signal, rows, () => removeOldAgentHistory(db, kept, rows))],
+    [
+      'succeededCheckpoints',
+      (kept) => drain(signal, chains, () => dropOldCheckpoints(db, ['SUCCEEDED'], kept, chains)),
+    ],
+    [
+      'failedCheckpoints',
+      (kept) => drain(signal, chains, () => dropOldCheckpoints(db, ['FAILED', 'CANCELLED'], kept, chains)),
+    ],
   ]
   let done = 0
   for (const [name, remove] of steps) {

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { readFoundCheckpoint, readLeftCheckpoint } from '../../domain/agent/checkpoint.ts'
+import { GENERATION_MAX, readFoundCheckpoint, readLeftCheckpoint } from '../../domain/agent/checkpoint.ts'
 import { readKernelUsage } from '../../domain/agent/kernel-usage.ts'
 import { isImageDigest } from '../../domain/agent/image-digest.ts'
-import type { KernelOrder, ObservedKernel, SyncAnswer, SyncRequest } from '../../domain/agent/protocol.ts'
+import type { ChainReport, KernelOrder, ObservedKernel, SyncAnswer, SyncRequest } from '../../domain/agent/protocol.ts'
 import type { Reconciliation } from '../../domain/agent/reconcile.ts'
 import { RepriseError } from '../../domain/errors.ts'
 import {
@@ -19,7 +19,8 @@ import { retryEnvironment } from '../../domain/retry/environment.ts'
 import { clusterEnvironment } from '../../domain/session/cluster-environment.ts'
 import { readProgramVerdict } from '../../domain/session/program-verdict.ts'
 import { isStorableText, STORABLE_TEXT, toStorableText } from '../../domain/storable-text.ts'
-import { recordChainDirectories } from '../../store/sql/agent/chain-directories.sql.ts'
+import type { Queryable } from '../../store/database.ts'
+import { readPastGenerations, recordChainDirectories } from '../../store/sql/agent/chain-directories.sql.ts'
 import { readOrderSources, type OrderSource } from '../../store/sql/agent/order-sources.sql.ts'
 import { failUnreadable, type UnreadableSecrets } from '../../store/sql/retry/fail-unreadable.sql.ts'
 import { storeLogs } from '../../store/sql/agent/kernel-logs.sql.ts'
@@ -99,6 +100,7 @@ const schema = z.object({
       after: z.uuid().nullable(),
       upTo: z.uuid().nullable(),
       chainIds: z.array(z.uuid()).max(REPORTED_CHAINS_MAX),
+      generations: z.record(z.uuid(), z.int().min(0).max(GENERATION_MAX)).optional(),
     })
     .optional(),
 })
@@ -133,9 +135,20 @@ export async function syncAgent(context: SyncContext, request: SyncRequest): Pro
   if (!report) return { answer: { orders: [], forget: [], ...channels }, loggedKernelIds }
   wake.wake(...report.topics)
   const { forget } = report.result
-  const dropChains = sync.chains === undefined ? [] : await recordChainDirectories(db, agentId, sync.chains)
+  const drops = sync.chains === undefined ? {} : await dropsOf(db, agentId, sync.chains)
   const orders = await makeOrders(context, report.result)
-  return { answer: { orders, forget, ...(dropChains.length > 0 && { dropChains }), ...channels }, loggedKernelIds }
+  return { answer: { orders, forget, ...drops, ...channels }, loggedKernelIds }
+}
+
+/** What the agent stores for nobody. */
+async function dropsOf(
+  db: Queryable,
+  agentId: string,
+  report: ChainReport,
+): Promise<Pick<SyncAnswer, 'dropChains' | 'dropGenerations'>> {
+  const dropChains = await recordChainDirectories(db, agentId, report)
+  const dropGenerations = await readPastGenerations(db, agentId, report)
+  return { ...(dropChains.length > 0 && { dropChains }), ...(dropGenerations.length > 0 && { dropGenerations }) }
 }
 
 function readWaiting(value: unknown): ObservedKernel['waiting'] {

@@ -67,7 +67,15 @@ function directoriesIn(chains: string): string[] {
 
 /** As when the time of all of them has come that are so old. */
 async function removeOldChains(): Promise<void> {
-  const nothing = { chains: FOREVER, events: FOREVER, logs: FOREVER, audit: FOREVER, agentHistory: FOREVER }
+  const nothing = {
+    chains: FOREVER,
+    events: FOREVER,
+    logs: FOREVER,
+    audit: FOREVER,
+    agentHistory: FOREVER,
+    succeededCheckpoints: FOREVER,
+    failedCheckpoints: FOREVER,
+  }
   const parts = { db: given.db, log: pino({ enabled: false }) }
   await removeOld(parts, { ...nothing, chains: parseRetention('90d')! }, new AbortController().signal)
 }

@@ -1,10 +1,13 @@
 /** Checkpoints of chains whose attempts run on two agents, with a store each or with one in common. */
 import { existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import type { Agent } from '../../../src/agent/agent.ts'
 import { ChainStoreError } from '../../../src/agent/chain-store.ts'
+import { FOREVER, parseRetention } from '../../../src/domain/retention.ts'
 import { NO_SYNC_POINTS } from '../../../src/observability/sync-points.ts'
+import { removeOld } from '../../../src/scheduler/retention/retention-service.ts'
 import type { CreateSessionInput } from '../../../src/services/session/create-session-input.ts'
 import { resubmitSessions } from '../../../src/services/resubmission/resubmit-sessions.ts'
 import { retryNow } from '../../../src/services/retry/retry-now.ts'
@@ -167,6 +170,58 @@ test('a resubmission goes on with the checkpoint, unless it asks for none', asyn
   expect(await attempt(chainId, 4)).toBe('here3:3,')
   expect(readFileSync(join(one.chainsDir, chainId, 'steps'), 'utf8')).toBe('1\n2\n')
   expect(readFileSync(join(one.chainsDir, `${chainId}.1`, 'steps'), 'utf8')).toBe('3\n4\n')
+}, 120_000)
+
+/** As when the chain had ended so long ago. */
+async function removeOldCheckpoints(chainId: string, days: number): Promise<void> {
+  await given.db.query('UPDATE chains SET ended_at = now() - make_interval(days => $2) WHERE chain_id = $1', [
+    chainId,
+    days,
+  ])
+  const nothing = { chains: FOREVER, events: FOREVER, logs: FOREVER, audit: FOREVER, agentHistory: FOREVER }
+  const policy = { ...nothing, succeededCheckpoints: parseRetention('1d')!, failedCheckpoints: parseRetention('30d')! }
+  await removeOld({ db: given.db, log: pino({ enabled: false }) }, policy, new AbortController().signal)
+}
+
+/** Agents report their directories when they start, and hourly: it starts again. What it is to drop is gone then. */
+async function reports(where: Machine): Promise<void> {
+  await where.agent.stop()
+  const { syncs } = given.gateway
+  const before = syncs.length
+  where.agent = given.newAgent({ name: where.name, elsewhere: { agentDir: where.agentDir, address: '127.0.0.1' } })
+  await where.agent.start()
+  await eventually(() => syncs.slice(before).some(({ chains }) => chains !== undefined))
+  await eventually(() => syncs.at(-1)!.chains === undefined)
+}
+
+test('a checkpoint goes long after its chain has failed; a resubmission later than that is told', async () => {
+  const one = await machine('one')
+  const chainId = await chainOf(['sh', '-c', ADD], { retryPolicy: { maxRetries: 0 } })
+  await attempt(chainId, 1)
+  await reports(one)
+  await removeOldCheckpoints(chainId, 29)
+  await reports(one)
+  expect(existsSync(join(one.chainsDir, chainId, 'steps'))).toBe(true)
+  await removeOldCheckpoints(chainId, 31)
+  await removeOldCheckpoints(chainId, 31)
+  await reports(one)
+  expect(existsSync(join(one.chainsDir, chainId))).toBe(false)
+
+  await resubmit(chainId, {})
+  expect(await attempt(chainId, 2)).toBe('missing1:')
+  expect(await found(chainId, 2)).toMatchObject({
+    state: 'MISSING',
+    note: 'starts without the checkpoint of attempt 1: it has been removed, long after the chain had ended',
+  })
+  expect(await record(chainId)).toMatchObject({ attempt: 2, files: 1, bytes: 2, of: ['one'] })
+  await reports(one)
+  expect(readFileSync(join(one.chainsDir, `${chainId}.1`, 'steps'), 'utf8')).toBe('2\n')
+  await resubmit(chainId, {})
+  expect(await attempt(chainId, 3)).toBe('here2:2,')
+  await reports(one)
+  await removeOldCheckpoints(chainId, 31)
+  await reports(one)
+  expect(existsSync(join(one.chainsDir, `${chainId}.1`))).toBe(false)
 }, 120_000)
 
 test('an attempt that leaves nothing elsewhere does not take the place of the checkpoint', async () => {

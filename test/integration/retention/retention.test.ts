@@ -15,6 +15,8 @@ const NOTHING: RetentionPolicy = {
   logs: FOREVER,
   audit: FOREVER,
   agentHistory: FOREVER,
+  succeededCheckpoints: FOREVER,
+  failedCheckpoints: FOREVER,
 }
 
 let server: TestServer

@@ -169,7 +169,15 @@ test('webhooks read what is new, and what is due', async () => {
 
 test('what is old is found from its oldest end', async () => {
   const kept = parseRetention('29d')!
-  const policy = { chains: kept, events: kept, logs: kept, audit: kept, agentHistory: kept }
+  const policy = {
+    chains: kept,
+    events: kept,
+    logs: kept,
+    audit: kept,
+    agentHistory: kept,
+    succeededCheckpoints: kept,
+    failedCheckpoints: kept,
+  }
   const statements = await statementsOf((db) =>
     removeOld({ db, log: pino({ enabled: false }) }, policy, new AbortController().signal),
   )

@@ -10,7 +10,7 @@ function subject(stored: string[], atOnceMax = 10) {
   const clock = { now: 0 }
   const chains = {
     store: '00000000-0000-4000-8000-000000000000',
-    list: async () => [...stored],
+    list: async () => stored.map((chainId) => ({ chainId, oldest: 0 })),
     drop: (id: string) => stored.includes(id) && stored.splice(stored.indexOf(id), 1).length > 0,
   }
   const reports = createChainReports(chains, log, { now: () => clock.now, atOnceMax })
@@ -27,7 +27,7 @@ test('all directories are reported at the start and then hourly, each report unt
   const first = await next()
   expect(first).toEqual({ after: null, upTo: null, chainIds: ['a', 'b'] })
   expect(await next()).toBe(first)
-  reports.answered(first!, ['b'])
+  reports.answered(first!, { dropChains: ['b'] })
   clock.now = CHAIN_REPORT_INTERVAL_MS - 1
   expect(await next()).toBeUndefined()
   clock.now++
@@ -38,7 +38,7 @@ test('many are reported in parts, and all of them again to a server that knows n
   const { reports, next } = subject(['a', 'b', 'c'], 2)
   const first = await next()
   expect(first).toEqual({ after: null, upTo: 'b', chainIds: ['a', 'b'] })
-  reports.answered(first!, [])
+  reports.answered(first!, {})
   expect(await next()).toEqual({ after: 'b', upTo: null, chainIds: ['c'] })
   reports.restart()
   expect(await next()).toEqual(first)
@@ -47,11 +47,11 @@ test('many are reported in parts, and all of them again to a server that knows n
 test('where an answer names as many as it may, the same part is reported again, unless none could be dropped', async () => {
   const ids = Array.from({ length: DROPPED_CHAINS_MAX + 1 }, (_, index) => `chain-${index}`)
   const { reports, next, stored } = subject([...ids], 10_000)
-  reports.answered((await next())!, ids.slice(0, DROPPED_CHAINS_MAX))
+  reports.answered((await next())!, { dropChains: ids.slice(0, DROPPED_CHAINS_MAX) })
   expect(stored).toHaveLength(1)
   const second = await next()
   expect(second?.chainIds).toEqual(stored)
-  reports.answered(second!, ids.slice(0, DROPPED_CHAINS_MAX))
+  reports.answered(second!, { dropChains: ids.slice(0, DROPPED_CHAINS_MAX) })
   expect(await next()).toBeUndefined()
 })
 

@@ -1,5 +1,6 @@
 import { mkdirSync, opendirSync, renameSync, rmdirSync } from 'node:fs'
 import { chown, lchown, lstat, readdir } from 'node:fs/promises'
+import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { type FoundCheckpoint, judgeCheckpoint } from '../../../../domain/agent/checkpoint.ts'
 import type { KernelSpec } from '../../../../domain/agent/protocol.ts'
@@ -10,6 +11,9 @@ import type { ChainHost } from './chain-host.ts'
 
 /** What is older than the record is moved there, beside the directory, by the attempt that left it. */
 const STALE = '.stale-'
+
+/** What is being removed is renamed to such a name first: no id of a chain begins like this. */
+export const DROPPED = '.dropped-'
 
 type OfChain = Pick<KernelSpec, 'chainId' | 'checkpoint'>
 
@@ -27,8 +31,13 @@ export function chainName(chainId: string, generation: number): string {
 }
 
 /** The chain whose directory, or former directory, has this name; of other names, what is no id. */
-export function chainOf(name: string): string {
-  return (name.startsWith(STALE) ? name.slice(STALE.length) : name).replace(/\.\d+$/, '')
+export function chainOf(name: string): { chainId: string; generation: number } {
+  const [, chainId = '', generation = '0'] = /^(.*?)(?:\.(\d{1,10}))?$/.exec(name.replace(STALE, ''))!
+  return { chainId, generation: Number(generation) }
+}
+
+export function droppedPath(host: ChainHost): string {
+  return join(host.chainsDir, `${DROPPED}${randomBytes(8).toString('hex')}`)
 }
 
 /**
@@ -60,7 +69,7 @@ function takeChainDirectory(host: ChainHost, spec: KernelSpec, path: string): Fo
     mark,
     isEmpty: isEmpty(path),
   })
-  if (isStale) moveAside(host, path, spec, mark?.attempt ?? 0)
+  if (isStale) moveAside(host, spec, mark?.attempt ?? 0)
   mkdirSync(path, { recursive: true, mode: 0o700 })
   if (mark?.attempt !== spec.attempt) writeChainMark(path, { attempt: spec.attempt, found })
   return found
@@ -78,9 +87,10 @@ export function isFirstKernel({ role, index }: Pick<KernelSpec, 'role' | 'index'
 }
 
 /** Only the last is kept. Another agent with this store may have moved it meanwhile: then its name is taken. */
-function moveAside(host: ChainHost, path: string, { chainId }: KernelSpec, attempt: number): void {
-  const aside = join(host.chainsDir, `${STALE}${chainId}`)
-  const former = `${aside}.${process.pid}`
+function moveAside(host: ChainHost, spec: KernelSpec, attempt: number): void {
+  const { chainId } = spec
+  const aside = join(host.chainsDir, `${STALE}${chainName(chainId, generationOf(spec))}`)
+  const former = droppedPath(host)
   try {
     renameSync(aside, former)
     void runInBackground(['rm', '-rf', former])
@@ -88,7 +98,7 @@ function moveAside(host: ChainHost, path: string, { chainId }: KernelSpec, attem
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
   }
   try {
-    renameSync(path, aside)
+    renameSync(chainDirectory(host, spec), aside)
     host.log.warn({ chainId, attempt, aside }, 'an old checkpoint is moved aside: a newer one is on record elsewhere')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
@@ -130,7 +140,8 @@ async function handOver(directory: string, uid: number): Promise<void> {
  */
 export function leaveChain(host: ChainHost, { spec }: KernelEntry): void {
   const path = chainDirectory(host, spec)
-  if (isChainNeeded(host, spec.chainId) || (readChainMark(path)?.attempt ?? 0) > spec.attempt) return
+  if (isChainNeeded(host, spec.chainId, generationOf(spec)) || (readChainMark(path)?.attempt ?? 0) > spec.attempt)
+    return
   try {
     rmdirSync(path)
     removeChainMark(path)
@@ -140,8 +151,9 @@ export function leaveChain(host: ChainHost, { spec }: KernelEntry): void {
   }
 }
 
-export function isChainNeeded(host: ChainHost, chainId: string): boolean {
+/** Whether a kernel here has that directory of the chain. */
+export function isChainNeeded(host: ChainHost, chainId: string, generation: number): boolean {
   return [...host.book.kernels.values()].some(({ spec, successor }) =>
-    [spec, successor?.spec].some((each) => each?.chainId === chainId),
+    [spec, successor?.spec].some((each) => each?.chainId === chainId && generationOf(each) === generation),
   )
 }

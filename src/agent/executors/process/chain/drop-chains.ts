@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { readdirSync, renameSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -6,36 +5,33 @@ import { validate } from 'uuid'
 import { messageOf } from '../../../../observability/error-message.ts'
 import type { ChainDirectories } from '../../executor.ts'
 import { runInBackground } from './background-command.ts'
-import { chainOf, isChainNeeded } from './chain-directory.ts'
+import { chainOf, DROPPED, droppedPath, isChainNeeded } from './chain-directory.ts'
 import { removeChainMark } from './chain-mark.ts'
 import type { ChainHost } from './chain-host.ts'
 
-/** No id of a chain begins like this. */
-const DROPPED = '.dropped-'
-
 /**
- * All directories of removed chains, of each generation, are renamed at once, beside the others, and removed one after
- * the other. Another start of the agent goes on with those that are left.
+ * Directories that are needed by nobody are renamed at once, beside the others, and removed one after the other. Another
+ * start of the agent goes on with those that are left.
  */
 export function createChainDrops(host: ChainHost): ChainDirectories & { resume(): Promise<void> } {
   let removals = Promise.resolve()
   /** Of the last listing: the server answers to that, and many chains may have been removed at once. */
-  let listed = new Map<string, string[]>()
+  let listed = new Map<string, Stored[]>()
 
   function remove(path: string): void {
     removals = removals.then(async () => {
       if (host.book.closed || (await removeTree(path))) return
-      host.log.warn({ path }, 'what a removed chain has stored could not be removed')
+      host.log.warn({ path }, 'what is needed by nobody could not be removed')
     })
   }
 
   function dropDirectory(name: string): boolean {
-    const aside = join(host.chainsDir, `${DROPPED}${randomBytes(8).toString('hex')}`)
+    const aside = droppedPath(host)
     try {
       renameSync(join(host.chainsDir, name), aside)
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
-        host.log.warn({ name, error: messageOf(error) }, 'what a removed chain has stored could not be dropped')
+        host.log.warn({ name, error: messageOf(error) }, 'what is needed by nobody could not be dropped')
       return false
     }
     removeChainMark(join(host.chainsDir, name))
@@ -47,12 +43,16 @@ export function createChainDrops(host: ChainHost): ChainDirectories & { resume()
     store: host.chainStore,
     async list() {
       listed = byChain(await readdir(host.chainsDir))
-      return [...listed.keys()].toSorted()
+      const stored = [...listed].map(([chainId, all]) => ({
+        chainId,
+        oldest: Math.min(...all.map(({ generation }) => generation)),
+      }))
+      return stored.toSorted((a, b) => (a.chainId < b.chainId ? -1 : 1))
     },
-    drop(chainId) {
-      if (!validate(chainId) || isChainNeeded(host, chainId)) return false
-      const names = listed.get(chainId) ?? byChain(readdirSync(host.chainsDir)).get(chainId) ?? []
-      return names.filter((name) => dropDirectory(name)).length > 0
+    drop(chainId, before = Number.POSITIVE_INFINITY) {
+      const all = listed.get(chainId) ?? byChain(readdirSync(host.chainsDir)).get(chainId) ?? []
+      const over = all.filter(({ generation }) => generation < before && !isChainNeeded(host, chainId, generation))
+      return over.filter(({ name }) => dropDirectory(name)).length > 0
     },
     async resume() {
       for (const name of await readdir(host.chainsDir)) if (name.startsWith(DROPPED)) remove(join(host.chainsDir, name))
@@ -60,12 +60,17 @@ export function createChainDrops(host: ChainHost): ChainDirectories & { resume()
   }
 }
 
-/** Names of directories, by the ids of their chains. */
-function byChain(names: readonly string[]): Map<string, string[]> {
-  const found = new Map<string, string[]>()
+interface Stored {
+  name: string
+  generation: number
+}
+
+/** Directories by the ids of their chains. */
+function byChain(names: readonly string[]): Map<string, Stored[]> {
+  const found = new Map<string, Stored[]>()
   for (const name of names) {
-    const chainId = chainOf(name)
-    if (validate(chainId)) found.set(chainId, [...(found.get(chainId) ?? []), name])
+    const { chainId, generation } = chainOf(name)
+    if (validate(chainId)) found.set(chainId, [...(found.get(chainId) ?? []), { name, generation }])
   }
   return found
 }
