@@ -117,12 +117,12 @@ test('an agent is told of chains that ran on it, or whose checkpoint is in its s
 test('a resubmission waits for a drop that is under way, and its attempt gets the directory that follows', async () => {
   const chainId = await endedChain(1)
   await agent.sync()
-  const [dropped, go] = [Promise.withResolvers<number>(), Promise.withResolvers<void>()]
+  const [count, go] = [Promise.withResolvers<number>(), Promise.withResolvers<void>()]
   const dropping = given.db.transaction(async (tx) => {
-    dropped.resolve(await dropOldCheckpoints(tx, FAILED, AT_ONCE, 10))
+    count.resolve(await dropOldCheckpoints(tx, FAILED, AT_ONCE, 10))
     await go.promise
   })
-  expect(await dropped.promise).toBe(1)
+  expect(await count.promise).toBe(1)
   let isOver = false
   const resubmitting = resubmit({ sessionIds: [chainId] }).then(() => (isOver = true))
   const waits = async () => (await given.sql('SELECT FROM pg_locks WHERE NOT granted')).length > 0
