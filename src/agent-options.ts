@@ -20,7 +20,7 @@ export async function agentOptions(
 ): Promise<Omit<AgentOptions, 'gateway'>> {
   const dataDir = resolve(config.dataDir)
   const agentDir = join(dataDir, 'agent')
-  const { isolation, create, slots } = await choose(config, { dataDir, agentDir }, log)
+  const { isolation, create, slots, slotsPerKernelMax, ports } = await choose(config, { dataDir, agentDir }, log)
   return {
     createExecutor: (hooks, agentId) => orConfigurationError(() => create(hooks, agentId)),
     isolation,
@@ -30,6 +30,8 @@ export async function agentOptions(
     address: config.agentAddress,
     version,
     slots: config.slots ?? slots ?? detectSlots(),
+    ...(slotsPerKernelMax !== undefined && { slotsPerKernelMax }),
+    ...(ports !== undefined && { ports }),
     labels: config.agentLabels,
     log,
   }

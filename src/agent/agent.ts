@@ -31,6 +31,10 @@ export interface AgentOptions {
   address: string
   version: string
   slots: Record<string, string>
+  /** What a single kernel can have; missing: all of it. */
+  slotsPerKernelMax?: Record<string, string>
+  /** Whether ports of its kernels can be reached at its address; missing: they can. */
+  ports?: boolean
   labels: Record<string, string>
   /** Missing: not reported. */
   isolation?: AgentIsolation
@@ -116,8 +120,19 @@ async function loop(resources: AsyncDisposableStack, parts: LoopParts): Promise<
   return await runAgentLoop(parts)
 }
 
-function identityOf({ name, resourceGroup, address, version, slots, labels, isolation }: AgentOptions) {
-  return { name, resourceGroup, address, version, slots, labels, ...(isolation !== undefined && { isolation }) }
+function identityOf(options: AgentOptions) {
+  const { name, resourceGroup, address, version, slots, slotsPerKernelMax, ports, labels, isolation } = options
+  return {
+    name,
+    resourceGroup,
+    address,
+    version,
+    slots,
+    labels,
+    ...(slotsPerKernelMax !== undefined && { slotsPerKernelMax }),
+    ...(ports !== undefined && { ports }),
+    ...(isolation !== undefined && { isolation }),
+  }
 }
 
 /** The server treats these kernels as gone once its margin after the fence has passed. */

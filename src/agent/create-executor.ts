@@ -26,6 +26,10 @@ export interface ChosenExecutor {
   isolation: AgentIsolation
   /** What it has found that it offers; missing: what the machine has. */
   slots?: Record<string, string>
+  /** What a single kernel can have of it; missing: all. */
+  slotsPerKernelMax?: Record<string, string>
+  /** Whether ports of its kernels can be reached; missing: they can. */
+  ports?: boolean
   create(hooks: ExecutorHooks, agentId: string): Executor
 }
 

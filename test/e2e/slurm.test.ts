@@ -47,6 +47,8 @@ describe.skipIf(missing !== null)(`chains on Slurm${missing === null ? '' : `: $
       REPRISE_SLURM_DIR: cluster.shared,
       REPRISE_SLURM_PARTITION: 'main',
       REPRISE_SLURM_POLL_MS: '500',
+      // Two nodes of 16.
+      REPRISE_SLOTS: 'cpu=32',
       SLURM_CONF: cluster.config,
     }
     server = await startServer({ dataDir: join(root, 'data'), port: 0, onLog: () => undefined, env })
@@ -131,6 +133,23 @@ describe.skipIf(missing !== null)(`chains on Slurm${missing === null ? '' : `: $
     }
     return undefined
   }
+
+  test('what no node can have waits and says so, and what serves ports is refused', async () => {
+    const token = await readAdminToken(join(root, 'data'))
+    await using client = createClient({ url: server.url, token })
+    const large = { name: 'large', command: ['true'], resourceSlots: [{ slot: 'cpu', amount: '17' }] }
+    const { session } = await client.createSession(large)
+    const reason = async () => {
+      const query = 'query ($id: UUID!) { session(id: $id) { pendingReason } }'
+      return ((await ask(query, { id: session.sessionId })) as { session: { pendingReason: string | null } }).session
+    }
+    const words = /no machine of resource group default has more than cpu 16, it asks for 17$/
+    await eventually(async () => words.test((await reason()).pendingReason ?? ''), { withinMs: SLOWLY_MS })
+    const interactive = client.createSession({ name: 'shell', command: ['sh'], sessionType: 'INTERACTIVE' })
+    await expect(interactive).rejects.toThrow(
+      /resource group default takes BATCH only: ports of what runs on its agents/,
+    )
+  }, 200_000)
 
   test('what waits in the queue of Slurm says why, and its time to start does not run out there', async () => {
     const group = 'mutation ($input: UpdateResourceGroupInput!) { updateResourceGroup(input: $input) { __typename } }'

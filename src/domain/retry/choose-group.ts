@@ -25,6 +25,8 @@ export interface GroupAgent {
   resourceGroup: string
   labels: Readonly<Record<string, string>>
   capacity: Readonly<Record<string, string>>
+  /** What a single kernel can have of it; null: all. */
+  perKernel: Readonly<Record<string, string>> | null
 }
 
 /**
@@ -55,9 +57,15 @@ export function chooseGroup(seeker: GroupSeeker, agents: readonly GroupAgent[]):
   return first?.name ?? seeker.resourceGroup
 }
 
-function idleAgent({ id, labels, capacity: amounts }: GroupAgent): AgentCapacity {
+function idleAgent({ id, labels, capacity: amounts, perKernel }: GroupAgent): AgentCapacity {
   const capacity = parseQuantities(amounts)
-  return agentCapacity({ id, labels, capacity, free: new Map(capacity) })
+  return agentCapacity({
+    id,
+    labels,
+    capacity,
+    perKernel: perKernel && parseQuantities(perKernel),
+    free: new Map(capacity),
+  })
 }
 
 function couldTake(agents: readonly AgentCapacity[], request: ResourceRequest, group: string): boolean {

@@ -6,6 +6,8 @@ export interface AgentCapacity {
   labels: Readonly<Record<string, string>>
   /** Its resources when nothing runs on it. */
   capacity: Quantities
+  /** What a kernel can have at most of the slots named, where the agent consists of several machines; null: all of it. */
+  perKernel: Quantities | null
   /** Negative if more is reserved for a session than is free now. */
   free: Map<string, Quantity>
   /** The part of the taken amounts that is only reserved, for overdue sessions. */
@@ -19,14 +21,30 @@ export function agentCapacity({
   id,
   labels,
   capacity,
+  perKernel = null,
   free,
-}: Pick<AgentCapacity, 'id' | 'labels' | 'capacity' | 'free'>): AgentCapacity {
-  return { id, labels, capacity, free, reserved: new Map(), version: 0 }
+}: Pick<AgentCapacity, 'id' | 'labels' | 'capacity' | 'free'> &
+  Partial<Pick<AgentCapacity, 'perKernel'>>): AgentCapacity {
+  return { id, labels, capacity, perKernel, free, reserved: new Map(), version: 0 }
 }
 
 export function fits(has: Quantities, demand: Quantities): boolean {
   for (const [slot, amount] of demand) if ((has.get(slot) ?? 0n) < amount) return false
   return true
+}
+
+/** Whether one machine of the agent has that much, which is for the kernels that must be on one. */
+export function holds({ perKernel }: AgentCapacity, demand: Quantities): boolean {
+  if (perKernel === null) return true
+  for (const [slot, amount] of demand) if ((perKernel.get(slot) ?? amount) < amount) return false
+  return true
+}
+
+/** The most of a slot that kernels on one machine can have, if nothing else ran there. */
+export function mostOf({ capacity, perKernel }: AgentCapacity, slot: string): Quantity {
+  const all = capacity.get(slot) ?? 0n
+  const most = perKernel?.get(slot) ?? all
+  return most < all ? most : all
 }
 
 export function take(agent: AgentCapacity, demand: Quantities, count = 1n): void {

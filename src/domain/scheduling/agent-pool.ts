@@ -1,6 +1,6 @@
 import { createHeap } from './heap.ts'
 import type { Quantities } from './quantity.ts'
-import { giveBack, fits, reserve, take, unreservedOf, type AgentCapacity } from './agent-capacity.ts'
+import { giveBack, fits, holds, reserve, take, unreservedOf, type AgentCapacity } from './agent-capacity.ts'
 import { preferenceOf, type AgentSelector } from './select-agent.ts'
 import { suits, unitOf, type ResourceRequest, type Unit } from './resource-request.ts'
 
@@ -67,10 +67,11 @@ export function createAgentPool(
   function candidatesOf(request: ResourceRequest): Candidates {
     const known = requests.get(request.key)
     if (known) return known
+    const unit = unitOf(request)
     const open = agents.flatMap((agent, index) =>
-      suits(request, agent) ? [{ agent, index, version: -1, preference: 0 }] : [],
+      suits(request, agent) && holds(agent, unit.demand) ? [{ agent, index, version: -1, preference: 0 }] : [],
     )
-    const candidates = { unit: unitOf(request), open, full: false }
+    const candidates = { unit, open, full: false }
     requests.set(request.key, candidates)
     return candidates
   }
@@ -173,6 +174,7 @@ function lowest<T>(all: readonly T[], of: (one: T) => number): T | undefined {
 }
 
 function couldTake(agent: AgentCapacity, demand: Quantities): boolean {
+  if (!holds(agent, demand)) return false
   for (const [slot, amount] of demand) if (unreservedOf(agent, slot) < amount) return false
   return true
 }

@@ -1,6 +1,6 @@
 import { describeAmount } from '../amounts.ts'
 import { formatQuantity, type Quantities, type Quantity } from './quantity.ts'
-import { freeOf, type AgentCapacity } from './agent-capacity.ts'
+import { freeOf, holds, mostOf, type AgentCapacity } from './agent-capacity.ts'
 import { suits, unitOf, type ResourceRequest, type Unit } from './resource-request.ts'
 
 /**
@@ -29,23 +29,38 @@ export function explainShortage(
   }
   if (suitable.length === 0) return always(`no agent of resource group ${group} that it may go to is alive`)
   const unit = unitOf(request)
-  const ever = shortOf(unit, suitable, (agent, slot) => agent.capacity.get(slot) ?? 0n)
-  if (ever) return always(neverWords(unit, ever, group))
-  const now = shortOf(unit, suitable, freeOf)
+  const roomy = large(unit, suitable)
+  const ever =
+    tooSmall(unit, suitable, mostOf) ??
+    (roomy.length === 0 ? { slot: undefined, most: 0n } : shortOf(unit, roomy, capacityOf))
+  if (ever) return always(neverWords(unit, ever, group, suitable))
+  const now = shortOf(unit, roomy, freeOf)
   return now && { forGood: false, ...nowWords(unit, now, group) }
 }
 
 /** Whether it fits into what is free and not reserved for others. */
 export function fitsUnreserved(request: ResourceRequest, agents: readonly AgentCapacity[]): boolean {
   const suitable = agents.filter((agent) => suits(request, agent))
-  return shortOf(unitOf(request), suitable, (agent, slot) => agent.free.get(slot) ?? 0n) === undefined
+  const unit = unitOf(request)
+  return shortOf(unit, large(unit, suitable), (agent, slot) => agent.free.get(slot) ?? 0n) === undefined
 }
 
-function neverWords(unit: Unit, { slot, most }: Short, group: string): string {
+function capacityOf(agent: AgentCapacity, slot: string): Quantity {
+  return agent.capacity.get(slot) ?? 0n
+}
+
+/** Those with a machine that is large enough. */
+function large({ demand }: Unit, agents: readonly AgentCapacity[]): AgentCapacity[] {
+  return agents.filter((agent) => holds(agent, demand))
+}
+
+function neverWords(unit: Unit, { slot, most }: Short, group: string, agents: readonly AgentCapacity[]): string {
   if (slot !== undefined) {
     const asks = `it asks for ${describe(slot, unit.demand.get(slot)!)}`
-    const where = unit.kernels === 1 ? '' : ` for its ${unit.kernels} kernels on one agent`
-    return `no agent of resource group ${group} has more than ${amount(slot, most)}, ${asks}${where}`
+    const isSpread = agents.some((agent) => capacityOf(agent, slot) > most)
+    const who = isSpread ? 'machine' : 'agent'
+    const where = unit.kernels === 1 ? '' : ` for its ${unit.kernels} kernels on one ${who}`
+    return `no ${who} of resource group ${group} has more than ${amount(slot, most)}, ${asks}${where}`
   }
   return unit.count === 1
     ? `no agent of resource group ${group} has all of ${all(unit.demand)}, which it asks for on one agent`
@@ -81,14 +96,21 @@ type Short = { slot: string; most: Quantity } | { slot: undefined; most: bigint 
  * total, if too few.
  */
 function shortOf(unit: Unit, agents: readonly AgentCapacity[], has: Has): Short | undefined {
+  const small = tooSmall(unit, agents, has)
+  if (small) return small
+  let units = 0n
+  for (const agent of agents) units += unitsIn(agent, unit, has)
+  return units >= BigInt(unit.count) ? undefined : { slot: undefined, most: units }
+}
+
+/** The slot of which no agent has enough for one unit. */
+function tooSmall(unit: Unit, agents: readonly AgentCapacity[], has: Has): Short | undefined {
   for (const [slot, needed] of unit.demand) {
     let most = 0n
     for (const agent of agents) if (has(agent, slot) > most) most = has(agent, slot)
     if (most < needed) return { slot, most }
   }
-  let units = 0n
-  for (const agent of agents) units += unitsIn(agent, unit, has)
-  return units >= BigInt(unit.count) ? undefined : { slot: undefined, most: units }
+  return undefined
 }
 
 function unitsIn(agent: AgentCapacity, { demand, count }: Unit, has: Has): bigint {

@@ -1,6 +1,7 @@
 import { v7 as uuidv7 } from 'uuid'
 import { resolvePolicy, statedSources } from '../../domain/retry/policy/resolve-policy.ts'
 import { addSessions } from '../../services/session/add-sessions.ts'
+import { refuseType } from '../../domain/session/group-types.ts'
 import type { Queryable } from '../../store/database.ts'
 import type { ClaimedDeployment } from '../../store/sql/deployment/claim-deployments.sql.ts'
 import { readGroupTypes } from '../../store/sql/session/creation-scope.sql.ts'
@@ -39,9 +40,12 @@ export async function beginRoutes(
   )
   const planned = orders.flatMap(({ deployment, count }) => {
     const spec = specs.get(deployment.id)!
-    if (groups.get(spec.resourceGroup)?.includes('INFERENCE'))
-      return Array.from({ length: count }, () => plan(deployment, spec))
-    refused.set(deployment.id, `resource group ${spec.resourceGroup} is gone, or takes no INFERENCE sessions`)
+    const types = groups.get(spec.resourceGroup)
+    const reason = types
+      ? refuseType(spec.resourceGroup, types, 'INFERENCE')
+      : `resource group ${spec.resourceGroup} is gone`
+    if (reason === undefined) return Array.from({ length: count }, () => plan(deployment, spec))
+    refused.set(deployment.id, reason)
     return []
   })
   const added = await addSessions(

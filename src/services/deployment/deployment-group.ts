@@ -1,4 +1,5 @@
 import { RepriseError } from '../../domain/errors.ts'
+import { refuseType } from '../../domain/session/group-types.ts'
 import type { Queryable } from '../../store/database.ts'
 import { readGroupTypes } from '../../store/sql/session/creation-scope.sql.ts'
 import { refuseInput } from '../input/parse-input.ts'
@@ -10,6 +11,6 @@ import { refuseInput } from '../input/parse-input.ts'
 export async function assertServes(db: Queryable, resourceGroup: string): Promise<void> {
   const types = (await readGroupTypes(db, [resourceGroup])).get(resourceGroup)
   if (!types) throw new RepriseError('RESOURCE_GROUP_NOT_FOUND', `no resource group ${resourceGroup}`)
-  if (types.includes('INFERENCE')) return
-  refuseInput([{ path: 'resourceGroup', message: `resource group ${resourceGroup} takes ${types.join(', ')} only` }])
+  const message = refuseType(resourceGroup, types, 'INFERENCE')
+  if (message !== undefined) refuseInput([{ path: 'resourceGroup', message }])
 }

@@ -221,7 +221,7 @@ async function overrideIssues(db: Queryable, overrides: object): Promise<Validat
     ),
   ])
   const issues: ValidationIssue[] = []
-  if (group !== null && !groups.get(group)?.includes('BATCH')) {
+  if (group !== null && !groups.get(group)?.allowed.includes('BATCH')) {
     const message = groups.has(group) ? `resource group ${group} takes no batch sessions` : `no resource group ${group}`
     issues.push({ path: 'overrides.resourceGroup', message })
   }

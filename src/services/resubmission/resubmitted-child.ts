@@ -25,7 +25,7 @@ export async function readOverrideScope(
 ): Promise<OverrideScope> {
   const groups = resourceGroup === undefined ? [] : [...(await readGroupTypes(db, [resourceGroup]))]
   return {
-    groups: new Set(groups.flatMap(([name, types]) => (types.includes('BATCH') ? [name] : []))),
+    groups: new Set(groups.flatMap(([name, { allowed }]) => (allowed.includes('BATCH') ? [name] : []))),
     agents: allowAgents.length === 0 ? new Map() : await readAgentGroups(db, allowAgents),
     codeProjects: codeSha256 === undefined ? new Set() : await useCodeOfProjects(db, codeSha256),
   }

@@ -1,4 +1,5 @@
 import { v7 as uuidv7 } from 'uuid'
+import { type GroupTypes, refuseType } from '../../domain/session/group-types.ts'
 import { RepriseError } from '../../domain/errors.ts'
 import { parseRetryPolicy } from '../../domain/retry/policy/parse-policy.ts'
 import type { RetryPolicy } from '../../domain/retry/policy/policy.ts'
@@ -20,7 +21,7 @@ import { inputError } from '../input/parse-input.ts'
 /** What inputs refer to, as far as it exists and the viewer sees it. */
 export interface PlanScope {
   projects: Map<string, ProjectScope>
-  groups: Map<string, SessionType[]>
+  groups: Map<string, GroupTypes>
   chains: Map<string, string>
   /** `<project's name>/<SHA-256>` of uploaded code. */
   codes: Set<string>
@@ -66,12 +67,10 @@ export function planFirstAttempt(
 ): NewSession | RepriseError {
   const project = scope.projects.get(value.project)
   if (!project) return new RepriseError('PROJECT_NOT_FOUND', `no project ${value.project}`)
-  const allowed = scope.groups.get(value.resourceGroup)
-  if (!allowed) return new RepriseError('RESOURCE_GROUP_NOT_FOUND', `no resource group ${value.resourceGroup}`)
-  if (!allowed.includes(value.sessionType)) {
-    const message = `resource group ${value.resourceGroup} takes ${allowed.join(', ')} only`
-    return inputError([{ path: 'sessionType', message }])
-  }
+  const group = scope.groups.get(value.resourceGroup)
+  if (!group) return new RepriseError('RESOURCE_GROUP_NOT_FOUND', `no resource group ${value.resourceGroup}`)
+  const refused = refuseType(value.resourceGroup, group, value.sessionType)
+  if (refused !== undefined) return inputError([{ path: 'sessionType', message: refused }])
   const unknown = value.dependsOn.find((id) => !scope.chains.has(id))
   if (unknown !== undefined) return new RepriseError('DEPENDENCY_NOT_FOUND', `dependsOn: no session ${unknown}`)
   if (value.codeSha256 != null && !scope.codes.has(`${value.project}/${value.codeSha256}`)) {

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { createDeployment } from '../../../src/services/deployment/create-deployment.ts'
 import { createResourceGroup } from '../../../src/services/resource-group/create-resource-group.ts'
 import { deleteResourceGroup } from '../../../src/services/resource-group/delete-resource-group.ts'
+import { explainPendingSessions } from '../../../src/services/session/explain-pending.ts'
 import type { ServiceContext, Viewer } from '../../../src/services/service-context.ts'
 import { updateDeployment } from '../../../src/services/deployment/update-deployment.ts'
 import { updateResourceGroup } from '../../../src/services/resource-group/update-resource-group.ts'
@@ -154,6 +155,47 @@ describe('a resource group', () => {
       code: 'VALIDATION_FAILED',
       issues: [{ path: 'sessionType', message: 'resource group batch takes BATCH, INFERENCE only' }],
     })
+  })
+})
+
+describe('a group whose agent is a cluster without ports', () => {
+  const CLUSTER = {
+    resourceGroup: 'cluster',
+    slots: { cpu: '64' },
+    says: { slotsPerKernelMax: { cpu: '4' }, ports: false },
+  }
+  const service = { name: 's', replicas: 1, image: 'i', command: ['serve'], resourceGroup: 'cluster' }
+  const message = 'resource group cluster takes BATCH only: ports of what runs on its agents cannot be reached'
+
+  it('takes batch work only, and each kernel goes on a machine', async () => {
+    const { server } = given
+    const create = (input: object) => server.create({ resourceGroup: 'cluster', ...input })
+    const interactive = () => refusal(create({ sessionType: 'INTERACTIVE' }))
+    await createResourceGroup(server.context, { name: 'cluster' })
+    // Nobody knows yet what its agents will be.
+    await createDeployment(server.context, service)
+    expect(await interactive()).toBe('nothing')
+    const agent = playedAgent(server.gateway, CLUSTER)
+    await agent.register()
+    expect(await interactive()).toMatchObject({ code: 'VALIDATION_FAILED', issues: [{ path: 'sessionType', message }] })
+    expect(await refusal(createDeployment(server.context, { ...service, name: 't' }))).toMatchObject({
+      code: 'VALIDATION_FAILED',
+      issues: [{ path: 'resourceGroup', message }],
+    })
+
+    const [large, small, wide] = [
+      await create({ resourceSlots: [{ slot: 'cpu', amount: '5' }] }),
+      await create({ resourceSlots: [{ slot: 'cpu', amount: '4' }] }),
+      await create({ resourceSlots: [{ slot: 'cpu', amount: '4' }], clusterMode: 'MULTI_NODE', clusterSize: 3 }),
+    ]
+    await server.run('watch-agents', 'schedule-sessions')
+    const statuses = await Promise.all([large, small, wide].map((id) => sessionRow(given.db, id)))
+    expect(statuses.map(({ status }) => status)).toEqual(['PENDING', 'PREPARING', 'PREPARING'])
+    const reasons = await explainPendingSessions(server.context, [large])
+    expect(reasons.get(large)).toBe('no machine of resource group cluster has more than cpu 4, it asks for 5')
+
+    await playedAgent(server.gateway, { resourceGroup: 'cluster' }).register()
+    expect(await interactive()).toBe('nothing')
   })
 })
 

@@ -5,6 +5,7 @@ import type {
   LogPiece,
   ObservedKernel,
   RegisterAnswer,
+  RegisterRequest,
   SyncAnswer,
 } from '../../../src/domain/agent/protocol.ts'
 
@@ -44,7 +45,14 @@ export interface PlayedAgent {
 
 export function playedAgent(
   gateway: Gateway,
-  options: { slots?: Record<string, string>; resourceGroup?: string; id?: string; instanceId?: string } = {},
+  options: {
+    slots?: Record<string, string>
+    resourceGroup?: string
+    id?: string
+    instanceId?: string
+    /** What else it says when it registers. */
+    says?: Pick<RegisterRequest, 'slotsPerKernelMax' | 'ports'>
+  } = {},
 ): PlayedAgent {
   const { slots = { cpu: '4' }, resourceGroup = 'default', id = randomUUID(), instanceId = randomUUID() } = options
   const kernels = new Map<string, ObservedKernel>()
@@ -79,6 +87,7 @@ export function playedAgent(
           version: '1',
           slots: declared,
           labels: {},
+          ...options.says,
         },
         signal,
       ),

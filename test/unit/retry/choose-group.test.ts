@@ -17,7 +17,7 @@ const SEEKER: GroupSeeker = {
 function agents(...ids: (string | [id: string, given: Partial<GroupAgent>])[]): GroupAgent[] {
   return ids.map((one) => {
     const [id, given] = typeof one === 'string' ? [one, {}] : one
-    return { id, resourceGroup: id.split('/')[0]!, labels: {}, capacity: { cpu: '4' }, ...given }
+    return { id, resourceGroup: id.split('/')[0]!, labels: {}, capacity: { cpu: '4' }, perKernel: null, ...given }
   })
 }
 
@@ -25,6 +25,12 @@ it.each<[string, Partial<GroupSeeker>, GroupAgent[], string]>([
   ['the first by name', {}, agents('home/1', 'c/1', 'b/1'), 'b'],
   ['its own where there is no other', {}, agents('home/1'), 'home'],
   ['its own where it does not avoid it', { avoidGroups: ['b'] }, agents('home/1', 'c/1'), 'home'],
+  [
+    'one with a machine that is large enough',
+    {},
+    agents('home/1', ['b/1', { capacity: { cpu: '64' }, perKernel: { cpu: '1' } }], 'c/1'),
+    'c',
+  ],
   ['one that it does not avoid', { avoidGroups: ['b', 'home'] }, agents('home/1', 'b/1', 'c/1'), 'c'],
   ['the one avoided for the longest', { avoidGroups: ['c', 'b', 'home'] }, agents('home/1', 'b/1', 'c/1'), 'c'],
   ['never the one that failed last', { avoidGroups: ['home', 'b'] }, agents('home/1', 'b/1'), 'b'],

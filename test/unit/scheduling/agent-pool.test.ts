@@ -114,3 +114,26 @@ describe('whatever the selector', () => {
     expect(agentsOf(placeAll([large, session('t', cpu('5'))], agents()))).toEqual({ t: 'b' })
   })
 })
+
+describe('an agent of several machines', () => {
+  const cluster = () => agentWith('a', cpu('64'), cpu('64'), {}, cpu('4'))
+
+  it('gets only what one of them can have', () => {
+    const line = [
+      session('s', cpu('5')),
+      session('t', cpu('4')),
+      session('u', cpu('4'), { size: 9, mode: 'MULTI_NODE' }),
+    ]
+    expect(agentsOf(placeAll(line, [cluster(), agentWith('b', cpu('5'))]))).toMatchObject({
+      s: 'b',
+      t: 'a',
+      u: Array(9).fill('a').join(' '),
+    })
+    expect(agentsOf(placeAll([session('s', cpu('5'))], [cluster()]))).toEqual({})
+  })
+
+  it('nothing is reserved there for what it can never take', () => {
+    const line = [session('s', cpu('5'), { skips: 1_000 }), session('t', cpu('4'))]
+    expect(agentsOf(placeAll(line, [cluster()]))).toEqual({ t: 'a' })
+  })
+})

@@ -69,3 +69,40 @@ it('the short words stay while the numbers change', () => {
   expect(now!.short).toBe(later!.short)
   expect(now!.long).not.toBe(later!.long)
 })
+
+it.each<[string, Amounts, RequestSpec, string | undefined]>([
+  ['what fits on one machine', { cpu: '4' }, {}, undefined],
+  ['what fits on several', { cpu: '4' }, { size: 12, mode: 'MULTI_NODE' }, undefined],
+  ['a kernel that is too large', { cpu: '5' }, {}, 'no machine of resource group g has more than cpu 4, it asks for 5'],
+  [
+    'kernels that are too large together',
+    { cpu: '2' },
+    { size: 3 },
+    'no machine of resource group g has more than cpu 4, it asks for 6 for its 3 kernels on one machine',
+  ],
+  [
+    'more than all machines together',
+    { cpu: '4' },
+    { size: 17, mode: 'MULTI_NODE' },
+    'the agents of resource group g have capacity for at most 16 of its 17 kernels of cpu 4',
+  ],
+  ['a slot of which a kernel may have all', { cpu: '1', license: '9' }, {}, undefined],
+])('an agent of several machines: tells of %s', (_, slots, spec, words) => {
+  const cluster = agentWith('c', { cpu: '64', license: '9' }, {}, {}, { cpu: '4' })
+  expect(explainShortage(request(slots, spec), [cluster], 'g')?.long).toBe(words)
+})
+
+it('another agent has what one of several machines has not', () => {
+  const [cluster, large] = [
+    agentWith('c', { cpu: '64' }, {}, {}, { cpu: '4' }),
+    agentWith('l', { cpu: '8' }, { cpu: '2' }),
+  ]
+  const words = 'needs cpu 8, the most that an agent of resource group g has free is 2'
+  expect(explainShortage(request({ cpu: '8' }), [cluster, large], 'g')?.long).toBe(words)
+  const either = [{ cpu: '64', mem: '64' }, {}, {}] as const
+  const split = [agentWith('c', ...either, { cpu: '4', mem: '9' }), agentWith('d', ...either, { cpu: '9', mem: '4' })]
+  expect(explainShortage(request({ cpu: '6', mem: '6' }), split, 'g')).toMatchObject({
+    forGood: true,
+    long: 'no agent of resource group g has all of cpu 6, mem 6 bytes, which it asks for on one agent',
+  })
+})

@@ -16,11 +16,13 @@ export function agentWith(
   capacity: Amounts,
   free: Amounts = capacity,
   labels: Amounts = {},
+  perKernel: Amounts | null = null,
 ): AgentCapacity {
   return agentCapacity({
     id,
     labels,
     capacity: parseQuantities(capacity),
+    perKernel: perKernel && parseQuantities(perKernel),
     free: parseQuantities({ ...capacity, ...free }),
   })
 }

@@ -2,7 +2,7 @@
 export interface Capacity {
   /** All usable nodes together, whoever's jobs are on them. */
   slots: Record<string, string>
-  /** Component by component of the largest node. */
+  /** Component by component of the largest node, also of one that is away: it may be back at any time. */
   slotsPerKernelMax: Record<string, string>
 }
 
@@ -23,18 +23,19 @@ interface Node {
  * @throws if a line is not of that format
  */
 export function parseCapacity(text: string, gres: Readonly<Record<string, string>>, factor: number): Capacity {
-  const nodes = parseNodes(text, gres).filter(({ usable }) => usable)
+  const nodes = parseNodes(text, gres)
+  const usable = nodes.filter((node) => node.usable)
   const names = ['cpu', 'mem', ...Object.keys(gres)]
-  const each = (combine: (amounts: number[]) => number) =>
+  const each = (of: readonly Node[], combine: (amounts: number[]) => number) =>
     Object.fromEntries(
       names
-        .map((name): [string, number] => [name, combine(nodes.map(({ amounts }) => amounts.get(name) ?? 0))])
+        .map((name): [string, number] => [name, combine(of.map(({ amounts }) => amounts.get(name) ?? 0))])
         .filter(([name, amount]) => amount > 0 || name === 'cpu' || name === 'mem')
         .map(([name, amount]) => [name, String(Math.floor(amount))]),
     )
   return {
-    slots: each((amounts) => amounts.reduce((sum, amount) => sum + amount, 0) * factor),
-    slotsPerKernelMax: each((amounts) => Math.max(0, ...amounts)),
+    slots: each(usable, (amounts) => amounts.reduce((sum, amount) => sum + amount, 0) * factor),
+    slotsPerKernelMax: each(nodes, (amounts) => Math.max(0, ...amounts)),
   }
 }
 

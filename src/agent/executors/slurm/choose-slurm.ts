@@ -28,6 +28,8 @@ export interface SlurmConfig {
 interface ChosenCluster {
   isolation: AgentIsolation
   slots: Record<string, string>
+  slotsPerKernelMax: Record<string, string>
+  ports: boolean
   create(hooks: ExecutorHooks, agentId: string): Executor
 }
 
@@ -39,7 +41,7 @@ interface ChosenCluster {
 export async function chooseSlurm(config: SlurmConfig, agentDir: string, log: Logger): Promise<ChosenCluster> {
   const slurm = optionsOf(config)
   const { partition, gres, queueFactor } = slurm
-  const { slots } = await createSlurmCommands()
+  const { slots, slotsPerKernelMax } = await createSlurmCommands()
     .capacity(partition, gres, queueFactor)
     .catch((error: unknown) => {
       throw new ExecutorSetupError(`REPRISE_EXECUTOR=slurm: sinfo does not answer here (${messageOf(error)})`)
@@ -51,6 +53,9 @@ export async function chooseSlurm(config: SlurmConfig, agentDir: string, log: Lo
   return {
     isolation: { name: 'none', byHand: true },
     slots,
+    slotsPerKernelMax,
+    // They would be those of whichever node has the job.
+    ports: false,
     create: (hooks, agentId) =>
       createSlurmExecutor({ agentDir, agentId, log, codeBytesMax: config.uploadBytesMax, slurm }, hooks),
   }

@@ -1,4 +1,4 @@
-import { parseQuantity, type Quantity } from '../../../domain/scheduling/quantity.ts'
+import { parseQuantities, parseQuantity, type Quantity } from '../../../domain/scheduling/quantity.ts'
 import { agentCapacity, type AgentCapacity } from '../../../domain/scheduling/agent-capacity.ts'
 import type { Queryable } from '../../database.ts'
 
@@ -8,6 +8,8 @@ interface SlotRow {
   id: string
   /** Null for none. */
   labels: Record<string, string> | null
+  /** Null for all that the agent has. */
+  perKernel: Record<string, string> | null
   slot: string | null
   /** Plain decimals. Negative if the agent declares less than is in use. */
   free: string
@@ -17,11 +19,11 @@ interface SlotRow {
 /** Rows of plain columns: JSON for each agent takes twice as long to make and to read. */
 const SQL = `
 SELECT a.resource_group AS "group", a.id, nullif(a.labels, '{}') AS labels, s.slot, (s.declared - s.used)::text AS free,
-  s.declared::text AS declared
+  s.declared::text AS declared, a.slots_per_kernel_max AS "perKernel"
 FROM agents a LEFT JOIN agent_slots s ON s.agent_id = a.id AND s.declared > 0
 WHERE a.resource_group = ANY($1) AND a.status = 'ALIVE'`
 
-interface AgentSlots extends Pick<AgentCapacity, 'id' | 'labels'> {
+interface AgentSlots extends Pick<AgentCapacity, 'id' | 'labels' | 'perKernel'> {
   group: string
   free: Map<string, Quantity>
   capacity: Map<string, Quantity>
@@ -36,9 +38,14 @@ export async function readAgentCapacity(
   resourceGroups: readonly string[],
 ): Promise<Map<string, AgentCapacity[]>> {
   const agents = new Map<string, AgentSlots>()
-  for (const { group, id, labels, slot, free, declared } of (await tx.query<SlotRow>(SQL, [resourceGroups])).rows) {
+  for (const { group, id, labels, perKernel, slot, free, declared } of (await tx.query<SlotRow>(SQL, [resourceGroups]))
+    .rows) {
     let agent = agents.get(id)
-    if (!agent) agents.set(id, (agent = { group, id, labels: labels ?? {}, free: new Map(), capacity: new Map() }))
+    if (!agent) {
+      const most = perKernel && parseQuantities(perKernel)
+      agent = { group, id, labels: labels ?? {}, perKernel: most, free: new Map(), capacity: new Map() }
+      agents.set(id, agent)
+    }
     if (slot === null) continue
     agent.free.set(slot, parseQuantity(free))
     agent.capacity.set(slot, parseQuantity(declared))

@@ -1,4 +1,4 @@
-import type { SessionType } from '../../../domain/session/statuses.ts'
+import type { GroupTypes } from '../../../domain/session/group-types.ts'
 import type { Queryable } from '../../database.ts'
 
 /** What is needed to create sessions in a project. */
@@ -27,13 +27,15 @@ export async function readProjectScopes(
 }
 
 const GROUPS_SQL = `
-SELECT name, to_json(allowed_session_types) AS allowed FROM resource_groups
-WHERE name = ANY($1::text[]) AND deleted_at IS NULL`
+SELECT g.name, to_json(g.allowed_session_types) AS allowed,
+  NOT EXISTS (SELECT FROM agents a WHERE a.resource_group = g.name AND a.ports IS NOT FALSE AND a.status <> 'TERMINATED')
+    AND EXISTS (SELECT FROM agents a WHERE a.resource_group = g.name AND a.status <> 'TERMINATED') AS "isPortless"
+FROM resource_groups g WHERE g.name = ANY($1::text[]) AND g.deleted_at IS NULL`
 
-/** The session types that each of these groups accepts. */
-export async function readGroupTypes(db: Queryable, names: readonly string[]): Promise<Map<string, SessionType[]>> {
-  const { rows } = await db.query<{ name: string; allowed: SessionType[] }>(GROUPS_SQL, [names])
-  return new Map(rows.map(({ name, allowed }) => [name, allowed]))
+/** Which sessions each of these groups takes. */
+export async function readGroupTypes(db: Queryable, names: readonly string[]): Promise<Map<string, GroupTypes>> {
+  const { rows } = await db.query<GroupTypes & { name: string }>(GROUPS_SQL, [names])
+  return new Map(rows.map(({ name, ...types }) => [name, types]))
 }
 
 const EXISTING_SQL = `
