@@ -227,7 +227,7 @@ describe.skipIf(missing !== null)('the page of a chain', () => {
   })
 
   test('resubmits with what somebody changed, and says so where the new epoch begins', async () => {
-    const chainId = await create('again', 'exit 9', { maxRetries: 0 })
+    const chainId = await create('again', 'echo left >$REPRISE_CHAIN_DIR/left; exit 9', { maxRetries: 0 })
     await reached(chainId, ['FAILED'])
     await using opened = await open()
     const { page } = opened
@@ -235,11 +235,21 @@ describe.skipIf(missing !== null)('the page of a chain', () => {
     await page.getByRole('button', { name: 'Resubmit…' }).click()
     await page.getByLabel('priority').fill('77')
     await page.getByText(/priority \d+ to 77/).waitFor()
+    await page.getByLabel('From the beginning').check()
+    await page.getByText(/priority \d+ to 77, without the checkpoint/).waitFor()
     await page.getByRole('dialog').getByRole('button', { name: 'Resubmit' }).click()
     await bar(page, 2).waitFor()
     // Beside a long wait the new epoch may be too narrow for all of it.
     const words = /^epoch 1: resubmitted \d\d:\d\d.*priority \d+ to 77$/
     await page.locator('.epoch title').filter({ hasText: words }).waitFor({ state: 'attached' })
+    const found = await eventually(async () => {
+      const { chain } = await ui.query(
+        'query ($id: UUID!) { chain(id: $id) { newestAttempt { attempt status checkpoint { state } } } }',
+        { id: chainId },
+      )
+      return chain.newestAttempt.status === 'ERROR' && chain.newestAttempt
+    })
+    expect(found).toMatchObject({ attempt: 2, checkpoint: { state: 'NONE' } })
     expect(opened.faults).toEqual([])
   })
 

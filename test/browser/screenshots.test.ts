@@ -88,7 +88,7 @@ describe.skipIf(missing !== null)('screenshots', () => {
   beforeAll(async () => {
     await bundleUi(ROOT)
     database = await testDatabase()
-    await stopClock(database.db, PICTURED_AT)
+    await stopClock(database, PICTURED_AT)
     work = await pictureWork(database.connectionString)
     const dataDir = await temporaryDirectory('screenshots')
     const clock = pathToFileURL(join(ROOT, 'test/support/programs/stopped-clock-program.ts'))
@@ -110,9 +110,8 @@ describe.skipIf(missing !== null)('screenshots', () => {
   afterAll(async () => {
     await browser?.close()
     await server?.stop()
-    // While it is connected, the database is not kept for other tests.
-    await database?.close()
     await work?.close()
+    await database?.close()
   }, 60_000)
 
   async function take(state: State, options: BrowserContextOptions, isWhole = false): Promise<Buffer> {

@@ -5,7 +5,7 @@ import { relative } from '../output/time.ts'
 import { outcomeOf, ranFor, statusWord, whyRetried } from '../session/describe-session.ts'
 import { usedWords } from '../session/used-words.ts'
 
-/** All attempts, each below its parent, with the reasons for the retries in between. */
+/** All attempts, each below its parent, with what they went on from, and the reasons for the retries in between. */
 export function drawChain(attempts: readonly Attempt[], here: string, terminal: Terminal): string {
   return attempts
     .map((attempt, index) => {
@@ -28,8 +28,17 @@ export function drawChain(attempts: readonly Attempt[], here: string, terminal: 
       const { phase, scheduledAt } = attempt.retryState
       const when = phase === 'SCHEDULED' && scheduledAt ? ` (${relative(scheduledAt)})` : ''
       const stem = last ? '   ' : '│  '
-      const line = parts.filter(Boolean).join('  ')
-      return why === null ? line : `${line}\n${stem}  ${terminal.style('dim', `${phase}: ${why}${when}`)}`
+      const below = [checkpointWords(attempt), why === null ? null : `${phase}: ${why}${when}`]
+      return [
+        parts.filter(Boolean).join('  '),
+        ...below.flatMap((words) => (words === null ? [] : [`${stem}  ${terminal.style('dim', words)}`])),
+      ].join('\n')
     })
     .join('\n')
+}
+
+function checkpointWords({ checkpoint: { state, fromAttempt, note } }: Attempt): string | null {
+  if (state === 'NONE') return null
+  if (state === 'MISSING') return note
+  return fromAttempt === null ? 'went on from a checkpoint' : `went on from the checkpoint of attempt ${fromAttempt}`
 }

@@ -1,4 +1,5 @@
 import { Field } from '../design/field.tsx'
+import { FreshCheckpoint } from './fresh-checkpoint.tsx'
 import type { Changed } from './overrides.ts'
 
 interface Props {
@@ -52,6 +53,10 @@ export function OverrideFields({ draft, faults, onChange }: Props) {
           {(control) => <input {...control} {...shared(name)} type="text" />}
         </Field>
       ))}
+      <FreshCheckpoint
+        isFresh={(draft['freshCheckpoint'] ?? '') !== ''}
+        onChange={(isFresh) => onChange('freshCheckpoint', isFresh ? 'true' : '')}
+      />
     </div>
   )
 }
@@ -76,5 +81,6 @@ export function readOverrides(draft: Changed): { changed: Changed; faults: Recor
     changed[name] = text
     if (name !== 'resourceGroup' && Number.isNaN(Number(text))) faults[name] = 'It is not a number.'
   }
+  if (draft['freshCheckpoint']) changed['freshCheckpoint'] = 'true'
   return { changed, faults }
 }

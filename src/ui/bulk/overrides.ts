@@ -1,6 +1,6 @@
 import type { ResubmissionOverrides } from '../../client/schema-types.generated.ts'
 
-/** What was typed of what a resubmission changes, by names of fields: `slot.cpu`, `env.LR`, `maxRetries`. */
+/** What was typed of what a resubmission changes, by names of fields: `slot.cpu`, `env.LR`, `maxRetries`, `freshCheckpoint`. */
 export type Changed = Readonly<Record<string, string>>
 
 /** The same as the API takes it. What is no number stays the text that it is, for the server to say so. */
@@ -24,6 +24,7 @@ export function overridesOf(changed: Changed): ResubmissionOverrides {
       batchTimeout: changed['batchTimeout'].trim() === '' ? null : number('batchTimeout'),
     }),
     ...(changed['priority'] !== undefined && { priority: number('priority') }),
+    ...(changed['freshCheckpoint'] !== undefined && { freshCheckpoint: true }),
     ...(changed['resourceGroup'] !== undefined && { resourceGroup: changed['resourceGroup'].trim() }),
   }
 }

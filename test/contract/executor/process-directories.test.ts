@@ -134,7 +134,7 @@ test('of a removed chain all generations are dropped, and what was moved aside',
     await reaches(executor, spec.kernelId, 'EXITED')
   }
   mkdirSync(join(chains, `.stale-${first.chainId}`))
-  expect(await executor.chains!.list()).toEqual([first.chainId])
+  expect(await executor.chains!.list()).toEqual([{ chainId: first.chainId, oldest: 0 }])
   for (const { kernelId } of [first, fresh]) executor.forget(kernelId, 1)
   await eventually(() => executor.observe().length === 0 && executor.chains!.drop(first.chainId))
   await eventually(() => directoriesIn(chains).length === 0)
@@ -145,7 +145,7 @@ test('what a chain has stored is dropped unless a kernel here needs it, also by 
   const spec = kernelSpec({ command: ['sh', '-c', 'echo 1 >$REPRISE_CHAIN_DIR/checkpoint'] })
   executor.start(spec, 1)
   await reaches(executor, spec.kernelId, 'EXITED')
-  expect(await executor.chains!.list()).toEqual([spec.chainId])
+  expect(await executor.chains!.list()).toEqual([{ chainId: spec.chainId, oldest: 0 }])
   expect(executor.chains!.drop(spec.chainId)).toBe(false)
   expect(directoriesIn(chains)).toEqual([spec.chainId])
   executor.forget(spec.kernelId, 1)

@@ -236,7 +236,7 @@ describe('run', () => {
 })
 
 test('create, logs --follow, info, chain: the same work, looked at from elsewhere', { timeout: 90_000 }, async () => {
-  const script = 'echo part $REPRISE_ATTEMPT; test $REPRISE_ATTEMPT -ge 2'
+  const script = 'echo part $REPRISE_ATTEMPT; echo >$REPRISE_CHAIN_DIR/state; test $REPRISE_ATTEMPT -ge 2'
   const args = [
     '-n',
     'looked-at',
@@ -271,6 +271,7 @@ test('create, logs --follow, info, chain: the same work, looked at from elsewher
   const chain = (await reprise('chain', 'looked-at')).stdout.split('\n')
   expect(chain[0]).toMatch(new RegExp(`^├─ 1  ${first}  ERROR  exit code 1, KERNEL_NONZERO_EXIT`))
   expect(chain[2]).toMatch(new RegExp(`^└─ 2  ${second}  SUCCEEDED  succeeded`))
+  expect(chain[3]).toBe('     went on from the checkpoint of attempt 1')
   const [line] = JSON.parse((await reprise('chains', '--search', 'looked', '--json')).stdout)
   expect(line).toMatchObject({ chainId: first, state: 'SUCCEEDED', attempts: 2 })
 })

@@ -24,6 +24,8 @@ export interface TestDatabase {
   fresh(): Promise<void>
   /** Opens a separate connection, for a transaction that a test keeps open. */
   connect(): Promise<pg.Client>
+  /** It is of no use for another file: what was changed is not among the rows. */
+  spoil(): void
   /** Releases the database for reuse; drops it if somebody else is still connected, or uses a connection of it. */
   close(): Promise<void>
 }
@@ -49,6 +51,7 @@ const idle: Clone[] = []
 export async function testDatabase(): Promise<TestDatabase> {
   const clone = idle.pop() ?? (await cloneTemplate())
   const { connectionString, db, prisma, cleaner } = clone
+  let isSpoilt = false
   return {
     connectionString,
     db,
@@ -59,8 +62,11 @@ export async function testDatabase(): Promise<TestDatabase> {
       await client.connect()
       return client
     },
+    spoil: () => {
+      isSpoilt = true
+    },
     async close() {
-      if (await cleaned(clone)) return void idle.push(clone)
+      if (!isSpoilt && (await cleaned(clone))) return void idle.push(clone)
       await Promise.all([db.close(), prisma.$disconnect(), databaseOf(prisma).close(), cleaner.close()])
       await dropDatabase(connectionString)
     },

@@ -1,5 +1,6 @@
 import { vi } from 'vitest'
 import type { Database } from '../../../src/store/database.ts'
+import type { TestDatabase } from '../database/database.ts'
 
 /** The time of a database whose clock stands still until it is set. */
 export interface StoppedClock {
@@ -15,9 +16,11 @@ const FUNCTIONS = ['now', 'clock_timestamp', 'statement_timestamp', 'transaction
 
 /**
  * Gives the database functions of its own for the time, which all connections opened from now on find before those of
- * PostgreSQL: whatever is written has times that are chosen. The database is of no use for anything else afterwards.
+ * PostgreSQL: whatever is written has times that are chosen.
  */
-export async function stopClock(db: Database, at: Date): Promise<void> {
+export async function stopClock(database: TestDatabase, at: Date): Promise<void> {
+  const { db } = database
+  database.spoil()
   await db.query('CREATE SCHEMA stopped')
   await db.query('CREATE TABLE stopped.clock (at timestamptz NOT NULL)')
   await db.query('INSERT INTO stopped.clock VALUES ($1)', [at])

@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { useQuery } from 'urql'
+import { FreshCheckpoint } from '../../bulk/fresh-checkpoint.tsx'
 import { overridesOf } from '../../bulk/overrides.ts'
 import { Button } from '../../design/button.tsx'
 import { Dialog } from '../../design/dialog.tsx'
@@ -38,13 +39,22 @@ export function ResubmitDialog({ name, sessionId, ...rest }: Props) {
 function Form({ spec, isBusy, onClose, onSubmit }: Omit<Props, 'sessionId' | 'name'> & { spec: Spec }) {
   const fields = fieldsOf(spec)
   const [values, setValues] = useState<Record<string, string>>({})
+  const [isFresh, setFresh] = useState(false)
   const changed = fields.filter(({ name, value }) => values[name] !== undefined && values[name] !== value)
+  const differences = [
+    ...changed.map(({ name, label, value }) => `${label} ${value || 'none'} to ${values[name] || 'none'}`),
+    ...(isFresh ? ['without the checkpoint'] : []),
+  ]
+  const submit = () => {
+    const typed = changed.map(({ name }) => [name, values[name]!] as const)
+    onSubmit(overridesOf(Object.fromEntries([...typed, ...(isFresh ? [['freshCheckpoint', 'true'] as const] : [])])))
+  }
   return (
     <form
       className="dialog-form"
       onSubmit={(event) => {
         event.preventDefault()
-        if (!isBusy) onSubmit(overridesOf(Object.fromEntries(changed.map(({ name }) => [name, values[name]!]))))
+        if (!isBusy) submit()
       }}
     >
       <p className="dialog-note">A new budget of retries begins. Change what should be different:</p>
@@ -62,13 +72,10 @@ function Form({ spec, isBusy, onClose, onSubmit }: Omit<Props, 'sessionId' | 'na
             )}
           </Field>
         ))}
+        <FreshCheckpoint isFresh={isFresh} onChange={setFresh} />
       </div>
       <p className="dialog-note" aria-live="polite">
-        {changed.length === 0
-          ? 'Nothing is changed.'
-          : changed
-              .map(({ name, label, value }) => `${label} ${value || 'none'} to ${values[name] || 'none'}`)
-              .join(', ')}
+        {differences.length === 0 ? 'Nothing is changed.' : differences.join(', ')}
       </p>
       <div className="dialog-buttons">
         <Button onClick={onClose}>Cancel</Button>
