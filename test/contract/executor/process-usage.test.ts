@@ -108,33 +108,28 @@ const cases = arrangements.flatMap(({ arrangement, fault }) => [
 ])
 
 describe.each(cases)('isolation $arrangement $where', ({ arrangement, fault, cgroups }) => {
-  // A process that is looked at between its fork and its exec has the memory of this one, which may be gigabytes.
-  test.skipIf(fault !== null)(
-    'the whole tree counts, of a program that ends, and of one that is killed',
-    { retry: 2 },
-    async () => {
-      const executor = await prepare(arrangement, cgroups)
-      const [ending, spec] = [kernelSpec({ command: program('kill -SEGV $$') }), kernelSpec({ command: program('') })]
-      for (const each of [ending, spec]) executor.start(each, 1)
-      const told = [await isSeen(ending, cgroups), await isSeen(spec, cgroups)]
-      goOn(ending)
-      // With the shim, which could have said what it used.
-      executor.stop(spec.kernelId, 1, 0)
-      const failed = await reaches(executor, ending.kernelId, 'EXITED')
-      const ended = await reaches(executor, spec.kernelId, 'EXITED')
-      expect([failed.exitCode, ended.exitCode]).toEqual([139, 137])
-      expectUsage(failed.usage, { cpuSeconds: told[0]!, cgroups })
-      expectUsage(ended.usage, { cpuSeconds: told[1]!, cgroups })
-      await executor.close()
-      // Its cgroup is gone; what it used is not.
-      const next = await another()
-      expect((await reaches(next, spec.kernelId, 'EXITED')).usage).toMatchObject({
-        peakMemoryBytes: ended.usage!.peakMemoryBytes,
-        cpuSeconds: ended.usage!.cpuSeconds,
-        wallSeconds: ended.usage!.wallSeconds,
-      })
-    },
-  )
+  test.skipIf(fault !== null)('the whole tree counts, of a program that ends, and of one that is killed', async () => {
+    const executor = await prepare(arrangement, cgroups)
+    const [ending, spec] = [kernelSpec({ command: program('kill -SEGV $$') }), kernelSpec({ command: program('') })]
+    for (const each of [ending, spec]) executor.start(each, 1)
+    const told = [await isSeen(ending, cgroups), await isSeen(spec, cgroups)]
+    goOn(ending)
+    // With the shim, which could have said what it used.
+    executor.stop(spec.kernelId, 1, 0)
+    const failed = await reaches(executor, ending.kernelId, 'EXITED')
+    const ended = await reaches(executor, spec.kernelId, 'EXITED')
+    expect([failed.exitCode, ended.exitCode]).toEqual([139, 137])
+    expectUsage(failed.usage, { cpuSeconds: told[0]!, cgroups })
+    expectUsage(ended.usage, { cpuSeconds: told[1]!, cgroups })
+    await executor.close()
+    // Its cgroup is gone; what it used is not.
+    const next = await another()
+    expect((await reaches(next, spec.kernelId, 'EXITED')).usage).toMatchObject({
+      peakMemoryBytes: ended.usage!.peakMemoryBytes,
+      cpuSeconds: ended.usage!.cpuSeconds,
+      wallSeconds: ended.usage!.wallSeconds,
+    })
+  })
 })
 
 test.skipIf(!meters)('what nobody has waited for counts in a cgroup', async () => {

@@ -1,11 +1,9 @@
 /** The directories of chains on an agent: their bound, and their removal. */
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { pino } from 'pino'
 import { expect, test } from 'vitest'
-import { FOREVER, parseRetention } from '../../../src/domain/retention.ts'
-import { removeOld } from '../../../src/scheduler/retention/retention-service.ts'
 import { eventually } from '../../support/eventually.ts'
+import { removeOlder } from '../../support/sessions/remove-older.ts'
 import { useAgentProgram } from './agent-fixture.ts'
 
 const given = useAgentProgram()
@@ -65,21 +63,6 @@ function directoriesIn(chains: string): string[] {
   return readdirSync(chains).filter((name) => !/^\.(?:attempt-|reprise-store$)/.test(name))
 }
 
-/** As when the time of all of them has come that are so old. */
-async function removeOldChains(): Promise<void> {
-  const nothing = {
-    chains: FOREVER,
-    events: FOREVER,
-    logs: FOREVER,
-    audit: FOREVER,
-    agentHistory: FOREVER,
-    succeededCheckpoints: FOREVER,
-    failedCheckpoints: FOREVER,
-  }
-  const parts = { db: given.db, log: pino({ enabled: false }) }
-  await removeOld(parts, { ...nothing, chains: parseRetention('90d')! }, new AbortController().signal)
-}
-
 /** The agent reports its directories when it starts, and then hourly. */
 async function reportedChains(): Promise<string[]> {
   const { syncs } = given.gateway
@@ -123,7 +106,7 @@ test('what a chain has stored goes when the chain is removed, and nothing else d
   await given.db.query(`UPDATE chains SET newest_activity_at = now() - interval '91 days' WHERE chain_id = $1`, [
     stored.sessionId,
   ])
-  await removeOldChains()
+  await removeOlder(given.db, { chains: '90d' })
   expect(await reportedChains()).toEqual(all)
   expect(existsSync(join(chains, stored.sessionId))).toBe(false)
   await eventually(() => directoriesIn(chains).length === 2)

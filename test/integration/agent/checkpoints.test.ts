@@ -1,19 +1,17 @@
 /** Checkpoints of chains whose attempts run on two agents, with a store each or with one in common. */
 import { existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import type { Agent } from '../../../src/agent/agent.ts'
 import { ChainStoreError } from '../../../src/agent/chain-store.ts'
-import { FOREVER, parseRetention } from '../../../src/domain/retention.ts'
 import { NO_SYNC_POINTS } from '../../../src/observability/sync-points.ts'
-import { removeOld } from '../../../src/scheduler/retention/retention-service.ts'
 import type { CreateSessionInput } from '../../../src/services/session/create-session-input.ts'
 import { resubmitSessions } from '../../../src/services/resubmission/resubmit-sessions.ts'
 import { retryNow } from '../../../src/services/retry/retry-now.ts'
 import { explainPendingSessions } from '../../../src/services/session/explain-pending.ts'
 import { eventually } from '../../support/eventually.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
+import { removeOlder } from '../../support/sessions/remove-older.ts'
 import { useAgentProgram } from './agent-fixture.ts'
 
 const given = useAgentProgram()
@@ -178,9 +176,7 @@ async function removeOldCheckpoints(chainId: string, days: number): Promise<void
     chainId,
     days,
   ])
-  const nothing = { chains: FOREVER, events: FOREVER, logs: FOREVER, audit: FOREVER, agentHistory: FOREVER }
-  const policy = { ...nothing, succeededCheckpoints: parseRetention('1d')!, failedCheckpoints: parseRetention('30d')! }
-  await removeOld({ db: given.db, log: pino({ enabled: false }) }, policy, new AbortController().signal)
+  await removeOlder(given.db, { succeededCheckpoints: '1d', failedCheckpoints: '30d' })
 }
 
 /** Agents report their directories when they start, and hourly: it starts again. What it is to drop is gone then. */

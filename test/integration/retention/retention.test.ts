@@ -1,23 +1,11 @@
 /** What is removed when it is old, and what is kept for what still needs it. */
 import { randomUUID } from 'node:crypto'
-import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { decodeCursor } from '../../../src/domain/event-cursor.ts'
-import { FOREVER, parseRetention } from '../../../src/domain/retention.ts'
-import { removeOld, type RetentionPolicy } from '../../../src/scheduler/retention/retention-service.ts'
+import type { RetentionPolicy } from '../../../src/scheduler/retention/retention-service.ts'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
 import { connect } from '../../support/servers/graphql-stream.ts'
-
-const log = pino({ enabled: false })
-const NOTHING: RetentionPolicy = {
-  chains: FOREVER,
-  events: FOREVER,
-  logs: FOREVER,
-  audit: FOREVER,
-  agentHistory: FOREVER,
-  succeededCheckpoints: FOREVER,
-  failedCheckpoints: FOREVER,
-}
+import { removeOlder } from '../../support/sessions/remove-older.ts'
 
 let server: TestServer
 
@@ -33,10 +21,7 @@ beforeEach(async () => {
   await server.db.query(`UPDATE settings SET value = '{"xid": "0", "id": "0"}' WHERE key = 'events.removed-through'`)
 })
 
-function keep(what: Partial<Record<keyof RetentionPolicy, string>>) {
-  const policy = Object.fromEntries(Object.entries(what).map(([name, text]) => [name, parseRetention(text)!]))
-  return removeOld({ db: server.db, log }, { ...NOTHING, ...policy }, new AbortController().signal)
-}
+const keep = (what: Partial<Record<keyof RetentionPolicy, string>>) => removeOlder(server.db, what)
 
 async function count(table: string): Promise<number> {
   return (await server.db.query<{ n: number }>(`SELECT count(*)::int AS n FROM ${table}`)).rows[0]!.n

@@ -172,13 +172,14 @@ function ownerOf(
 }
 
 /**
- * The file system is the kernel's alone; where it has none of its own, nobody can tell what is whose. One that is being
- * launched still has the machine's, and of one that is ending the mount may be gone before the directory.
+ * The file system is the kernel's alone; where it has none of its own, nobody can tell what is whose. One whose command
+ * has not begun may have the machine's at one look and its own at the next, which then seems to hold what the machine's
+ * does; and of one that is ending the mount may be gone before the directory.
  */
 async function sharedBytes(kernel: ProcessKernel): Promise<number> {
   if (!kernel.namespaced) return 0
-  const { innerPid } = parseStatus(readStatus(kernel.path))
-  if (innerPid === null) return 0
+  const { innerPid, inside } = parseStatus(readStatus(kernel.path))
+  if (innerPid === null || !inside) return 0
   try {
     const path = `/proc/${innerPid}/root/dev/shm`
     const { blocks, bfree, bsize } = await statfs(path)
