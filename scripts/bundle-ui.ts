@@ -14,6 +14,8 @@ import { uiDocuments } from './ui-documents.ts'
 const MANIFEST = 'manifest.json'
 /** Shorter ones fit one packet as they are. */
 const COMPRESSED_FROM_BYTES = 1_024
+/** What so many pages import is loaded with the program. */
+const COMMON_PAGES_MIN = 4
 /** Compressed already. */
 const PACKED = new Set(['.woff2', '.png'])
 
@@ -56,15 +58,17 @@ export async function bundleUi(root: string): Promise<string> {
         manifest: MANIFEST,
         // Of packages that also render on servers: there are none here.
         rolldownOptions: {
-          output: { codeSplitting: { groups: [programFile(join(root, 'src/ui/main.tsx'))] } },
+          output: { codeSplitting: { groups: [programFile(join(root, 'src/ui'))] } },
           onLog: (level, log, print) => void (log.code === 'MODULE_LEVEL_DIRECTIVE' || print(level, log)),
         },
       },
     })
-    await compress(join(draft, 'assets'))
-    await writeFile(join(draft, 'paths.json'), JSON.stringify(await loadedByPath(join(draft, MANIFEST))))
+    const { program, beside } = await readManifest(join(draft, MANIFEST))
     await rm(join(draft, MANIFEST))
-    await writeFile(join(draft, 'documents.json'), JSON.stringify(await uiDocuments(root)))
+    await callAtOnce(draft, new Set([...program, ...Object.values(beside).flat()]))
+    const [documents] = await Promise.all([uiDocuments(root), compress(join(draft, 'assets'))])
+    await writeFile(join(draft, 'paths.json'), JSON.stringify(beside))
+    await writeFile(join(draft, 'documents.json'), JSON.stringify(documents))
     await rename(draft, made).catch((error: NodeJS.ErrnoException) => {
       // Another process was first, with the same result.
       if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error
@@ -77,16 +81,31 @@ export async function bundleUi(root: string): Promise<string> {
   return made
 }
 
-/** All that the program begins with is in one file: twenty small ones take a browser longer. */
-function programFile(main: string): CodeSplittingGroup {
+/**
+ * All that the program begins with, and what several pages have in common, is in one file: twenty small ones take a
+ * browser longer.
+ */
+function programFile(ui: string): CodeSplittingGroup {
+  const main = join(ui, 'main.tsx')
+  const pages = [...new Set(Object.values(UI_PATHS).flat())].map((name) => join(ui, 'pages', `${name}.tsx`))
   let program: Set<string> | undefined
   return {
     debugName: 'program',
     name(id, graph) {
-      program ??= importedBy(main, (each) => graph.getModuleInfo(each)?.importedIds ?? [])
+      const closureOf = (module: string) => importedBy(module, (each) => graph.getModuleInfo(each)?.importedIds ?? [])
+      program ??= new Set([
+        ...closureOf(main),
+        ...commonTo(COMMON_PAGES_MIN, pages.map(closureOf)).filter((each) => !each.startsWith(join(ui, 'pages'))),
+      ])
       return id !== main && program.has(id) ? 'program' : null
     },
   }
+}
+
+function commonTo<T>(least: number, sets: readonly ReadonlySet<T>[]): T[] {
+  const counts = new Map<T, number>()
+  for (const each of sets.flatMap((set) => [...set])) counts.set(each, (counts.get(each) ?? 0) + 1)
+  return [...counts].filter(([, count]) => count >= least).map(([each]) => each)
 }
 
 function importedBy(id: string, importsOf: (id: string) => readonly string[], known = new Set<string>()): Set<string> {
@@ -96,21 +115,30 @@ function importedBy(id: string, importsOf: (id: string) => readonly string[], kn
   return known
 }
 
-/** What each path loads beside the program, as the page that loads the program is to name it. */
-async function loadedByPath(manifestPath: string): Promise<Record<string, string[]>> {
-  const manifest = JSON.parse(await readFile(manifestPath, 'utf8')) as Manifest
+/** What the program is loaded of, and each path beside it, as the page that loads the program is to name it. */
+async function readManifest(path: string): Promise<{ program: string[]; beside: Record<string, string[]> }> {
+  const manifest = JSON.parse(await readFile(path, 'utf8')) as Manifest
   const filesOf = (name: string) =>
     [...importedBy(name, (each) => manifest[each]!.imports ?? [])].flatMap((each) => {
       const { file, css = [] } = manifest[each]!
       return [file, ...css].map((one) => `/${one}`)
     })
-  const program = new Set(filesOf('index.html'))
-  return Object.fromEntries(
-    Object.entries(UI_PATHS).map(([path, modules]) => {
-      const files = new Set(modules.flatMap((name) => filesOf(`pages/${name}.tsx`)))
-      return [path, [...files].filter((file) => !program.has(file))]
-    }),
-  )
+  const program = filesOf('index.html')
+  const besideOf = (modules: readonly string[]) => {
+    const files = new Set(modules.flatMap((name) => filesOf(`pages/${name}.tsx`)))
+    return [...files].filter((file) => !program.includes(file))
+  }
+  const beside = Object.fromEntries(Object.entries(UI_PATHS).map(([route, modules]) => [route, besideOf(modules)]))
+  return { program, beside }
+}
+
+/**
+ * Most of what a page begins with is called before it is drawn: a browser that heeds this compiles all of it beside the
+ * main thread, while it is loaded. It must be what a file begins with.
+ */
+async function callAtOnce(directory: string, files: ReadonlySet<string>): Promise<void> {
+  const scripts = [...files].filter((file) => extname(file) === '.js').map((file) => join(directory, file))
+  for (const path of scripts) await writeFile(path, `//# allFunctionsCalledOnLoad\n${await readFile(path, 'utf8')}`)
 }
 
 async function compress(directory: string): Promise<void> {

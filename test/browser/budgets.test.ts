@@ -15,6 +15,8 @@ const FIRST_PAGE_SCRIPT_BYTES_MAX = 150_000
 const LATER_PAGE_SCRIPT_BYTES_MAX = 30_000
 const STYLE_BYTES_MAX = 12_000
 const FONT_BYTES_MAX = 90_000
+/** Scripts and styles that a page begins with: a browser loads many small ones more slowly than a few. */
+const FILES_MAX = 20
 const BUNDLE_BYTES_MAX = 2_500_000
 
 const NOBODY = '00000000-0000-7000-8000-000000000000'
@@ -87,6 +89,15 @@ describe.skipIf(whyNoBrowser() !== null)('a browser', () => {
     expect(sum(more, '.js')).toBeGreaterThan(0)
     expect(sum(more, '.js')).toBeLessThanOrEqual(LATER_PAGE_SCRIPT_BYTES_MAX)
     expect(sum(loaded, '.css')).toBeLessThanOrEqual(STYLE_BYTES_MAX)
+    expect([...loaded.keys()].filter((name) => /\.(js|css)$/.test(name)).length).toBeLessThanOrEqual(FILES_MAX)
+  })
+
+  test('is told by each script that a page begins with to compile it as it is loaded', async () => {
+    const scripts = [...(await loadedBy('/chains')).keys()].filter((name) => name.endsWith('.js'))
+    const texts = await Promise.all(
+      scripts.map(async (name) => (await (await fetch(`${server.url}${name}`)).text()).split('\n', 1)[0]),
+    )
+    expect(new Set(texts)).toEqual(new Set(['//# allFunctionsCalledOnLoad']))
   })
 
   test.each([FIRST, ...LATER])('asks for nothing of %s that it is being told already', async (path) => {

@@ -1,7 +1,7 @@
-import { Link } from '@tanstack/react-router'
 import { memo, type CSSProperties } from 'react'
 import { Latest, Outlook, StateIcon } from '../../app/chain/chain-parts.tsx'
 import { marksOf } from '../../app/chain/outlook.ts'
+import { RowLink } from '../../app/list/row-link.tsx'
 import { AttemptStrip, STRIP_ATTEMPTS_MAX } from '../../charts/attempt-strip.tsx'
 import { shortDuration } from '../../words/duration.ts'
 import type { ChainRow as Row } from './read-chains.ts'
@@ -43,9 +43,8 @@ export const ChainRow = memo(function ChainRow(props: ChainRowProps) {
       </span>
       <span role="cell" className="chain-name">
         <StateIcon chain={chain} />
-        <Link
-          to="/chains/$chainId"
-          params={{ chainId }}
+        <RowLink
+          to={{ to: '/chains/$chainId', params: { chainId } }}
           className="table-link"
           data-chain={chainId}
           tabIndex={isCurrent ? 0 : -1}
@@ -53,7 +52,7 @@ export const ChainRow = memo(function ChainRow(props: ChainRowProps) {
           onFocus={() => onFocus(chainId)}
         >
           {name}
-        </Link>
+        </RowLink>
         <span className="chain-labels">
           {showsProject && <span className="table-tag">{chain.project.name}</span>}
           {labels.slice(0, 3).map(({ key, value }) => (
