@@ -16,12 +16,15 @@ export type AgentsQuery = { agents: { pageInfo: { hasNextPage: boolean, endCurso
 
 export type GroupTimeoutsFragment = { pendingTimeout: number | null, prepareTimeout: number | null, createTimeout: number | null, terminateTimeout: number, stopGrace: number, fenceAfter: number };
 
+export type GroupExecutorOptionsFragment = { allowedExecutorOptions: Array<string>, executorOptions: Array<{ key: string, value: string }> };
+
 export type ResourceGroupsQueryVariables = Exact<{ [key: string]: never; }>;
 
 
 export type ResourceGroupsQuery = { resourceGroups: Array<(
     { name: string, draining: boolean, drainReason: string | null, selector: Types.AgentSelector, sequencer: Types.Sequencer, maxTries: number, maxReschedules: number, pendingSessions: { totalCount: number, totalCountIsExact: boolean }, slots: Array<{ slot: string, capacity: string, used: string }> }
     & GroupTimeoutsFragment
+    & GroupExecutorOptionsFragment
   )> };
 
 export type ProjectsQueryVariables = Exact<{
@@ -274,6 +277,7 @@ export type UpdateResourceGroupMutation = { updateResourceGroup:
     | { __typename: 'UpdateResourceGroupPayload', resourceGroup: (
         { name: string, draining: boolean, drainReason: string | null }
         & GroupTimeoutsFragment
+        & GroupExecutorOptionsFragment
       ) }
     | (
       { __typename: 'ValidationError' }
@@ -570,7 +574,7 @@ export type PartialPolicyFragment = { given: Array<string>, maxRetries: number |
 export type RuleFragment = { action: Types.RetryRuleAction, avoid: Types.RetryAvoidance | null, exclude: Types.RetryExclusion | null, delay: number | null, match: { causes: Array<Types.FailureCause> | null, exitCodes: Array<number | string> | null, exitCodesNotIn: Array<number | string> | null, reason: string | null }, scaleResources: Array<{ slot: string, factor: number, max: string | null }> | null, scaleTimeout: { factor: number, max: number | null } | null };
 
 export type SessionDetailFragment = (
-  { image: string | null, command: Array<string>, secretEnviron: Array<string>, codeSha256: string | null, concurrencyKey: string | null, concurrencyLimit: number | null, clusterMode: Types.ClusterMode, clusterSize: number, batchTimeout: number | null, startsAt: string | null, environ: Array<{ name: string, value: string }>, resourceSlots: Array<{ slot: string, amount: string }>, childSession: { sessionId: string } | null, retryPolicy: PolicyFragment, retryChain: Array<AttemptFragment> }
+  { image: string | null, command: Array<string>, secretEnviron: Array<string>, codeSha256: string | null, concurrencyKey: string | null, concurrencyLimit: number | null, clusterMode: Types.ClusterMode, clusterSize: number, batchTimeout: number | null, startsAt: string | null, environ: Array<{ name: string, value: string }>, executorOptions: Array<{ key: string, value: string }>, resourceSlots: Array<{ slot: string, amount: string }>, childSession: { sessionId: string } | null, retryPolicy: PolicyFragment, retryChain: Array<AttemptFragment> }
   & AttemptFragment
 );
 
@@ -1520,6 +1524,15 @@ export const GroupTimeoutsFragmentDoc = new TypedDocumentString(`
   fenceAfter
 }
     `, {"fragmentName":"GroupTimeouts"}) as unknown as TypedDocumentString<GroupTimeoutsFragment, unknown>;
+export const GroupExecutorOptionsFragmentDoc = new TypedDocumentString(`
+    fragment GroupExecutorOptions on ResourceGroup {
+  executorOptions {
+    key
+    value
+  }
+  allowedExecutorOptions
+}
+    `, {"fragmentName":"GroupExecutorOptions"}) as unknown as TypedDocumentString<GroupExecutorOptionsFragment, unknown>;
 export const FiguresFragmentDoc = new TypedDocumentString(`
     fragment Figures on SessionFigures {
   ended
@@ -2006,6 +2019,10 @@ export const SessionDetailFragmentDoc = new TypedDocumentString(`
   }
   secretEnviron
   codeSha256
+  executorOptions {
+    key
+    value
+  }
   concurrencyKey
   concurrencyLimit
   resourceSlots {
@@ -2585,6 +2602,7 @@ export const ResourceGroupsDocument = new TypedDocumentString(`
     maxTries
     maxReschedules
     ...GroupTimeouts
+    ...GroupExecutorOptions
   }
 }
     fragment GroupTimeouts on ResourceGroup {
@@ -2594,6 +2612,13 @@ export const ResourceGroupsDocument = new TypedDocumentString(`
   terminateTimeout
   stopGrace
   fenceAfter
+}
+fragment GroupExecutorOptions on ResourceGroup {
+  executorOptions {
+    key
+    value
+  }
+  allowedExecutorOptions
 }`) as unknown as TypedDocumentString<ResourceGroupsQuery, ResourceGroupsQueryVariables>;
 export const ProjectsDocument = new TypedDocumentString(`
     query Projects($first: Int, $after: String) {
@@ -2884,6 +2909,7 @@ export const UpdateResourceGroupDocument = new TypedDocumentString(`
         draining
         drainReason
         ...GroupTimeouts
+        ...GroupExecutorOptions
       }
     }
     ...Failure
@@ -2896,6 +2922,13 @@ export const UpdateResourceGroupDocument = new TypedDocumentString(`
   terminateTimeout
   stopGrace
   fenceAfter
+}
+fragment GroupExecutorOptions on ResourceGroup {
+  executorOptions {
+    key
+    value
+  }
+  allowedExecutorOptions
 }
 fragment Failure on Error {
   __typename
@@ -5265,6 +5298,10 @@ fragment SessionDetail on Session {
   }
   secretEnviron
   codeSha256
+  executorOptions {
+    key
+    value
+  }
   concurrencyKey
   concurrencyLimit
   resourceSlots {

@@ -297,6 +297,8 @@ export type CreateProjectInput = {
 
 /** Missing fields have their defaults. */
 export type CreateResourceGroupInput = {
+  /** Keys of executor options that sessions may set themselves, also in place of those of the group. */
+  allowedExecutorOptions?: Array<string> | null | undefined;
   /** Session types accepted by the group. Not empty. */
   allowedSessionTypes?: Array<SessionType> | null | undefined;
   /** Timeout in PREPARED and CREATING, in seconds; null means no timeout. */
@@ -305,6 +307,8 @@ export type CreateResourceGroupInput = {
   drainReason?: string | null | undefined;
   /** True: nothing new is scheduled in it; running kernels keep running. */
   draining?: boolean | null | undefined;
+  /** What executors are told of all sessions in the group, in place of what it has. Kernels that are ordered later learn it. */
+  executorOptions?: Array<ExecutorOptionInput> | null | undefined;
   /** Seconds without a response after which an agent stops its kernels by itself, at least 10. An agent applies a change from its next registration. */
   fenceAfter?: number | null | undefined;
   /** How often a session may go back to PENDING. */
@@ -379,6 +383,8 @@ export type CreateSessionInput = {
   environ?: Array<EnvVarInput> | null | undefined;
   /** Agents that must not run it, nor its retries: it waits if no other is left. */
   excludeAgents?: Array<string> | null | undefined;
+  /** What the executor is told beside the resource group's own options, as the `partition` of a Slurm cluster; only keys of the group's `allowedExecutorOptions`. Retries and resubmissions keep them. */
+  executorOptions?: Array<ExecutorOptionInput> | null | undefined;
   /** Preset of environment and interpreter for its kernels. */
   image?: string | null | undefined;
   /** Labels of your choice. */
@@ -571,6 +577,14 @@ export type EnvVarInput = {
   /** Its name. */
   name: string;
   /** Its value. */
+  value: string;
+};
+
+/** What executors are told in their own terms. */
+export type ExecutorOptionInput = {
+  /** Which: `partition`, `qos`, … */
+  key: string;
+  /** Its value: letters, digits and _ . , : & | * ( ) [ ] -. */
   value: string;
 };
 
@@ -1548,6 +1562,8 @@ export type UpdateDeploymentInput = {
 
 /** Missing fields stay as they are. */
 export type UpdateResourceGroupInput = {
+  /** Keys of executor options that sessions may set themselves, also in place of those of the group. */
+  allowedExecutorOptions?: Array<string> | null | undefined;
   /** Session types accepted by the group. Not empty. */
   allowedSessionTypes?: Array<SessionType> | null | undefined;
   /** Timeout in PREPARED and CREATING, in seconds; null means no timeout. */
@@ -1556,6 +1572,8 @@ export type UpdateResourceGroupInput = {
   drainReason?: string | null | undefined;
   /** True: nothing new is scheduled in it; running kernels keep running. */
   draining?: boolean | null | undefined;
+  /** What executors are told of all sessions in the group, in place of what it has. Kernels that are ordered later learn it. */
+  executorOptions?: Array<ExecutorOptionInput> | null | undefined;
   /** Seconds without a response after which an agent stops its kernels by itself, at least 10. An agent applies a change from its next registration. */
   fenceAfter?: number | null | undefined;
   /** How often a session may go back to PENDING. */

@@ -309,6 +309,8 @@ export const SLOT_NAME_LENGTH_MAX = 64
 export const SLOT_FRACTION_DIGITS_MAX = 9
 /** Digits of one slot amount: a yottabyte in bytes has 25. */
 export const AMOUNT_DIGITS_MAX = 30
+/** Executors know about ten. */
+export const EXECUTOR_OPTIONS_MAX = 32
 export const CLUSTER_SIZE_MAX = 1_024
 export const DEPENDENCIES_MAX = 64
 export const CREATION_ID_LENGTH_MAX = 256

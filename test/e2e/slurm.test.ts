@@ -1,9 +1,13 @@
-import { readdir, readFile } from 'node:fs/promises'
+import { execFile } from 'node:child_process'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createClient } from '../../src/client/node/index.ts'
 import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
+import { blocksOfTest } from '../support/document-blocks.ts'
 import { eventually } from '../support/eventually.ts'
+import { cleanEnvironment, MAIN } from '../support/programs/command-line.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 import { type SlurmCluster, startSlurmCluster, whyNoSlurmCluster } from '../support/slurm/slurm-cluster.ts'
 
@@ -13,6 +17,15 @@ const START = 'query ($id: UUID!) { session(id: $id) { status statusReason kerne
 const LOST =
   'query ($id: UUID!) { session(id: $id) { status failureReason kernels { kernelId host } retryDecision { holdReason } childSession { status } } }'
 const STATE = 'query ($id: UUID!) { session(id: $id) { status childSession { status attempt } } }'
+
+/** Slurm itself forgets the QOS of a job where nobody accounts. */
+const TELL_QOS = `
+function slurm_job_submit(job)
+  job.admin_comment = job.qos
+  return slurm.SUCCESS
+end
+function slurm_job_modify() return slurm.SUCCESS end
+`
 
 interface State {
   status: string
@@ -66,7 +79,11 @@ describe.skipIf(missing !== null)(`chains on Slurm${missing === null ? '' : `: $
 
   beforeAll(async () => {
     root = await temporaryDirectory('slurm-server')
-    cluster = await startSlurmCluster(join(root, 'cluster'))
+    const directory = join(root, 'cluster')
+    await mkdir(directory)
+    await writeFile(join(directory, 'job_submit.lua'), TELL_QOS)
+    const lines = ['PartitionName=long Nodes=NODES State=UP', 'JobSubmitPlugins=lua']
+    cluster = await startSlurmCluster(directory, { lines })
     await start()
   })
   afterAll(async () => {
@@ -175,4 +192,34 @@ describe.skipIf(missing !== null)(`chains on Slurm${missing === null ? '' : `: $
     expect(cluster.nodes.map(({ name }) => name)).toContain(kernels[0]!.host)
     expect(kernels[0]!.slurmJobId).toBe(waiting.kernels[0]!.slurmJobId)
   }, 400_000)
+
+  test('a job has what its group says, and what its session says as far as its group allows', async () => {
+    for (const { name } of cluster.nodes) {
+      await cluster.run('scontrol', 'update', `NodeName=${name}`, 'AvailableFeatures=a100', 'ActiveFeatures=a100')
+    }
+    const [block, ...more] = await blocksOfTest('test/e2e/slurm.test.ts')
+    expect(more).toEqual([])
+    const npx = `npx() { shift; ${process.execPath} ${MAIN} "$@"; }`
+    await promisify(execFile)('bash', ['-ec', `${npx}\n${block!.text}`], {
+      env: cleanEnvironment({ REPRISE_URL: server.url, REPRISE_DATA_DIR: join(root, 'data') }),
+    })
+    await using client = createClient({ url: server.url, token: await readAdminToken(join(root, 'data')) })
+    const { nodes } = await client.sessionPage({ filter: { name: { equals: 'train' } } })
+    const { sessionId } = nodes[0]!
+    const job = await eventually(async () => {
+      const jobs = await cluster.run('scontrol', '--oneliner', 'show', 'jobs')
+      return jobs.split('\n').find((line) => line.includes(sessionId))
+    })
+    const fields = Object.fromEntries(job.split(' ').map((field) => field.split('=')))
+    expect(fields).toMatchObject({
+      Partition: 'long',
+      Account: 'physics',
+      Features: 'a100',
+      TimeLimit: '01:02:00',
+      Nice: '50',
+      AdminComment: 'high',
+    })
+    await client.terminateSession(sessionId, { force: true })
+    await eventually(async () => (await client.session(sessionId)).status === 'TERMINATED')
+  })
 })

@@ -35,6 +35,7 @@ const OTHERS = [
   '--build-arg',
   '--clusters',
   '--cpus-per-task',
+  '--exclusive',
   '--format',
   '--gres',
   '--help',
@@ -42,6 +43,7 @@ const OTHERS = [
   '--live-restore',
   '--mem',
   '--max-semi-space-size',
+  '--nice',
   '--only',
   '--time',
 ]

@@ -49,6 +49,7 @@ export const TESTS_OF_BLOCKS: Readonly<Record<string, readonly Place[]>> = {
   ],
   'test/e2e/containers.test.ts': [{ page: 'docs/containers.md' }],
   'test/e2e/container-image.test.ts': [{ page: 'docs/installation.md', heading: 'Containers' }],
+  'test/e2e/slurm.test.ts': [{ page: 'docs/slurm.md' }],
   'test/e2e/secrets.test.ts': [{ page: 'docs/security.md', heading: 'Secrets', language: 'sh' }],
   'test/guard/architecture.test.ts': [
     { page: 'docs/architecture.md', language: 'mermaid' },

@@ -27,6 +27,7 @@ const FIELDS: Readonly<Record<keyof CreateSessionInput, Parse>> = {
   secretEnviron: (value) => entries(value, 'name', 'value'),
   labels: (value) => entries(value, 'key', 'value'),
   agentLabels: (value) => entries(value, 'key', 'value'),
+  executorOptions: (value) => entries(value, 'key', 'value'),
   resourceSlots: (value) => entries(value, 'slot', 'amount'),
   batchTimeout: (value) => (typeof value === 'string' ? seconds(value) : value),
   startsAt: (value) => future(String(value instanceof Date ? value.toISOString() : value)),

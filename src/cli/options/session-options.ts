@@ -17,6 +17,7 @@ export interface SessionOptions extends PolicyOptions, SpecOptions, AgentOptions
   type?: SessionType
   label?: [string, string][]
   agentLabel?: [string, string][]
+  executorOption?: [string, string][]
   startsAt?: string
   /** Ids or names; of those that are given to `sessionInput`, ids. */
   dependsOn?: string[]
@@ -93,6 +94,7 @@ export function addTemplateOptions(command: Command): Command {
     .option('-p, --project <project>', 'project')
   return addUploadOption(addAgentOptions(addSpecOptions(command)))
     .option('--agent-label <key=value>', 'label that an agent must have; may be repeated', pairs)
+    .option('--executor-option <key=value>', 'what the executor is told, like partition=gpu; may be repeated', pairs)
     .option('--image <image>', 'preset of environment and interpreter')
     .option('-l, --label <key=value>', 'label; may be repeated', pairs)
     .option('--cluster-size <n>', 'number of kernels', wholeNumber)
@@ -134,6 +136,7 @@ export function sessionInput(options: SessionOptions, command: readonly string[]
     resourceGroup: options.resourceGroup,
     ...agentLists(options),
     agentLabels: agentLabel?.map(([key, value]) => ({ key, value })),
+    executorOptions: options.executorOption?.map(([key, value]) => ({ key, value })),
     clusterSize: options.clusterSize,
     clusterMode: options.clusterMode,
     sessionType: options.type,

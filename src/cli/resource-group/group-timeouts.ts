@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import { NotFoundError, type Client } from '../../client/node/index.ts'
 import { act, describedCommand } from '../client-command.ts'
+import { findGroup, type Group } from '../find/find-group.ts'
 import { nullForNone, orNone, seconds, type None } from '../options/values.ts'
 import { formatFields } from '../output/fields.ts'
 import type { Terminal } from '../output/terminal.ts'
@@ -45,7 +45,6 @@ export function groupTimeouts(): Command {
   })
 }
 
-type Group = Awaited<ReturnType<Client['resourceGroups']>>[number]
 type Timeouts = Pick<Group, (typeof FIELDS)[number][1]>
 
 const FIELDS = [
@@ -56,12 +55,6 @@ const FIELDS = [
   ['stop grace', 'stopGrace'],
   ['fence after', 'fenceAfter'],
 ] as const
-
-async function findGroup(client: Client, name: string, signal: AbortSignal): Promise<Group> {
-  const found = (await client.resourceGroups({ signal })).find((group) => group.name === name)
-  if (found) return found
-  throw new NotFoundError('RESOURCE_GROUP_NOT_FOUND', `There is no resource group ${name}.`)
-}
 
 function timeoutsOf(group: Timeouts, terminal: Terminal): string {
   const written = (value: number | null) => (value === null ? 'no limit' : duration(value))

@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { act, describedCommand } from '../client-command.ts'
+import { groupOptions } from './group-options.ts'
 import { groupTimeouts } from './group-timeouts.ts'
 import { slotUse } from '../output/slot-use.ts'
 
@@ -10,6 +11,7 @@ export function groupsCommand(): Command {
     .addCommand(create())
     .addCommand(drain())
     .addCommand(resume())
+    .addCommand(groupOptions())
     .addCommand(groupTimeouts())
     .addCommand(remove())
 }

@@ -50,6 +50,7 @@ function describe(session: Session, terminal: Terminal): string {
       ['slots', slotList(resourceSlots)],
       ['labels', list(labels.map(({ key, value }) => `${key}=${value}`))],
       ['group', session.resourceGroup.name],
+      ['executor', list(session.executorOptions.map(({ key, value }) => `${key}=${value}`))],
       ['code', session.codeSha256],
       ['key', keyOf(session)],
       ['kernels', list(session.kernels.map((kernel) => kernelOf(kernel)))],

@@ -95,6 +95,9 @@ export const SessionResource = z
     avoid_agents: z.array(z.uuid()).openapi({ description: 'Agents that go last, those at the end after the others.' }),
     exclude_agents: z.array(z.uuid()).openapi({ description: 'Agents that must not run it.' }),
     agent_labels: labels().openapi({ description: 'An agent must have all of them to run it.' }),
+    executor_options: labels().openapi({
+      description: 'What the executor is told of it; of those, the ones that its resource group allows.',
+    }),
     concurrency_key: z.string().nullable().openapi({
       description: 'Of the sessions of its project with this key only `concurrency_limit` are placed at once.',
     }),
@@ -170,6 +173,7 @@ export function toSession(record: SessionRecord): z.infer<typeof SessionResource
     avoid_agents: record.avoidAgents,
     exclude_agents: record.excludeAgents,
     agent_labels: toLabels(record.agentLabels),
+    executor_options: toLabels(record.executorOptions),
     concurrency_key: record.concurrencyKey,
     concurrency_limit: record.concurrencyLimit,
     created_at: record.createdAt.toISOString(),

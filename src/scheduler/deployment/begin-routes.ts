@@ -4,7 +4,7 @@ import { addSessions } from '../../services/session/add-sessions.ts'
 import { refuseType } from '../../domain/session/group-types.ts'
 import type { Queryable } from '../../store/database.ts'
 import type { ClaimedDeployment } from '../../store/sql/deployment/claim-deployments.sql.ts'
-import { readGroupTypes } from '../../store/sql/session/creation-scope.sql.ts'
+import { readGroupScopes } from '../../store/sql/session/creation-scope.sql.ts'
 import { insertRoutes, type NewRoute } from '../../store/sql/deployment/insert-routes.sql.ts'
 import { FIRST_ATTEMPT, type NewSession } from '../../store/sql/session/session-columns.sql.ts'
 import { readRevisionSpecs, type RevisionSpec } from '../../store/sql/deployment/revisions.sql.ts'
@@ -34,7 +34,7 @@ export async function beginRoutes(
     tx,
     orders.map(({ deployment }) => deployment.id),
   )
-  const groups = await readGroupTypes(
+  const groups = await readGroupScopes(
     tx,
     [...specs.values()].map(({ resourceGroup }) => resourceGroup),
   )

@@ -3,7 +3,7 @@ import { RepriseError, type ValidationIssue } from '../../domain/errors.ts'
 import { GROUPS_OF_TOKEN_MAX, NAME_LENGTH_MAX } from '../../domain/limits.ts'
 import { isPlainText, PLAIN_TEXT } from '../../domain/plain-text.ts'
 import { isStorableText, STORABLE_TEXT } from '../../domain/storable-text.ts'
-import { readGroupTypes } from '../../store/sql/session/creation-scope.sql.ts'
+import { readGroupScopes } from '../../store/sql/session/creation-scope.sql.ts'
 import { readNow } from '../../store/sql/read-now.sql.ts'
 import { recordAudit } from '../../store/sql/access/record-audit.sql.ts'
 import { findScopeId } from '../../store/sql/retry/retry-scope.sql.ts'
@@ -83,7 +83,7 @@ async function groupIssues(
   if (resourceGroups.length === 0 || resourceGroups.length > GROUPS_OF_TOKEN_MAX) {
     return issue(`Must be 1 to ${GROUPS_OF_TOKEN_MAX} names`)
   }
-  const known = await readGroupTypes(db, resourceGroups.filter(mayBeName))
+  const known = await readGroupScopes(db, resourceGroups.filter(mayBeName))
   const missing = resourceGroups.find((name) => !known.has(name))
   return missing === undefined ? [] : issue(`There is no resource group ${missing.slice(0, NAME_LENGTH_MAX)}`)
 }

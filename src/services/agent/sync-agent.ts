@@ -17,6 +17,7 @@ import {
 import { toPlainLine } from '../../domain/plain-text.ts'
 import { retryEnvironment } from '../../domain/retry/environment.ts'
 import { clusterEnvironment } from '../../domain/session/cluster-environment.ts'
+import { executorOptionsFor } from '../../domain/session/executor-options.ts'
 import { readProgramVerdict } from '../../domain/session/program-verdict.ts'
 import { isStorableText, STORABLE_TEXT, toStorableText } from '../../domain/storable-text.ts'
 import type { Queryable } from '../../store/database.ts'
@@ -205,6 +206,9 @@ function specOf(source: OrderSource) {
     clusterMode,
     members,
     sessionType,
+    groupExecutorOptions,
+    allowedExecutorOptions,
+    sessionExecutorOptions,
     checkpointGeneration,
     checkpointAttempt,
     checkpointStore,
@@ -212,7 +216,8 @@ function specOf(source: OrderSource) {
   } = source
   const newest = checkpointAttempt === null ? null : { attempt: checkpointAttempt, store: checkpointStore }
   const checkpoint = checkpointGeneration === null ? null : { generation: checkpointGeneration, newest }
-  const spec = { ...rest, checkpoint }
+  const group = { executorOptions: groupExecutorOptions, allowedExecutorOptions }
+  const spec = { ...rest, checkpoint, executorOptions: executorOptionsFor(group, sessionExecutorOptions) }
   const { sessionId: id, chainId, attempt } = spec
   const own = retryEnvironment({
     id,

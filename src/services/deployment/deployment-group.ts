@@ -1,7 +1,7 @@
 import { RepriseError } from '../../domain/errors.ts'
 import { refuseType } from '../../domain/session/group-types.ts'
 import type { Queryable } from '../../store/database.ts'
-import { readGroupTypes } from '../../store/sql/session/creation-scope.sql.ts'
+import { readGroupScopes } from '../../store/sql/session/creation-scope.sql.ts'
 import { refuseInput } from '../input/parse-input.ts'
 
 /**
@@ -9,7 +9,7 @@ import { refuseInput } from '../input/parse-input.ts'
  * @throws RepriseError RESOURCE_GROUP_NOT_FOUND, VALIDATION_FAILED
  */
 export async function assertServes(db: Queryable, resourceGroup: string): Promise<void> {
-  const types = (await readGroupTypes(db, [resourceGroup])).get(resourceGroup)
+  const types = (await readGroupScopes(db, [resourceGroup])).get(resourceGroup)
   if (!types) throw new RepriseError('RESOURCE_GROUP_NOT_FOUND', `no resource group ${resourceGroup}`)
   const message = refuseType(resourceGroup, types, 'INFERENCE')
   if (message !== undefined) refuseInput([{ path: 'resourceGroup', message }])

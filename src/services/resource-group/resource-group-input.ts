@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import {
+  EXECUTOR_OPTIONS_MAX,
   FENCE_AFTER_MIN_SECONDS,
   GROUP_TIMEOUT_MAX_SECONDS,
   GROUP_TRIES_MAX,
@@ -7,6 +8,7 @@ import {
 } from '../../domain/limits.ts'
 import type { ValidationIssue } from '../../domain/errors.ts'
 import { isStorableText, STORABLE_TEXT } from '../../domain/storable-text.ts'
+import { executorOptionKey, executorOptions } from '../session/session-fields.ts'
 import type { GroupOptions } from '../../store/sql/resource-group/resource-groups.sql.ts'
 
 const MS = 1_000
@@ -19,6 +21,9 @@ const seconds = (min: number) =>
 const timeout = seconds(1 / MS)
 
 export const drainReason = z.string().min(1).max(REASON_LENGTH_MAX).refine(isStorableText, STORABLE_TEXT)
+
+const areDistinct = (words: readonly string[]) => new Set(words).size === words.length
+const NAMED_ONCE = 'must be named once each'
 
 /** A missing field, or null where null is not allowed, leaves an option as it is. Durations are seconds. */
 export const groupOptions = z.strictObject({
@@ -35,7 +40,13 @@ export const groupOptions = z.strictObject({
   allowedSessionTypes: z
     .array(z.enum(['BATCH', 'INTERACTIVE', 'INFERENCE']))
     .min(1)
-    .refine((types) => new Set(types).size === types.length, 'must be named once each')
+    .refine(areDistinct, NAMED_ONCE)
+    .nullish(),
+  executorOptions: executorOptions.nullish(),
+  allowedExecutorOptions: z
+    .array(executorOptionKey)
+    .max(EXECUTOR_OPTIONS_MAX)
+    .refine(areDistinct, NAMED_ONCE)
     .nullish(),
   draining: z.boolean().nullish(),
   drainReason: drainReason.nullish(),
@@ -59,6 +70,8 @@ export function changedOptions(before: GroupOptions, input: ParsedOptions): Grou
     fenceAfterMs: input.fenceAfter ?? before.fenceAfterMs,
     stopGraceMs: input.stopGrace ?? before.stopGraceMs,
     allowedSessionTypes: input.allowedSessionTypes ?? before.allowedSessionTypes,
+    executorOptions: input.executorOptions ?? before.executorOptions,
+    allowedExecutorOptions: input.allowedExecutorOptions ?? before.allowedExecutorOptions,
     draining,
     drainReason: draining ? (input.drainReason === undefined ? before.drainReason : input.drainReason) : null,
   }

@@ -20,7 +20,7 @@ import {
   type NewResubmission,
 } from '../../store/sql/resubmission/open-resubmission.sql.ts'
 import type { TerminationOptions } from '../../store/sql/resubmission/resubmission-batch.sql.ts'
-import { readGroupTypes } from '../../store/sql/session/creation-scope.sql.ts'
+import { readGroupScopes } from '../../store/sql/session/creation-scope.sql.ts'
 import { actorOf } from '../access/actor.ts'
 import { listChainTails } from '../../store/sql/chain/list-chain-tails.sql.ts'
 import { assertMayChange } from '../access/authorize.ts'
@@ -214,7 +214,7 @@ async function overrideIssues(db: Queryable, overrides: object): Promise<Validat
     excludeAgents: idsOf(excludeAgents),
   }
   const [groups, agents] = await Promise.all([
-    readGroupTypes(db, group === null ? [] : [group]),
+    readGroupScopes(db, group === null ? [] : [group]),
     readAgentGroups(
       db,
       Object.values(lists).flatMap((list) => list.map(({ id }) => id)),

@@ -5,7 +5,7 @@ import type { FailureCause } from '../../domain/session/causes.ts'
 import type { Queryable } from '../../store/database.ts'
 import { useCodeOfProjects } from '../../store/sql/code/code-archives.sql.ts'
 import { readAgentGroups } from '../../store/sql/agent/read-agents.sql.ts'
-import { readGroupTypes } from '../../store/sql/session/creation-scope.sql.ts'
+import { readGroupScopes } from '../../store/sql/session/creation-scope.sql.ts'
 import type { NewSession } from '../../store/sql/session/session-columns.sql.ts'
 import type { LockedTarget } from '../../store/sql/session/lock-targets.sql.ts'
 import { childSession } from '../session/child-session.ts'
@@ -23,7 +23,7 @@ export async function readOverrideScope(
   db: Queryable,
   { resourceGroup, allowAgents = [], codeSha256 }: ResubmissionOverrides,
 ): Promise<OverrideScope> {
-  const groups = resourceGroup === undefined ? [] : [...(await readGroupTypes(db, [resourceGroup]))]
+  const groups = resourceGroup === undefined ? [] : [...(await readGroupScopes(db, [resourceGroup]))]
   return {
     groups: new Set(groups.flatMap(([name, { allowed }]) => (allowed.includes('BATCH') ? [name] : []))),
     agents: allowAgents.length === 0 ? new Map() : await readAgentGroups(db, allowAgents),

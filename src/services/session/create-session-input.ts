@@ -9,6 +9,7 @@ import {
   NAME_LENGTH_MAX,
 } from '../../domain/limits.ts'
 import { isClientsCreationId, NOT_DERIVED } from '../../domain/session/creation-id.ts'
+import { PRIORITY_DEFAULT } from '../../domain/session/priority.ts'
 import { isStorableMoment, STORABLE_MOMENT } from '../../domain/storable-moment.ts'
 import {
   agentIds,
@@ -17,6 +18,7 @@ import {
   checkSecrets,
   command,
   environ,
+  executorOptions,
   labels,
   priority,
   resourceSlots,
@@ -53,12 +55,13 @@ const fields = z.strictObject({
   clusterMode: z.enum(['SINGLE_NODE', 'MULTI_NODE']).default('SINGLE_NODE'),
   batchTimeout: batchTimeout.nullish(),
   startsAt: startsAt.nullish(),
-  priority: priority.default(10),
+  priority: priority.default(PRIORITY_DEFAULT),
   labels: labels.default({}),
   allowAgents: agentIds.default([]),
   avoidAgents: agentIds.default([]),
   excludeAgents: agentIds.default([]),
   agentLabels: labels.default({}),
+  executorOptions: executorOptions.default({}),
   dependsOn: z.array(z.uuid().toLowerCase()).max(DEPENDENCIES_MAX).default([]),
   concurrencyKey: text(CONCURRENCY_KEY_LENGTH_MAX).nullish(),
   concurrencyLimit: z.int().min(1).max(CONCURRENCY_LIMIT_MAX).nullish(),

@@ -1,12 +1,17 @@
 import { v7 as uuidv7 } from 'uuid'
-import { type GroupTypes, refuseType } from '../../domain/session/group-types.ts'
-import { RepriseError } from '../../domain/errors.ts'
+import { refuseType } from '../../domain/session/group-types.ts'
+import { RepriseError, type ValidationIssue } from '../../domain/errors.ts'
 import { parseRetryPolicy } from '../../domain/retry/policy/parse-policy.ts'
 import type { RetryPolicy } from '../../domain/retry/policy/policy.ts'
 import { resolvePolicy, statedSources } from '../../domain/retry/policy/resolve-policy.ts'
 import { currentSpan } from '../../observability/trace.ts'
 import type { Queryable } from '../../store/database.ts'
-import { readGroupTypes, readProjectScopes, type ProjectScope } from '../../store/sql/session/creation-scope.sql.ts'
+import {
+  readGroupScopes,
+  readProjectScopes,
+  type GroupScope,
+  type ProjectScope,
+} from '../../store/sql/session/creation-scope.sql.ts'
 import { readChainIds } from '../../store/sql/chain/read-chain-ids.sql.ts'
 import { FIRST_ATTEMPT, type NewSession } from '../../store/sql/session/session-columns.sql.ts'
 import { useCode } from '../../store/sql/code/code-archives.sql.ts'
@@ -20,7 +25,7 @@ import { inputError } from '../input/parse-input.ts'
 /** What inputs refer to, as far as it exists and the viewer sees it. */
 export interface PlanScope {
   projects: Map<string, ProjectScope>
-  groups: Map<string, GroupTypes>
+  groups: Map<string, GroupScope>
   chains: Map<string, string>
   /** `<project's name>/<SHA-256>` of uploaded code. */
   codes: Set<string>
@@ -36,7 +41,7 @@ export async function readPlanScope(
       distinct(values, ({ project }) => [project]),
       viewer.projectId,
     ),
-    readGroupTypes(
+    readGroupScopes(
       db,
       distinct(values, ({ resourceGroup }) => [resourceGroup]),
     ),
@@ -68,8 +73,8 @@ export function planFirstAttempt(
   if (!project) return new RepriseError('PROJECT_NOT_FOUND', `no project ${value.project}`)
   const group = scope.groups.get(value.resourceGroup)
   if (!group) return new RepriseError('RESOURCE_GROUP_NOT_FOUND', `no resource group ${value.resourceGroup}`)
-  const refused = refuseType(value.resourceGroup, group, value.sessionType)
-  if (refused !== undefined) return inputError([{ path: 'sessionType', message: refused }])
+  const issues = groupIssues(value, group)
+  if (issues.length > 0) return inputError(issues)
   const unknown = value.dependsOn.find((id) => !scope.chains.has(id))
   if (unknown !== undefined) return new RepriseError('DEPENDENCY_NOT_FOUND', `dependsOn: no session ${unknown}`)
   if (value.codeSha256 != null && !scope.codes.has(`${value.project}/${value.codeSha256}`)) {
@@ -106,6 +111,18 @@ export function planFirstAttempt(
     retryPolicySources: statedSources(resolved.sources),
     traceParent: currentSpan()?.traceParent ?? null,
   }
+}
+
+function groupIssues(value: ParsedCreateSession, group: GroupScope): ValidationIssue[] {
+  const issues: ValidationIssue[] = []
+  const refused = refuseType(value.resourceGroup, group, value.sessionType)
+  if (refused !== undefined) issues.push({ path: 'sessionType', message: refused })
+  for (const [index, key] of Object.keys(value.executorOptions).entries()) {
+    if (group.executorOptions.includes(key)) continue
+    const message = `resource group ${value.resourceGroup} lets sessions set ${group.executorOptions.join(', ') || 'no executor options'}`
+    issues.push({ path: `executorOptions.${index}.key`, message })
+  }
+  return issues
 }
 
 /** Defaults were validated when they were set; those that no longer validate are ignored. */

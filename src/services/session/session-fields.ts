@@ -7,6 +7,7 @@ import {
   COMMAND_BYTES_MAX,
   ENVIRON_BYTES_MAX,
   ENVIRON_ENTRIES_MAX,
+  EXECUTOR_OPTIONS_MAX,
   LABELS_MAX,
   NAME_LENGTH_MAX,
 } from '../../domain/limits.ts'
@@ -14,6 +15,12 @@ import { parseRetryPolicy } from '../../domain/retry/policy/parse-policy.ts'
 import type { RetryPolicy } from '../../domain/retry/policy/policy.ts'
 import { isPlainText, PLAIN_TEXT } from '../../domain/plain-text.ts'
 import { environBytes, execBytes, fitsArgument } from '../../domain/session/exec-bytes.ts'
+import {
+  EXECUTOR_OPTION_KEY,
+  EXECUTOR_OPTION_KEY_FAULT,
+  EXECUTOR_OPTION_VALUE,
+  EXECUTOR_OPTION_VALUE_FAULT,
+} from '../../domain/session/executor-options.ts'
 import { isStorableText, STORABLE_TEXT, UNSTORABLE } from '../../domain/storable-text.ts'
 import { slotAmounts } from '../input/slot-amounts-input.ts'
 import { text } from '../input/text-input.ts'
@@ -50,6 +57,20 @@ export const labels = z
     }),
   )
   .max(LABELS_MAX)
+  .superRefine(unique('key'))
+  .transform((entries) => Object.fromEntries(entries.map(({ key, value }) => [key, value])))
+
+export const executorOptionKey = z.string().regex(EXECUTOR_OPTION_KEY, EXECUTOR_OPTION_KEY_FAULT)
+
+/** [{ key, value }], each key once → { key: value } in the same order */
+export const executorOptions = z
+  .array(
+    z.strictObject({
+      key: executorOptionKey,
+      value: z.string().regex(EXECUTOR_OPTION_VALUE, EXECUTOR_OPTION_VALUE_FAULT),
+    }),
+  )
+  .max(EXECUTOR_OPTIONS_MAX)
   .superRefine(unique('key'))
   .transform((entries) => Object.fromEntries(entries.map(({ key, value }) => [key, value])))
 

@@ -58,6 +58,7 @@ export const KEYLESS_TYPES = [
   'DryRun',
   'Endpoint',
   'EnvVar',
+  'ExecutorOption',
   'ExitSignal',
   'FailureGroup',
   'ForbiddenError',

@@ -398,6 +398,12 @@ test('users, projects and groups: made, granted, drained, taken away', { timeout
   expect(await reprise(...timeouts)).toEqual(changed)
   expect(await reprise(...timeouts, '--terminate', '1s')).toMatchObject({ status: 2 })
   expect(await reprise('groups', 'timeouts', 'nowhere')).toMatchObject({ status: 3 })
+  const options = ['groups', 'options', 'tpu'] as const
+  expect((await reprise(...options)).stdout).toMatch(/^options +none\nsessions may set +none$/m)
+  const set = await reprise(...options, '--option', 'qos=low', '--option', 'partition=a', '--allow', 'qos')
+  expect(set.stdout).toMatch(/^options +qos=low, partition=a\nsessions may set +qos$/m)
+  expect((await reprise(...options, '--option', 'none')).stdout).toMatch(/^options +none\nsessions may set +qos$/m)
+  expect(await reprise(...options, '--allow', 'a b')).toMatchObject({ status: 2 })
   expect(await reprise('groups', 'delete', 'tpu')).toMatchObject({ status: 0 })
   expect((await reprise('groups')).stdout).not.toContain('tpu')
 })

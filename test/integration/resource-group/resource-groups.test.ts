@@ -29,6 +29,7 @@ async function group(name: string): Promise<Record<string, unknown>> {
   const [row] = await given.sql(
     `SELECT sequencer, selector, tries_max, reschedules_max, pending_timeout_ms, prepare_timeout_ms, create_timeout_ms,
        terminate_timeout_ms, fence_after_ms, stop_grace_ms, to_json(allowed_session_types) AS allowed,
+       executor_options AS options, allowed_executor_options AS allowed_options,
        drained_at IS NOT NULL AS draining, drain_reason, deleted_at IS NOT NULL AS deleted
      FROM resource_groups WHERE name = $1`,
     [name],
@@ -48,6 +49,8 @@ const DEFAULTS = {
   fence_after_ms: 120_000,
   stop_grace_ms: 10_000,
   allowed: ['BATCH', 'INTERACTIVE', 'INFERENCE'],
+  options: {},
+  allowed_options: [],
   draining: false,
   drain_reason: null,
   deleted: false,
@@ -58,6 +61,11 @@ describe('a resource group', () => {
     const { context } = given.server
     await createResourceGroup(context, { name: 'gpu', selector: 'CONCENTRATED', pendingTimeout: 0.5 })
     const made = { ...DEFAULTS, selector: 'CONCENTRATED', pending_timeout_ms: 500 }
+    expect(await group('gpu')).toEqual(made)
+    const options = { executorOptions: [{ key: 'qos', value: 'low' }], allowedExecutorOptions: ['qos'] }
+    await updateResourceGroup(context, { name: 'gpu', ...options })
+    await updateResourceGroup(context, { name: 'gpu', executorOptions: null })
+    Object.assign(made, { options: { qos: 'low' }, allowed_options: ['qos'] })
     expect(await group('gpu')).toEqual(made)
     await updateResourceGroup(context, { name: 'gpu', pendingTimeout: null, maxTries: 1, sequencer: null })
     expect(await group('gpu')).toEqual({ ...made, pending_timeout_ms: null, tries_max: 1 })
@@ -70,7 +78,10 @@ describe('a resource group', () => {
     expect(
       await given.sql(`SELECT action, actor FROM audit_log WHERE action LIKE 'resource_group%' ORDER BY id`),
     ).toMatchObject(
-      ['create', 'update', 'delete', 'create'].map((what) => ({ action: `resource_group.${what}`, actor: 'ada' })),
+      ['create', 'update', 'update', 'update', 'delete', 'create'].map((what) => ({
+        action: `resource_group.${what}`,
+        actor: 'ada',
+      })),
     )
   })
 

@@ -18,6 +18,16 @@ test('agents are named, avoided, excluded, and told by labels', () => {
   })
 })
 
+test('executor options are told', () => {
+  const command = addSessionOptions(new Command('create').argument('<program...>'))
+  const options = ['--executor-option', 'qos=high', '--executor-option', 'constraint=a=b']
+  command.parse([...options, '--', 'true'], { from: 'user' })
+  expect(sessionInput(command.opts<SessionOptions>(), ['true']).executorOptions).toEqual([
+    { key: 'qos', value: 'high' },
+    { key: 'constraint', value: 'a=b' },
+  ])
+})
+
 test('a concurrency key and its limit are told', () => {
   const command = addSessionOptions(new Command('create').argument('<program...>'))
   command.parse(['--concurrency-key', 'customer-7', '--concurrency-limit', '2', '--', 'true'], { from: 'user' })

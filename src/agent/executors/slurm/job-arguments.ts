@@ -1,4 +1,6 @@
 import type { KernelSpec } from '../../../domain/agent/protocol.ts'
+import { EXECUTOR_OPTION_VALUE } from '../../../domain/session/executor-options.ts'
+import { PRIORITY_DEFAULT } from '../../../domain/session/priority.ts'
 import type { SlurmOptions } from './slurm-options.ts'
 
 const MIB = 1024 * 1024
@@ -6,9 +8,6 @@ const MIB = 1024 * 1024
 const TIME_SLACK_MS = 120_000
 /** What the resource group may allow its sessions to set. Values are words, and never pass through a shell. */
 export const SESSION_OPTIONS = ['partition', 'account', 'qos', 'constraint', 'reservation', 'exclusive'] as const
-const VALUE = /^[A-Za-z0-9_.,:&|*()[\]-]{1,128}$/
-/** Of a session; see the API. */
-const PRIORITY_MAX = 50
 const NICE_PER_PRIORITY = 10
 
 export interface JobPlaces {
@@ -83,13 +82,16 @@ function timeArguments({ batchTimeoutMs }: KernelSpec): string[] {
   return [`--time=${Math.ceil((batchTimeoutMs + TIME_SLACK_MS) / 60_000)}`]
 }
 
-/** Only root may make a job nicer than others' jobs, so what stands above the middle stays there. */
+/**
+ * A job of the usual priority stands among those of others as any other job. Only Slurm's administrators may set one
+ * before them, so higher priorities count in this server's own queue alone.
+ */
 function niceArguments({ priority }: KernelSpec): string[] {
-  const nice = Math.max(0, (PRIORITY_MAX - (priority ?? PRIORITY_MAX)) * NICE_PER_PRIORITY)
+  const nice = Math.max(0, (PRIORITY_DEFAULT - (priority ?? PRIORITY_DEFAULT)) * NICE_PER_PRIORITY)
   return nice === 0 ? [] : [`--nice=${nice}`]
 }
 
-/** The session's choice stands before its project's, and that before the agent's. */
+/** The choice of the session or its group stands before the project's, and that before the agent's. */
 function siteArguments(spec: KernelSpec, { partition, account, accounts, qos, constraint, reservation }: SlurmOptions) {
   const ofProject = spec.projectName === undefined ? undefined : accounts[spec.projectName]
   const chosen: Record<string, string | undefined> = {
@@ -103,7 +105,7 @@ function siteArguments(spec: KernelSpec, { partition, account, accounts, qos, co
   return SESSION_OPTIONS.flatMap((name) => {
     const value = chosen[name]
     if (value === undefined || value === '') return []
-    if (!VALUE.test(value)) throw new JobArgumentsError(`${name} is no word that Slurm could take`)
+    if (!EXECUTOR_OPTION_VALUE.test(value)) throw new JobArgumentsError(`${name} is no word that Slurm could take`)
     return [name === 'exclusive' && value === 'true' ? '--exclusive' : `--${name}=${value}`]
   })
 }

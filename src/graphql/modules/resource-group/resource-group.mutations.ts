@@ -12,6 +12,7 @@ import {
   ValidationError,
 } from '../error/error.type.ts'
 import { asResult, typeOf } from '../error/result.ts'
+import { ExecutorOptionInput } from '../session/pairs.inputs.ts'
 import { SessionTypeEnum } from '../session/session.enums.ts'
 import { AgentSelectorEnum, SequencerEnum, ResourceGroupType } from './resource-group.type.ts'
 
@@ -37,6 +38,14 @@ const options = (t: Fields) => ({
   allowedSessionTypes: t.field({
     type: [SessionTypeEnum],
     description: 'Session types accepted by the group. Not empty.',
+  }),
+  executorOptions: t.field({
+    type: [ExecutorOptionInput],
+    description:
+      'What executors are told of all sessions in the group, in place of what it has. Kernels that are ordered later learn it.',
+  }),
+  allowedExecutorOptions: t.stringList({
+    description: 'Keys of executor options that sessions may set themselves, also in place of those of the group.',
   }),
   draining: t.boolean({ description: 'True: nothing new is scheduled in it; running kernels keep running.' }),
   drainReason: t.string({ description: 'Reason, shown to people and by waiting sessions.' }),

@@ -1,5 +1,6 @@
 import type { GroupSlotRow } from '../../../services/resource-group/read-group-slots.ts'
 import { builder } from '../../builder.ts'
+import { ExecutorOption, labelsOf } from '../session/pairs.type.ts'
 import { SessionTypeEnum } from '../session/session.enums.ts'
 import { utilisation } from '../../utilisation.ts'
 
@@ -94,6 +95,15 @@ export const ResourceGroupType = builder.prismaNode('ResourceGroup', {
     allowedSessionTypes: t.expose('allowedSessionTypes', {
       type: [SessionTypeEnum],
       description: 'What may be created in it.',
+    }),
+    executorOptions: t.field({
+      type: [ExecutorOption],
+      description: 'What executors are told of all its sessions.',
+      select: { executorOptions: true },
+      resolve: ({ executorOptions }) => labelsOf(executorOptions),
+    }),
+    allowedExecutorOptions: t.exposeStringList('allowedExecutorOptions', {
+      description: 'Keys of executor options that sessions may set themselves.',
     }),
     draining: t.boolean({
       description: 'Whether nothing new is scheduled in it. Running kernels keep running.',

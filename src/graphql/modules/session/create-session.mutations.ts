@@ -14,7 +14,7 @@ import {
 import { asResult, typeOf } from '../error/result.ts'
 import { sessionPayload, type SessionPayload } from './session-payload.ts'
 import { RetryPolicyInput } from '../retry/retry-policy.types.ts'
-import { EnvVarInput, LabelInput, ResourceSlotInput } from './pairs.inputs.ts'
+import { EnvVarInput, ExecutorOptionInput, LabelInput, ResourceSlotInput } from './pairs.inputs.ts'
 import { ClusterModeEnum, SessionTypeEnum } from './session.enums.ts'
 
 export const CreateSessionInput = builder.inputType('CreateSessionInput', {
@@ -52,6 +52,11 @@ export const CreateSessionInput = builder.inputType('CreateSessionInput', {
       description: 'Agents that must not run it, nor its retries: it waits if no other is left.',
     }),
     agentLabels: t.field({ type: [LabelInput], description: 'An agent must have all of these labels to run it.' }),
+    executorOptions: t.field({
+      type: [ExecutorOptionInput],
+      description:
+        "What the executor is told beside the resource group's own options, as the `partition` of a Slurm cluster; only keys of the group's `allowedExecutorOptions`. Retries and resubmissions keep them.",
+    }),
     concurrencyKey: t.string({
       description: 'Of the sessions of its project with this key only `concurrencyLimit` are placed at once.',
     }),

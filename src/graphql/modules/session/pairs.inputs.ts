@@ -26,3 +26,11 @@ export const LabelInput = builder.inputType('LabelInput', {
     value: t.string({ required: true, description: 'Its value.' }),
   }),
 })
+
+export const ExecutorOptionInput = builder.inputType('ExecutorOptionInput', {
+  description: 'What executors are told in their own terms.',
+  fields: (t) => ({
+    key: t.string({ required: true, description: 'Which: `partition`, `qos`, …' }),
+    value: t.string({ required: true, description: 'Its value: letters, digits and _ . , : & | * ( ) [ ] -.' }),
+  }),
+})

@@ -35,10 +35,19 @@ export const Label = builder.objectRef<{ key: string; value: string }>('Label').
   }),
 })
 
+export const ExecutorOption = builder.objectRef<{ key: string; value: string }>('ExecutorOption').implement({
+  description: 'What executors are told in their own terms.',
+  fields: (t) => ({
+    key: t.exposeString('key', { description: 'Which: `partition`, `qos`, …' }),
+    value: t.exposeString('value', { description: 'Its value.' }),
+  }),
+})
+
 export function slotsOf(amounts: unknown): { slot: string; amount: string }[] {
   return Object.entries(amounts as Record<string, string>).map(([slot, amount]) => ({ slot, amount }))
 }
 
+/** Labels, and executor options. */
 export function labelsOf(labels: unknown): { key: string; value: string }[] {
   return Object.entries(labels as Record<string, string>).map(([key, value]) => ({ key, value }))
 }

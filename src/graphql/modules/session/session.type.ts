@@ -11,7 +11,7 @@ import { NO_CHECKPOINT } from '../../../services/session/read-sessions.ts'
 import { CheckpointType } from './checkpoint.type.ts'
 import { ExitSignalType, UsageType } from '../kernel/usage.type.ts'
 import { FailureCauseEnum } from '../retry/retry.enums.ts'
-import { EnvVar, Label, labelsOf, ResourceSlot, slotsOf } from './pairs.type.ts'
+import { EnvVar, ExecutorOption, Label, labelsOf, ResourceSlot, slotsOf } from './pairs.type.ts'
 import {
   ClusterModeEnum,
   SessionOriginEnum,
@@ -162,6 +162,13 @@ export const SessionNode = builder.prismaNode('Session', {
       description: 'An agent must have all of them to run it.',
       select: { agentLabels: true },
       resolve: ({ agentLabels }) => labelsOf(agentLabels),
+    }),
+    executorOptions: t.field({
+      type: [ExecutorOption],
+      description:
+        'Its own executor options. Those that its resource group does not allow, after it was moved there or the group was changed, do not count.',
+      select: { executorOptions: true },
+      resolve: ({ executorOptions }) => labelsOf(executorOptions),
     }),
     codeSha256: t.exposeString('codeSha256', {
       nullable: true,

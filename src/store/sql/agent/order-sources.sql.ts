@@ -1,27 +1,21 @@
 import type { KernelSpec } from '../../../domain/agent/protocol.ts'
 import type { FailureCause } from '../../../domain/session/causes.ts'
 import type { ClusterMember } from '../../../domain/session/cluster-environment.ts'
+import type { ExecutorOptions } from '../../../domain/session/executor-options.ts'
 import type { SealedVariable } from '../../../domain/session/sealed-variable.ts'
 import type { ClusterMode, SessionType } from '../../../domain/session/statuses.ts'
 import type { Queryable } from '../../database.ts'
 
 /** What of a kernel's specification is not read for orders. */
-type NotRead =
-  | 'avoidHosts'
-  | 'batchTimeoutMs'
-  | 'checkpoint'
-  | 'executorOptions'
-  | 'gang'
-  | 'imageDigest'
-  | 'mounts'
-  | 'priority'
-  | 'projectName'
-  | 'sessionName'
+type NotRead = 'avoidHosts' | 'checkpoint' | 'executorOptions' | 'gang' | 'imageDigest' | 'mounts'
 
 /** The data from which orders to agents are built. */
 export interface OrderSource extends Omit<KernelSpec, NotRead> {
   secretEnviron: SealedVariable[]
   sessionType: SessionType
+  groupExecutorOptions: ExecutorOptions
+  allowedExecutorOptions: string[]
+  sessionExecutorOptions: ExecutorOptions
   retryCount: number
   maxRetries: number
   parentSessionId: string | null
@@ -42,6 +36,9 @@ SELECT k.id AS "kernelId", s.id AS "sessionId", s.project_id AS "projectId", s.c
   s.command, s.code_sha256 AS "codeSha256", s.environ, s.secret_environ AS "secretEnviron", k.resource_slots AS "resourceSlots", s.port_variable AS "portVariable", s.retry_count AS "retryCount",
   s.max_retries AS "maxRetries", s.parent_session_id AS "parentSessionId", s.retry_cause AS "retryCause",
   s.cluster_mode AS "clusterMode", s.session_type AS "sessionType",
+  g.executor_options AS "groupExecutorOptions", g.allowed_executor_options AS "allowedExecutorOptions",
+  s.executor_options AS "sessionExecutorOptions", s.name AS "sessionName", p.name AS "projectName", s.priority,
+  ceil(s.batch_timeout * 1000) AS "batchTimeoutMs",
   (SELECT json_agg(json_build_object('role', m.role, 'index', m.index, 'address', coalesce(a.address, ''))
       ORDER BY m.role, m.index)
     FROM kernels m LEFT JOIN agents a ON a.id = m.agent_id WHERE m.session_id = s.id) AS members,
@@ -49,6 +46,7 @@ SELECT k.id AS "kernelId", s.id AS "sessionId", s.project_id AS "projectId", s.c
   c.generation AS "checkpointGeneration", CASE WHEN c.files > 0 OR c.files IS NULL THEN c.attempt END AS "checkpointAttempt",
   CASE WHEN c.dropped_at IS NULL THEN c.store END AS "checkpointStore"
 FROM kernels k JOIN sessions s ON s.id = k.session_id JOIN resource_groups g ON g.name = s.resource_group
+JOIN projects p ON p.id = s.project_id
 LEFT JOIN checkpoints c ON c.chain_id = s.chain_id AND s.attempt > 1
 WHERE k.id = ANY($1::uuid[])`
 

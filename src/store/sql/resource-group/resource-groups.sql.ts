@@ -1,5 +1,6 @@
 import type { AgentSelector } from '../../../domain/scheduling/select-agent.ts'
 import type { Sequencer } from '../../../domain/scheduling/sequence.ts'
+import type { ExecutorOptions } from '../../../domain/session/executor-options.ts'
 import type { SessionType } from '../../../domain/session/statuses.ts'
 import type { Queryable } from '../../database.ts'
 
@@ -16,6 +17,10 @@ export interface GroupOptions {
   fenceAfterMs: number
   stopGraceMs: number
   allowedSessionTypes: SessionType[]
+  /** For all its sessions. */
+  executorOptions: ExecutorOptions
+  /** Keys that a session may set itself. */
+  allowedExecutorOptions: string[]
   draining: boolean
   drainReason: string | null
 }
@@ -35,7 +40,8 @@ SELECT sequencer, selector, tries_max AS "triesMax", reschedules_max AS "resched
   pending_timeout_ms AS "pendingTimeoutMs", prepare_timeout_ms AS "prepareTimeoutMs",
   create_timeout_ms AS "createTimeoutMs", terminate_timeout_ms AS "terminateTimeoutMs",
   fence_after_ms AS "fenceAfterMs", stop_grace_ms AS "stopGraceMs",
-  to_json(allowed_session_types) AS "allowedSessionTypes", drained_at IS NOT NULL AS draining,
+  to_json(allowed_session_types) AS "allowedSessionTypes", executor_options AS "executorOptions",
+  allowed_executor_options AS "allowedExecutorOptions", drained_at IS NOT NULL AS draining,
   drain_reason AS "drainReason"
 FROM resource_groups WHERE name = $1 AND deleted_at IS NULL FOR UPDATE`
 
@@ -48,7 +54,7 @@ const WRITE_SQL = `
 UPDATE resource_groups SET sequencer = $2, selector = $3, tries_max = $4, reschedules_max = $5, pending_timeout_ms = $6,
   prepare_timeout_ms = $7, create_timeout_ms = $8, terminate_timeout_ms = $9, fence_after_ms = $10, stop_grace_ms = $11,
   allowed_session_types = $12::session_type[], drained_at = CASE WHEN $13 THEN coalesce(drained_at, now()) END,
-  drain_reason = $14
+  drain_reason = $14, executor_options = $15, allowed_executor_options = $16
 WHERE name = $1`
 
 export async function writeGroupOptions(tx: Queryable, name: string, options: GroupOptions): Promise<void> {
@@ -67,6 +73,8 @@ export async function writeGroupOptions(tx: Queryable, name: string, options: Gr
     options.allowedSessionTypes,
     options.draining,
     options.drainReason,
+    JSON.stringify(options.executorOptions),
+    options.allowedExecutorOptions,
   ])
 }
 
@@ -98,7 +106,7 @@ const DELETE_SQL = `
 UPDATE resource_groups g SET deleted_at = now(), sequencer = DEFAULT, selector = DEFAULT, tries_max = DEFAULT,
   reschedules_max = DEFAULT, pending_timeout_ms = DEFAULT, prepare_timeout_ms = DEFAULT, create_timeout_ms = DEFAULT,
   terminate_timeout_ms = DEFAULT, fence_after_ms = DEFAULT, stop_grace_ms = DEFAULT, allowed_session_types = DEFAULT,
-  drained_at = NULL, drain_reason = NULL
+  executor_options = DEFAULT, allowed_executor_options = DEFAULT, drained_at = NULL, drain_reason = NULL
 WHERE g.name = $1`
 
 export async function deleteGroup(tx: Queryable, name: string): Promise<void> {

@@ -27,15 +27,20 @@ export async function readProjectScopes(
 }
 
 const GROUPS_SQL = `
-SELECT g.name, to_json(g.allowed_session_types) AS allowed,
+SELECT g.name, to_json(g.allowed_session_types) AS allowed, g.allowed_executor_options AS "executorOptions",
   NOT EXISTS (SELECT FROM agents a WHERE a.resource_group = g.name AND a.ports IS NOT FALSE AND a.status <> 'TERMINATED')
     AND EXISTS (SELECT FROM agents a WHERE a.resource_group = g.name AND a.status <> 'TERMINATED') AS "isPortless"
 FROM resource_groups g WHERE g.name = ANY($1::text[]) AND g.deleted_at IS NULL`
 
-/** Which sessions each of these groups takes. */
-export async function readGroupTypes(db: Queryable, names: readonly string[]): Promise<Map<string, GroupTypes>> {
-  const { rows } = await db.query<GroupTypes & { name: string }>(GROUPS_SQL, [names])
-  return new Map(rows.map(({ name, ...types }) => [name, types]))
+/** What sessions that are created in a group may be and have. */
+export interface GroupScope extends GroupTypes {
+  /** Keys of those that sessions may set. */
+  executorOptions: string[]
+}
+
+export async function readGroupScopes(db: Queryable, names: readonly string[]): Promise<Map<string, GroupScope>> {
+  const { rows } = await db.query<GroupScope & { name: string }>(GROUPS_SQL, [names])
+  return new Map(rows.map(({ name, ...scope }) => [name, scope]))
 }
 
 const EXISTING_SQL = `

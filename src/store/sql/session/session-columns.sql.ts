@@ -1,5 +1,6 @@
 import type { SealedVariable } from '../../../domain/session/sealed-variable.ts'
 import type { FailureCause } from '../../../domain/session/causes.ts'
+import type { ExecutorOptions } from '../../../domain/session/executor-options.ts'
 import type { ClusterMode, SessionOrigin, SessionType } from '../../../domain/session/statuses.ts'
 
 /**
@@ -68,6 +69,8 @@ export const SESSION_COLUMNS = {
   avoidGroups: spec('avoid_groups', sql<string[]>('text[]'), []),
   /** { key: value }: an agent must have all of these labels. */
   agentLabels: inherited('agent_labels', sql<Record<string, string>>('jsonb'), {}),
+  /** { key: value } of those that the resource group allows. */
+  executorOptions: inherited('executor_options', sql<ExecutorOptions>('jsonb'), {}),
   /** Null for none, and then there is no limit. */
   concurrencyKey: inherited('concurrency_key', sql<string | null>('text'), null),
   concurrencyLimit: inherited('concurrency_limit', sql<number | null>('int'), null),

@@ -92,6 +92,7 @@ function rowsOf(spec: Spec): [string, string][] {
       agents.some((count) => count > 0) && `${agents[0]} allowed, ${agents[1]} avoided, ${agents[2]} excluded`,
     ],
     ['agent labels', spec.agentLabels.map(({ key, value }) => `${key}=${value}`).join(', ')],
+    ['executor options', spec.executorOptions.map(({ key, value }) => `${key}=${value}`).join(', ')],
     [
       'at once',
       spec.concurrencyKey !== null && `${spec.concurrencyLimit} of those with the key ${spec.concurrencyKey}`,

@@ -1,0 +1,72 @@
+import { describe, expect, test } from 'vitest'
+import { JobArgumentsError, requestArguments } from '../../../src/agent/executors/slurm/job-arguments.ts'
+import type { SlurmOptions } from '../../../src/agent/executors/slurm/slurm-options.ts'
+import type { KernelSpec } from '../../../src/domain/agent/protocol.ts'
+import { kernelSpec } from '../../contract/executor/executor-subject.ts'
+
+const OPTIONS: SlurmOptions = {
+  directory: '/shared',
+  accounts: {},
+  gres: {},
+  queueFactor: 4,
+  queueJobs: 1_000,
+  pollMs: 5_000,
+  images: {},
+  args: [],
+}
+
+function argumentsOf(spec: Partial<KernelSpec>, options: Partial<SlurmOptions> = {}): string[] {
+  return requestArguments(kernelSpec({ resourceSlots: {}, ...spec }), { ...OPTIONS, ...options })
+}
+
+describe('what a job is submitted with', () => {
+  test.each([
+    [undefined, []],
+    [10, []],
+    [20, []],
+    [100, []],
+    [9, ['--nice=10']],
+    [0, ['--nice=100']],
+  ])('a priority of %s is %j', (priority, nice) => {
+    expect(argumentsOf(priority === undefined ? {} : { priority })).toEqual(['--cpus-per-task=1', ...nice])
+  })
+
+  test.each([
+    [null, []],
+    [1, ['--time=3']],
+    [60_000, ['--time=3']],
+    [3_600_000, ['--time=62']],
+  ])('a timeout of %s ms is %j', (batchTimeoutMs, time) => {
+    expect(argumentsOf({ batchTimeoutMs })).toEqual(['--cpus-per-task=1', ...time])
+  })
+
+  test('what the session or its group says stands before the project, and that before the agent', () => {
+    const options = {
+      partition: 'main',
+      account: 'all',
+      accounts: { physics: 'phys' },
+      qos: 'low',
+      args: ['--wckey=x'],
+    }
+    expect(argumentsOf({}, options)).toEqual([
+      '--cpus-per-task=1',
+      '--partition=main',
+      '--account=all',
+      '--qos=low',
+      '--wckey=x',
+    ])
+    const executorOptions = { qos: 'high', exclusive: 'true', entrypoint: 'none' }
+    expect(argumentsOf({ projectName: 'physics', executorOptions }, options)).toEqual([
+      '--cpus-per-task=1',
+      '--partition=main',
+      '--account=phys',
+      '--qos=high',
+      '--exclusive',
+      '--wckey=x',
+    ])
+  })
+
+  test.each(['a b', '$(reboot)', 'x;y', "'", '-'.repeat(129)])('%j is nothing that Slurm is told', (qos) => {
+    expect(() => argumentsOf({ executorOptions: { qos } })).toThrow(JobArgumentsError)
+  })
+})
