@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { RepriseError } from '../domain/errors.ts'
 import { ANSWER_BYTES_MAX } from '../domain/limits.ts'
@@ -18,6 +19,7 @@ const KEPT_CONNECTIONS = 2
 const UNBOUNDED = 'BEGIN; SET LOCAL statement_timeout = 0'
 const ALL_READERS = 'all readers'
 const QUERY_CANCELED = '57014'
+const CANCEL_AGAIN_MS = 1_000
 
 type Query = (...args: unknown[]) => Promise<unknown>
 
@@ -165,7 +167,7 @@ export class ReadPool extends pg.Pool {
     const timer =
       this.#keepsSettings || this.#timeoutMs === undefined
         ? undefined
-        : setTimeout(() => void held.cancel(), this.#timeoutMs)
+        : setTimeout(() => held.cancel(), this.#timeoutMs)
     try {
       return await this.#untilLeft(held, use)
     } catch (error) {
@@ -173,7 +175,7 @@ export class ReadPool extends pg.Pool {
       throw error
     } finally {
       clearTimeout(timer)
-      await held.cancelled
+      await held.settled()
       held.release(fault)
     }
   }
@@ -210,7 +212,7 @@ export class ReadPool extends pg.Pool {
   async #untilLeft<R>(held: HeldClient, use: Use<R>): Promise<R> {
     const { signal, answer } = currentReader() ?? {}
     signal?.throwIfAborted()
-    const leave = () => void held.cancel()
+    const leave = () => held.cancel()
     signal?.addEventListener('abort', leave, { once: true })
     const stopCounting =
       answer &&
@@ -220,18 +222,18 @@ export class ReadPool extends pg.Pool {
       })
     try {
       const found = await use(held.client)
-      // It may still meet the next statement of the connection.
-      if (held.cancelled) held.spoilt = true
+      // A request may still meet the next statement of the connection.
+      if (held.requests > 0) held.spoilt = true
       if (answer && answer.bytes > ANSWER_BYTES_MAX) throw tooLarge()
       return found
     } catch (error) {
       const ended = (error as { code?: unknown }).code === QUERY_CANCELED
-      if (held.cancelled && !ended) held.spoilt = true
+      if (held.requests > (ended ? 1 : 0)) held.spoilt = true
       throw ended && answer && answer.bytes > ANSWER_BYTES_MAX ? tooLarge() : error
     } finally {
       stopCounting?.()
       signal?.removeEventListener('abort', leave)
-      await held.cancelled
+      await held.settled()
     }
   }
 }
@@ -246,11 +248,13 @@ const PARSERS = { getTypeParser: parserFor }
 /** A connection with its turn, to be released once. */
 class HeldClient {
   readonly client: pg.PoolClient
-  /** Resolves when the database has been asked to end what it is doing; undefined if it was not. */
-  cancelled: Promise<void> | undefined
+  /** How often the database has been asked to end what the connection is doing. */
+  requests = 0
   /** Whether nobody may use it after this. */
   spoilt = false
   readonly #leave: () => void
+  #cancelled: Promise<void> | undefined
+  #stop: (() => void) | undefined
 
   constructor(client: pg.PoolClient, leave: () => void) {
     this.client = client
@@ -265,8 +269,29 @@ class HeldClient {
     return () => void stream.off('data', take)
   }
 
-  cancel(): Promise<void> {
-    return (this.cancelled ??= cancelStatement(this.client))
+  /** Asks the database to end what the connection is doing, until it is `settled`. */
+  cancel(): void {
+    this.#cancelled ??= this.#cancelAgainAndAgain()
+  }
+
+  /** A request that meets the database before the statement has begun there ends nothing. */
+  async #cancelAgainAndAgain(): Promise<void> {
+    const stopped = new Promise<true>((resolve) => {
+      this.#stop = () => resolve(true)
+    })
+    let isOver: boolean
+    do {
+      this.requests += 1
+      await cancelStatement(this.client)
+      isOver = await Promise.race([stopped, sleep(CANCEL_AGAIN_MS, false, { ref: false })])
+    } while (!isOver)
+  }
+
+  /** What it was doing has ended: resolves once no request is on its way any more. */
+  async settled(): Promise<void> {
+    this.#stop?.()
+    await this.#cancelled
+    this.#cancelled = undefined
   }
 
   release(fault?: Error): void {

@@ -1,4 +1,6 @@
 /** The connections of the API: turns, time limits, and readers that leave. */
+import { once } from 'node:events'
+import { connect, createServer, type AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createPrisma, databaseOf, readTogether, type PrismaClient } from '../../../src/store/prisma.ts'
 import { readFor } from '../../../src/store/reader.ts'
@@ -15,6 +17,7 @@ beforeAll(async () => {
 afterAll(() => database?.close())
 
 const SLEEP = 'SELECT 1 FROM pg_sleep(60)'
+const LATE_MS = 300
 const CANCELLED = /57014|canceling statement/
 
 function asCancelled(error: Error): { rows: [] } {
@@ -27,7 +30,14 @@ interface Reads {
   prisma: PrismaClient
 }
 
-function open(options: { connectionsMax?: number; readTimeoutMs?: number; ownConnections?: boolean } = {}): Reads {
+function open(
+  options: {
+    connectionString?: string
+    connectionsMax?: number
+    readTimeoutMs?: number
+    ownConnections?: boolean
+  } = {},
+): Reads {
   const { connectionString } = database
   const prisma = createPrisma({ connectionString, connectionsMax: 4, onError: () => {}, ...options })
   const db = databaseOf(prisma)
@@ -45,6 +55,30 @@ const WAYS: [name: string, read: (reads: Reads, sql: string) => Promise<unknown>
   ['a snapshot', ({ db, prisma }, sql) => readTogether(prisma, () => db.query(sql))],
   ['Prisma in a snapshot', ({ prisma }, sql) => readTogether(prisma, () => prisma.$queryRawUnsafe(sql))],
 ]
+
+/** By a way on which packets with this text take longer than others, and so come behind what asks to end them. */
+async function slowTo(connectionString: string, text: string): Promise<{ url: string; sent: Promise<void> }> {
+  const { hostname, port } = new URL(connectionString)
+  const host = decodeURIComponent(hostname)
+  const { promise: sent, resolve } = Promise.withResolvers<void>()
+  // A request to end something is sent and closed at once.
+  const server = createServer({ allowHalfOpen: true }, (client) => {
+    const upstream = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(Number(port), host)
+    client.on('data', (packet) => {
+      if (!packet.includes(text)) return upstream.write(packet)
+      resolve()
+      return setTimeout(() => upstream.write(packet), LATE_MS)
+    })
+    client.on('end', () => upstream.end()).on('error', () => upstream.destroy())
+    upstream.on('data', (packet) => client.write(packet))
+    upstream.on('close', () => client.destroy()).on('error', () => {})
+  }).listen(0, '127.0.0.1')
+  onTestFinished(() => void server.close())
+  await once(server, 'listening')
+  const url = new URL(connectionString)
+  url.host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+  return { url: url.href, sent }
+}
 
 async function sleeping(): Promise<number> {
   const { rows } = await database.db.query<{ count: number }>(
@@ -81,6 +115,18 @@ describe.each(WAYS)('%s', (_name, read) => {
     const answer = readFor({ party: 'a', signal: left.signal }, () => read(reads, SLEEP))
     const ended = expect(answer).rejects.toThrow(CANCELLED)
     await untilSleeping(1)
+    left.abort()
+    await ended
+    await untilSleeping(0)
+  })
+
+  test('ends although its reader leaves before the database has begun it', async () => {
+    const { url, sent } = await slowTo(database.connectionString, SLEEP)
+    const reads = open({ connectionString: url })
+    const left = new AbortController()
+    const answer = readFor({ party: 'a', signal: left.signal }, () => read(reads, SLEEP))
+    const ended = expect(answer).rejects.toThrow(CANCELLED)
+    await sent
     left.abort()
     await ended
     await untilSleeping(0)
