@@ -138,7 +138,9 @@ async function readManifest(path: string): Promise<{ program: string[]; beside: 
  */
 async function callAtOnce(directory: string, files: ReadonlySet<string>): Promise<void> {
   const scripts = [...files].filter((file) => extname(file) === '.js').map((file) => join(directory, file))
-  for (const path of scripts) await writeFile(path, `//# allFunctionsCalledOnLoad\n${await readFile(path, 'utf8')}`)
+  await Promise.all(
+    scripts.map(async (path) => writeFile(path, `//# allFunctionsCalledOnLoad\n${await readFile(path, 'utf8')}`)),
+  )
 }
 
 async function compress(directory: string): Promise<void> {

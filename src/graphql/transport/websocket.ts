@@ -150,11 +150,7 @@ function closeCodeOf({ extensions }: GraphQLError): number {
 type Prepared = ExecutionArgs | readonly GraphQLError[]
 
 /** Bounds the operations of a socket that have begun and not ended. */
-async function counted(
-  extra: Extra & Caller,
-  id: string,
-  work: (left: AbortSignal) => Promise<Prepared>,
-): Promise<Prepared> {
+async function counted(extra: Caller, id: string, work: (left: AbortSignal) => Promise<Prepared>): Promise<Prepared> {
   const { operations = 0, awaited } = extra
   if (operations >= OPERATIONS_PER_SOCKET_MAX) {
     const message = `This connection has ${operations} operations in progress, and that is the limit.`
@@ -163,8 +159,6 @@ async function counted(
   extra.operations = operations + 1
   const left = new AbortController()
   awaited!.set(id, left)
-  // Messages of a socket are taken in turns: this one may be looked at after all others were let go.
-  if (extra.socket.readyState !== extra.socket.OPEN) left.abort()
   const end = () => void extra.operations!--
   const refuse = () => {
     end()

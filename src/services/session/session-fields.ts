@@ -48,31 +48,28 @@ export const resourceSlots = slotAmounts
   .transform((amounts) => Object.fromEntries(Object.entries(amounts).filter(([, amount]) => amount !== '0')))
   .default(DEFAULT_SLOTS)
 
-/** [{ key, value }], each key once → { key: value } */
-export const labels = z
-  .array(
-    z.strictObject({
-      key: text(NAME_LENGTH_MAX),
-      value: z.string().max(NAME_LENGTH_MAX).refine(isStorableText, UNSTORABLE).refine(isPlainText, PLAIN_TEXT),
-    }),
-  )
-  .max(LABELS_MAX)
-  .superRefine(unique('key'))
-  .transform((entries) => Object.fromEntries(entries.map(({ key, value }) => [key, value])))
+/** [{ key, value }], each key once → { key: value } in the same order */
+function pairs(key: z.ZodType<string, string>, value: z.ZodType<string, string>, most: number) {
+  return z
+    .array(z.strictObject({ key, value }))
+    .max(most)
+    .superRefine(unique('key'))
+    .transform((entries) => Object.fromEntries(entries.map((entry) => [entry.key, entry.value])))
+}
+
+export const labels = pairs(
+  text(NAME_LENGTH_MAX),
+  z.string().max(NAME_LENGTH_MAX).refine(isStorableText, UNSTORABLE).refine(isPlainText, PLAIN_TEXT),
+  LABELS_MAX,
+)
 
 export const executorOptionKey = z.string().regex(EXECUTOR_OPTION_KEY, EXECUTOR_OPTION_KEY_FAULT)
 
-/** [{ key, value }], each key once → { key: value } in the same order */
-export const executorOptions = z
-  .array(
-    z.strictObject({
-      key: executorOptionKey,
-      value: z.string().regex(EXECUTOR_OPTION_VALUE, EXECUTOR_OPTION_VALUE_FAULT),
-    }),
-  )
-  .max(EXECUTOR_OPTIONS_MAX)
-  .superRefine(unique('key'))
-  .transform((entries) => Object.fromEntries(entries.map(({ key, value }) => [key, value])))
+export const executorOptions = pairs(
+  executorOptionKey,
+  z.string().regex(EXECUTOR_OPTION_VALUE, EXECUTOR_OPTION_VALUE_FAULT),
+  EXECUTOR_OPTIONS_MAX,
+)
 
 export const agentIds = z
   .array(z.uuid().toLowerCase())

@@ -1,61 +1,47 @@
 /** Agents that sessions, rules and resubmissions exclude or avoid. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { driveAll, failWith } from '../../support/sessions/drive-session.ts'
-import { startGraphQLServer, type TestServer as ApiServer } from '../../support/servers/graphql-server.ts'
 import { passTime } from '../../support/sessions/pass-time.ts'
-import { playedAgent, type PlayedAgent } from '../../support/agents/played-agent.ts'
+import type { PlayedAgent } from '../../support/agents/played-agent.ts'
 import { chainRows, kernelRows } from '../../support/database/session-rows.ts'
-import { testServer, type TestServer } from '../../support/servers/test-server.ts'
+import { usePlayedApi } from '../../support/servers/played-api.ts'
 
-let api: ApiServer
-let server: TestServer
+const given = usePlayedApi()
 let large: PlayedAgent
 let small: PlayedAgent
 
-beforeAll(async () => {
-  api = await startGraphQLServer()
-})
-afterAll(() => api?.close())
 beforeEach(async () => {
-  await api.database.fresh()
-  api.adminToken = await api.factory.token({ role: 'ADMIN' })
-  server = testServer(api.db)
   // An idle session goes to the large one, unless something speaks against it.
   large = await registered('64')
   small = await registered('2')
 })
 
-async function registered(cpu: string): Promise<PlayedAgent> {
-  const one = playedAgent(server.gateway, { slots: { cpu } })
-  await one.register()
-  await server.run('watch-agents')
-  return one
-}
+const registered = (cpu: string) => given.registered({ slots: { cpu } })
 
 async function rest(method: string, path: string, body?: object): Promise<{ status: number; body: any }> {
-  const response = await fetch(`${api.url}${path}`, {
+  const response = await fetch(`${given.api.url}${path}`, {
     method,
-    headers: { authorization: `Bearer ${api.adminToken}`, 'content-type': 'application/json' },
+    headers: { authorization: `Bearer ${given.api.adminToken}`, 'content-type': 'application/json' },
     ...(body && { body: JSON.stringify(body) }),
   })
   return { status: response.status, body: await response.json() }
 }
 
 async function create(input: object): Promise<string> {
-  const { data } = await api.query(
+  const { data } = await given.api.query(
     `mutation ($input: CreateSessionInput!) { createSession(input: $input) {
       ... on CreateSessionPayload { session { sessionId excludeAgents } } ... on Error { message } } }`,
     { input: { name: 'work', command: ['true'], resourceSlots: [{ slot: 'cpu', amount: '1' }], ...input } },
-    api.adminToken,
+    given.api.adminToken,
   )
   return data.createSession.session.sessionId
 }
 
 async function ask(id: string): Promise<{ pendingReason: string | null; excludeAgents: string[] }> {
-  const { data, errors } = await api.query(
+  const { data, errors } = await given.api.query(
     'query ($id: UUID!) { session(id: $id) { pendingReason excludeAgents } }',
     { id },
-    api.adminToken,
+    given.api.adminToken,
   )
   expect(errors).toBeUndefined()
   return data.session
@@ -63,15 +49,15 @@ async function ask(id: string): Promise<{ pendingReason: string | null; excludeA
 
 /** Fails the chain's newest attempt on whichever agent it is, and dispatches its retry. */
 async function failOnce(chainId: string): Promise<{ agentId: string; childId: string }> {
-  const attempt = (await chainRows(api.db, chainId)).at(-1)!
-  await server.run('schedule-sessions')
-  const agentId = (await kernelRows(api.db, attempt.id))[0]!.agent!
+  const attempt = (await chainRows(given.api.db, chainId)).at(-1)!
+  await given.server.run('schedule-sessions')
+  const agentId = (await kernelRows(given.api.db, attempt.id))[0]!.agent!
   const agent = agentId === large.id ? large : small
-  await driveAll(server, agent, 'RUNNING')
-  await failWith(server, agent, 3)
-  await passTime(api.db, 5)
-  await server.run('dispatch-retries')
-  return { agentId, childId: (await chainRows(api.db, chainId)).at(-1)!.id }
+  await driveAll(given.server, agent, 'RUNNING')
+  await failWith(given.server, agent, 3)
+  await passTime(given.api.db, 5)
+  await given.server.run('dispatch-retries')
+  return { agentId, childId: (await chainRows(given.api.db, chainId)).at(-1)!.id }
 }
 
 const RULE = { match: {}, action: 'RETRY' }
@@ -81,13 +67,13 @@ describe('a session that excludes agents', () => {
   it('runs on another, and waits with a reason while there is none', async () => {
     const id = await create({ excludeAgents: [large.id] })
     const stuck = await create({ excludeAgents: [large.id, small.id] })
-    await server.run('schedule-sessions')
-    expect((await kernelRows(api.db, id))[0]!.agent).toBe(small.id)
+    await given.server.run('schedule-sessions')
+    expect((await kernelRows(given.api.db, id))[0]!.agent).toBe(small.id)
     expect(await ask(stuck)).toEqual({ pendingReason: NONE_LEFT, excludeAgents: [large.id, small.id] })
 
     const third = await registered('1')
-    await server.run('schedule-sessions')
-    expect((await kernelRows(api.db, stuck))[0]!.agent).toBe(third.id)
+    await given.server.run('schedule-sessions')
+    expect((await kernelRows(given.api.db, stuck))[0]!.agent).toBe(third.id)
   })
 
   it('is the same over REST', async () => {
@@ -103,7 +89,7 @@ describe('a session that excludes agents', () => {
     })
     expect(body.agent_labels).toEqual([])
     expect(body.retry_policy.rules).toEqual([{ match: {}, action: 'RETRY', exclude: 'AGENT' }])
-    await server.run('schedule-sessions')
+    await given.server.run('schedule-sessions')
     expect((await rest('GET', `/v2/sessions/${body.id}`)).body).toMatchObject({
       status: 'PENDING',
       pending_reason: NONE_LEFT,
@@ -116,8 +102,8 @@ describe('a session that excludes agents', () => {
   it('does not stop those behind it that exclude nothing', async () => {
     await create({ excludeAgents: [large.id, small.id] })
     const other = await create({})
-    await server.run('schedule-sessions')
-    expect((await kernelRows(api.db, other))[0]!.agent).toBe(large.id)
+    await given.server.run('schedule-sessions')
+    expect((await kernelRows(given.api.db, other))[0]!.agent).toBe(large.id)
   })
 })
 
@@ -128,7 +114,7 @@ describe('a rule', () => {
     const first = await failOnce(id)
     const second = await failOnce(id)
     expect([first.agentId, second.agentId]).toEqual([large.id, small.id])
-    await server.run('schedule-sessions')
+    await given.server.run('schedule-sessions')
     expect(await ask(second.childId)).toEqual({ pendingReason: NONE_LEFT, excludeAgents: [large.id, small.id] })
   })
 
@@ -141,7 +127,7 @@ describe('a rule', () => {
   })
 
   it('that avoids goes back where nothing else is left', async () => {
-    await api.db.query(`UPDATE agents SET status = 'SUSPECT' WHERE id = $1`, [small.id])
+    await given.api.db.query(`UPDATE agents SET status = 'SUSPECT' WHERE id = $1`, [small.id])
     const id = await create({ retryPolicy: { maxRetries: 5, retryDelay: 1, rules: [{ ...RULE, avoid: 'AGENT' }] } })
     expect([(await failOnce(id)).agentId, (await failOnce(id)).agentId]).toEqual([large.id, large.id])
   })
@@ -156,13 +142,17 @@ describe('a resubmission', () => {
     const id = await create({ retryPolicy: { maxRetries: 1, retryDelay: 1, rules: [{ ...RULE, exclude: 'AGENT' }] } })
     await failOnce(id)
     await failOnce(id)
-    const [, last] = await chainRows(api.db, id)
+    const [, last] = await chainRows(given.api.db, id)
     const overrides = { excludeAgents: [small.id] }
-    const { data } = await api.query(RESUBMIT, { input: { sessionIds: [last!.id], overrides } }, api.adminToken)
+    const { data } = await given.api.query(
+      RESUBMIT,
+      { input: { sessionIds: [last!.id], overrides } },
+      given.api.adminToken,
+    )
     const [made] = data.resubmitSessions.sessions
     expect(made.excludeAgents).toEqual([small.id])
-    await server.run('schedule-sessions')
-    expect((await kernelRows(api.db, made.sessionId))[0]!.agent).toBe(large.id)
+    await given.server.run('schedule-sessions')
+    expect((await kernelRows(given.api.db, made.sessionId))[0]!.agent).toBe(large.id)
   })
 
   it('may not name an agent that does not exist, nor one that it allows', async () => {
@@ -172,7 +162,7 @@ describe('a resubmission', () => {
       [{ excludeAgents: [unknown] }, 'overrides.excludeAgents.0'],
       [{ excludeAgents: [small.id], allowAgents: [small.id] }, 'overrides.excludeAgents.0'],
     ] as const) {
-      const { data } = await api.query(RESUBMIT, { input: { sessionIds: [id], overrides } }, api.adminToken)
+      const { data } = await given.api.query(RESUBMIT, { input: { sessionIds: [id], overrides } }, given.api.adminToken)
       expect(data.resubmitSessions.issues.map((issue: { path: string }) => issue.path)).toContain(path)
     }
   })

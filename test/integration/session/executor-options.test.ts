@@ -1,14 +1,13 @@
 /** What executors are told in their own terms: by a resource group, and by a session as far as its group allows. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { NO_SYNC_POINTS } from '../../../src/observability/sync-points.ts'
 import { createResourceGroup } from '../../../src/services/resource-group/create-resource-group.ts'
 import { updateResourceGroup } from '../../../src/services/resource-group/update-resource-group.ts'
 import { resubmitSessions } from '../../../src/services/resubmission/resubmit-sessions.ts'
 import type { ResubmitSessionsInput } from '../../../src/services/resubmission/resubmission-input.ts'
-import { playedAgent, type PlayedAgent } from '../../support/agents/played-agent.ts'
+import type { PlayedAgent } from '../../support/agents/played-agent.ts'
 import { chainRows } from '../../support/database/session-rows.ts'
-import { startGraphQLServer, type TestServer as ApiServer } from '../../support/servers/graphql-server.ts'
-import { testServer, type TestServer } from '../../support/servers/test-server.ts'
+import { usePlayedApi } from '../../support/servers/played-api.ts'
 import { driveAll, failWith } from '../../support/sessions/drive-session.ts'
 import { passTime } from '../../support/sessions/pass-time.ts'
 
@@ -16,36 +15,26 @@ const PARTITION = { key: 'partition', value: 'gpu' }
 const QOS = { key: 'qos', value: 'low' }
 const HIGH = { key: 'qos', value: 'high' }
 
-let api: ApiServer
-let server: TestServer
+const given = usePlayedApi()
 let agent: PlayedAgent
 
-beforeAll(async () => {
-  api = await startGraphQLServer()
-})
-afterAll(() => api?.close())
 beforeEach(async () => {
-  await api.database.fresh()
-  api.adminToken = await api.factory.token({ role: 'ADMIN' })
-  server = testServer(api.db)
-  agent = playedAgent(server.gateway)
-  await agent.register()
-  await server.run('watch-agents')
+  agent = await given.registered()
   await configure('default', { executorOptions: [PARTITION, QOS], allowedExecutorOptions: ['qos', 'constraint'] })
 })
 
-const configure = (name: string, options: object) => updateResourceGroup(server.context, { name, ...options })
+const configure = (name: string, options: object) => updateResourceGroup(given.server.context, { name, ...options })
 
 const resubmit = (input: ResubmitSessionsInput) =>
-  resubmitSessions({ ...server.context, prisma: api.database.prisma, sync: NO_SYNC_POINTS }, input)
+  resubmitSessions({ ...given.server.context, prisma: given.api.database.prisma, sync: NO_SYNC_POINTS }, input)
 
 async function create(input: object) {
-  const { data, errors } = await api.query(
+  const { data, errors } = await given.api.query(
     `mutation ($input: CreateSessionInput!) { createSession(input: $input) {
       ... on CreateSessionPayload { created session { sessionId executorOptions { key value } } }
       ... on ValidationError { issues { path message } } ... on Error { code } } }`,
     { input: { name: 'work', command: ['true'], ...input } },
-    api.adminToken,
+    given.api.adminToken,
   )
   expect(errors).toBeUndefined()
   return data.createSession
@@ -62,17 +51,17 @@ async function told(): Promise<unknown> {
 describe('executor options', () => {
   it('are the group’s, and then those of the session', async () => {
     await create({ executorOptions: [HIGH, { key: 'constraint', value: 'a100&nvlink' }] })
-    await driveAll(server, agent, 'PREPARING')
+    await driveAll(given.server, agent, 'PREPARING')
     const all = { partition: 'gpu', qos: 'high', constraint: 'a100&nvlink' }
     expect(await told()).toEqual(all)
     await agent.comply()
-    await server.run('promote-to-prepared', 'start-sessions')
+    await given.server.run('promote-to-prepared', 'start-sessions')
     expect(await told()).toEqual(all)
   })
 
   it('come with what else an executor may need of a session', async () => {
     await create({ name: 'named', priority: 7, batchTimeout: 1.5 })
-    await driveAll(server, agent, 'PREPARING')
+    await driveAll(given.server, agent, 'PREPARING')
     const { orders } = await agent.sync()
     const expected = { sessionName: 'named', projectName: 'default', priority: 7, batchTimeoutMs: 1_500 }
     expect(orders).toMatchObject([{ spec: { ...expected, executorOptions: { partition: 'gpu', qos: 'low' } } }])
@@ -80,40 +69,38 @@ describe('executor options', () => {
 
   it('are kept by retries and resubmissions', async () => {
     const { session } = await create({ executorOptions: [HIGH], retryPolicy: { maxRetries: 1, retryDelay: 1 } })
-    await driveAll(server, agent, 'RUNNING')
-    await failWith(server, agent, 1)
-    await passTime(api.db, 5)
-    await server.run('dispatch-retries')
-    await driveAll(server, agent, 'PREPARING')
+    await driveAll(given.server, agent, 'RUNNING')
+    await failWith(given.server, agent, 1)
+    await passTime(given.api.db, 5)
+    await given.server.run('dispatch-retries')
+    await driveAll(given.server, agent, 'PREPARING')
     expect(await told()).toEqual({ partition: 'gpu', qos: 'high' })
-    await driveAll(server, agent, 'RUNNING')
-    await failWith(server, agent, 1)
-    const [, retry] = await chainRows(api.db, session.sessionId)
+    await driveAll(given.server, agent, 'RUNNING')
+    await failWith(given.server, agent, 1)
+    const [, retry] = await chainRows(given.api.db, session.sessionId)
     await resubmit({ sessionIds: [retry!.id] })
-    await driveAll(server, agent, 'PREPARING')
+    await driveAll(given.server, agent, 'PREPARING')
     expect(await told()).toEqual({ partition: 'gpu', qos: 'high' })
   })
 
   it('that the group allows no longer do not count', async () => {
     const { session } = await create({ executorOptions: [HIGH] })
     await configure('default', { allowedExecutorOptions: [] })
-    await driveAll(server, agent, 'PREPARING')
+    await driveAll(given.server, agent, 'PREPARING')
     expect(await told()).toEqual({ partition: 'gpu', qos: 'low' })
     expect(session.executorOptions).toEqual([HIGH])
   })
 
   it('of another group hold for a session that is resubmitted there', async () => {
     const { session } = await create({ executorOptions: [HIGH] })
-    await driveAll(server, agent, 'RUNNING')
-    await failWith(server, agent, 1)
+    await driveAll(given.server, agent, 'RUNNING')
+    await failWith(given.server, agent, 1)
     const options = { executorOptions: [{ key: 'entrypoint', value: 'none' }], allowedExecutorOptions: ['constraint'] }
-    await createResourceGroup(server.context, { name: 'other', ...options })
-    agent = playedAgent(server.gateway, { resourceGroup: 'other' })
-    await agent.register()
-    await server.run('watch-agents')
+    await createResourceGroup(given.server.context, { name: 'other', ...options })
+    agent = await given.registered({ resourceGroup: 'other' })
     const overrides = { resourceGroup: 'other' }
     await resubmit({ sessionIds: [session.sessionId], overrides })
-    await driveAll(server, agent, 'PREPARING')
+    await driveAll(given.server, agent, 'PREPARING')
     expect(await told()).toEqual({ entrypoint: 'none' })
   })
 })
@@ -156,9 +143,9 @@ describe('a session', () => {
   })
 
   it('has them over REST, too', async () => {
-    const response = await fetch(`${api.url}/v2/sessions`, {
+    const response = await fetch(`${given.api.url}/v2/sessions`, {
       method: 'POST',
-      headers: { authorization: `Bearer ${api.adminToken}`, 'content-type': 'application/json' },
+      headers: { authorization: `Bearer ${given.api.adminToken}`, 'content-type': 'application/json' },
       body: JSON.stringify({ name: 'work', command: ['true'], executor_options: [HIGH] }),
     })
     expect({ status: response.status, body: await response.json() }).toMatchObject({
@@ -169,10 +156,10 @@ describe('a session', () => {
 })
 
 it('a group shows its options, and tells all that is wrong with new ones', async () => {
-  const { data } = await api.query(
+  const { data } = await given.api.query(
     '{ resourceGroups { executorOptions { key value } allowedExecutorOptions } }',
     {},
-    api.adminToken,
+    given.api.adminToken,
   )
   expect(data.resourceGroups).toEqual([
     { executorOptions: [QOS, PARTITION], allowedExecutorOptions: ['qos', 'constraint'] },

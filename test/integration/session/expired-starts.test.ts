@@ -1,71 +1,59 @@
 /** Sessions whose start expires, and how they are read afterwards. */
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { startGraphQLServer, type TestServer as ApiServer } from '../../support/servers/graphql-server.ts'
+import { beforeEach, expect, test } from 'vitest'
 import { driveAll, sessionIn } from '../../support/sessions/drive-session.ts'
 import { passTime } from '../../support/sessions/pass-time.ts'
-import { playedAgent, type PlayedAgent } from '../../support/agents/played-agent.ts'
+import type { PlayedAgent } from '../../support/agents/played-agent.ts'
 import { kernelRows, sessionRow } from '../../support/database/session-rows.ts'
-import { testServer, type TestServer } from '../../support/servers/test-server.ts'
+import { usePlayedApi } from '../../support/servers/played-api.ts'
 
-let api: ApiServer
-let server: TestServer
+const given = usePlayedApi()
 let agent: PlayedAgent
 
-beforeAll(async () => {
-  api = await startGraphQLServer()
-})
-afterAll(() => api?.close())
 beforeEach(async () => {
-  await api.database.fresh()
-  api.adminToken = await api.factory.token({ role: 'ADMIN' })
-  server = testServer(api.db)
   agent = await registered('64')
 })
 
-async function registered(cpu: string): Promise<PlayedAgent> {
-  const one = playedAgent(server.gateway, { slots: { cpu } })
-  await one.register()
-  await server.run('watch-agents')
-  return one
-}
+const registered = (cpu: string) => given.registered({ slots: { cpu } })
 
 const FIELDS = 'sessionId avoidAgents childSession { sessionId avoidAgents }'
 
 async function avoided(id: string): Promise<unknown> {
-  const { data, errors } = await api.query(
+  const { data, errors } = await given.api.query(
     `query ($id: UUID!) { session(id: $id) { ${FIELDS} } sessions { edges { node { ${FIELDS} } } } }`,
     { id },
-    api.adminToken,
+    given.api.adminToken,
   )
   expect(errors).toBeUndefined()
   return data.session.avoidAgents
 }
 
 async function rest(path: string): Promise<{ status: number; body: any }> {
-  const response = await fetch(`${api.url}${path}`, { headers: { authorization: `Bearer ${api.adminToken}` } })
+  const response = await fetch(`${given.api.url}${path}`, {
+    headers: { authorization: `Bearer ${given.api.adminToken}` },
+  })
   return { status: response.status, body: await response.json() }
 }
 
 async function agentOf(id: string): Promise<string | null> {
-  return (await kernelRows(api.db, id))[0]!.agent
+  return (await kernelRows(given.api.db, id))[0]!.agent
 }
 
 test('a start that expires leaves the session and its children readable in every answer', async () => {
-  await api.db.query('UPDATE resource_groups SET reschedules_max = 1')
-  const id = await sessionIn(server, agent, 'PREPARING', { retryPolicy: { maxRetries: 1, retryDelay: 1 } })
-  await passTime(api.db, 901)
-  await server.run('prepare-sessions')
-  expect((await sessionRow(api.db, id)).status).toBe('PENDING')
+  await given.api.db.query('UPDATE resource_groups SET reschedules_max = 1')
+  const id = await sessionIn(given.server, agent, 'PREPARING', { retryPolicy: { maxRetries: 1, retryDelay: 1 } })
+  await passTime(given.api.db, 901)
+  await given.server.run('prepare-sessions')
+  expect((await sessionRow(given.api.db, id)).status).toBe('PENDING')
   expect(await avoided(id)).toEqual([agent.id])
   expect((await rest(`/v2/sessions/${id}`)).status).toBe(200)
 
-  await driveAll(server, agent, 'PREPARING')
-  await passTime(api.db, 901)
-  await server.run('prepare-sessions', 'terminate-sessions')
+  await driveAll(given.server, agent, 'PREPARING')
+  await passTime(given.api.db, 901)
+  await given.server.run('prepare-sessions', 'terminate-sessions')
   await agent.comply()
-  await server.run('promote-to-terminated', 'decide-retries')
-  await passTime(api.db, 5)
-  await server.run('dispatch-retries')
+  await given.server.run('promote-to-terminated', 'decide-retries')
+  await passTime(given.api.db, 5)
+  await given.server.run('dispatch-retries')
   expect(await avoided(id)).toEqual([agent.id])
   const { status, body } = await rest('/v2/sessions')
   expect({ status, attempts: body.items.map((one: { attempt: number }) => one.attempt) }).toEqual({
@@ -78,27 +66,27 @@ test.each([
   ['PREPARING', 'prepare-sessions', 901],
   ['CREATING', 'start-sessions', 601],
 ] as const)('%s until it expires: the next start is on another agent', async (status, handler, seconds) => {
-  const id = await sessionIn(server, agent, status)
+  const id = await sessionIn(given.server, agent, status)
   expect(await agentOf(id)).toBe(agent.id)
   // Smaller, so that nothing but the expiry speaks for it.
   const other = await registered('2')
-  await passTime(api.db, seconds)
-  await server.run(handler)
-  expect(await sessionRow(api.db, id)).toMatchObject({ status: 'PENDING', avoidAgents: [agent.id] })
-  await passTime(api.db, 200)
-  await server.run('schedule-sessions')
+  await passTime(given.api.db, seconds)
+  await given.server.run(handler)
+  expect(await sessionRow(given.api.db, id)).toMatchObject({ status: 'PENDING', avoidAgents: [agent.id] })
+  await passTime(given.api.db, 200)
+  await given.server.run('schedule-sessions')
   expect(await agentOf(id)).toBe(other.id)
 })
 
 test('of several kernels only the agents of those that were late are remembered', async () => {
   const other = await registered('64')
-  const id = await sessionIn(server, agent, 'PREPARING', {
+  const id = await sessionIn(given.server, agent, 'PREPARING', {
     clusterSize: 2,
     clusterMode: 'MULTI_NODE',
     resourceSlots: [{ slot: 'cpu', amount: '40' }],
   })
   await other.comply()
-  await passTime(api.db, 901)
-  await server.run('prepare-sessions')
-  expect(await sessionRow(api.db, id)).toMatchObject({ status: 'PENDING', avoidAgents: [agent.id] })
+  await passTime(given.api.db, 901)
+  await given.server.run('prepare-sessions')
+  expect(await sessionRow(given.api.db, id)).toMatchObject({ status: 'PENDING', avoidAgents: [agent.id] })
 })

@@ -17,7 +17,6 @@ beforeAll(async () => {
 afterAll(() => database?.close())
 
 const SLEEP = 'SELECT 1 FROM pg_sleep(60)'
-const LATE_MS = 300
 const CANCELLED = /57014|canceling statement/
 
 function asCancelled(error: Error): { rows: [] } {
@@ -56,22 +55,28 @@ const WAYS: [name: string, read: (reads: Reads, sql: string) => Promise<unknown>
   ['Prisma in a snapshot', ({ prisma }, sql) => readTogether(prisma, () => prisma.$queryRawUnsafe(sql))],
 ]
 
-/** By a way on which packets with this text take longer than others, and so come behind what asks to end them. */
-async function slowTo(connectionString: string, text: string): Promise<{ url: string; sent: Promise<void> }> {
+/** By a way on which a packet with this text is kept back until a request to end it has been there and is answered. */
+async function overtaken(connectionString: string, text: string): Promise<{ url: string; sent: Promise<void> }> {
   const { hostname, port } = new URL(connectionString)
   const host = decodeURIComponent(hostname)
   const { promise: sent, resolve } = Promise.withResolvers<void>()
+  const keptBack: (() => void)[] = []
   // A request to end something is sent and closed at once.
   const server = createServer({ allowHalfOpen: true }, (client) => {
     const upstream = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(Number(port), host)
     client.on('data', (packet) => {
-      if (!packet.includes(text)) return upstream.write(packet)
+      if (!packet.includes(text)) return void upstream.write(packet)
+      keptBack.push(() => upstream.write(packet))
       resolve()
-      return setTimeout(() => upstream.write(packet), LATE_MS)
     })
     client.on('end', () => upstream.end()).on('error', () => upstream.destroy())
     upstream.on('data', (packet) => client.write(packet))
-    upstream.on('close', () => client.destroy()).on('error', () => {})
+    upstream
+      .on('error', () => {})
+      .on('close', () => {
+        client.destroy()
+        for (const pass of keptBack.splice(0)) pass()
+      })
   }).listen(0, '127.0.0.1')
   onTestFinished(() => void server.close())
   await once(server, 'listening')
@@ -121,7 +126,7 @@ describe.each(WAYS)('%s', (_name, read) => {
   })
 
   test('ends although its reader leaves before the database has begun it', async () => {
-    const { url, sent } = await slowTo(database.connectionString, SLEEP)
+    const { url, sent } = await overtaken(database.connectionString, SLEEP)
     const reads = open({ connectionString: url })
     const left = new AbortController()
     const answer = readFor({ party: 'a', signal: left.signal }, () => read(reads, SLEEP))

@@ -1,0 +1,34 @@
+import { afterAll, beforeAll, beforeEach } from 'vitest'
+import { playedAgent, type PlayedAgent } from '../agents/played-agent.ts'
+import { startGraphQLServer, type TestServer as ApiServer } from './graphql-server.ts'
+import { testServer, type TestServer } from './test-server.ts'
+
+/** Each test of the file has the API over real HTTP, a scheduler that it runs itself, and agents that it plays. */
+export function usePlayedApi() {
+  let api: ApiServer
+  let server: TestServer
+  beforeAll(async () => {
+    api = await startGraphQLServer()
+  })
+  afterAll(() => api?.close())
+  beforeEach(async () => {
+    await api.database.fresh()
+    api.adminToken = await api.factory.token({ role: 'ADMIN' })
+    server = testServer(api.db)
+  })
+  return {
+    get api() {
+      return api
+    },
+    get server() {
+      return server
+    },
+    /** @returns an agent that takes work */
+    async registered(options: Parameters<typeof playedAgent>[1] = {}): Promise<PlayedAgent> {
+      const agent = playedAgent(server.gateway, options)
+      await agent.register()
+      await server.run('watch-agents')
+      return agent
+    },
+  }
+}
