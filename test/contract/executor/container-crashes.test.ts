@@ -1,5 +1,3 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { appendFileSync, existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
@@ -12,19 +10,16 @@ import type { KernelSpec } from '../../../src/domain/agent/protocol.ts'
 import { ENGINES, type PrivateEngine, startEngine, whyNoEngine } from '../../support/containers/private-engine.ts'
 import { slowDown } from '../../support/containers/slow-engine.ts'
 import { eventually } from '../../support/eventually.ts'
+import { type HeldAgent, holdAgent, SLOWLY_MS } from './container-agent.ts'
 import { type ContainerFixture, createContainerFixture } from './container-fixture.ts'
 import { kernelSpec, reaches, readAll } from './executor-subject.ts'
-
-const HOLDER = join(import.meta.dirname, 'container-holder.ts')
-/** Two processes are started, beside whatever else this machine does. */
-const SLOWLY_MS = 90_000
 
 describe.each(ENGINES)('an agent with %s that is killed', (name) => {
   const missing = whyNoEngine(name)
   let engine: PrivateEngine
   let fixture: ContainerFixture
   let next: Executor
-  let holder: ChildProcess
+  let holder: HeldAgent
 
   beforeAll(async () => {
     if (missing === null) engine = await startEngine(name, { ofRun: inject('runDirectory') })
@@ -37,31 +32,17 @@ describe.each(ENGINES)('an agent with %s that is killed', (name) => {
   })
   afterEach(async () => {
     if (missing !== null) return
-    holder.kill('SIGKILL')
+    await holder.kill()
     for (const { kernelId, assignment } of next.observe()) next.forget(kernelId, assignment)
     await eventually(() => next.observe().length === 0, { withinMs: SLOWLY_MS })
     await next.close()
     await fixture.dispose()
   })
 
-  /** Another process with an executor, which prepares this kernel, and starts it at a word. */
-  async function hold(spec: KernelSpec, socket = engine.socket): Promise<{ start(): void; kill(): Promise<void> }> {
-    const { agentDir, agentId } = fixture
-    const input = { agentDir, agentId, socket, specs: [spec] }
-    const words = [HOLDER, Buffer.from(JSON.stringify(input)).toString('base64')]
-    const child = spawn(process.execPath, words, { stdio: ['pipe', 'pipe', 'inherit'] })
-    holder = child
-    let said = ''
-    child.stdout.setEncoding('utf8').on('data', (text: string) => (said += text))
-    await eventually(() => said.includes('PREPARED'), { withinMs: SLOWLY_MS })
-    return {
-      start: () => void child.stdin.write('start\n'),
-      async kill() {
-        const gone = once(child, 'exit')
-        child.kill('SIGKILL')
-        await gone
-      },
-    }
+  async function hold(spec: KernelSpec, socket = engine.socket): Promise<HeldAgent> {
+    holder = holdAgent(fixture, socket, [spec])
+    await holder.reaches(spec.kernelId, 'PREPARED')
+    return holder
   }
 
   const hasScript = (kernelId: string) => {
@@ -141,12 +122,14 @@ describe.each(ENGINES)('an agent with %s that is killed', (name) => {
     ['has been started, and it does not know', 'answer'],
     ['is started when its fence has passed', 'request'],
   ] as const)('while its container %s: the keeper ends it', { timeout: 240_000 }, async (_, holds) => {
-    await using slow = await slowDown(engine.socket, `${engine.socket}.slow`, holds)
+    await using slow = await slowDown(engine.socket, `${engine.socket}.slow`, (request) =>
+      / \S+\/start(\?|$)/.test(request) ? holds : null,
+    )
     const spec = kernelSpec({ command: ['sh', '-c', 'while :; do echo beat >>heart; sleep 0.1; done'] })
     const agent = await hold(spec, slow.socket)
     agent.start()
-    await eventually(() => slow.asked() > 0, { withinMs: SLOWLY_MS })
-    if (holds === 'answer') await eventually(() => slow.answered() > 0, { withinMs: SLOWLY_MS })
+    await eventually(() => slow.asked().length > 0, { withinMs: SLOWLY_MS })
+    if (holds === 'answer') await eventually(() => slow.answered().length > 0, { withinMs: SLOWLY_MS })
     setFence(3_600_000)
     await agent.kill()
     const container = (await fixture.container(spec.kernelId))!.Id
@@ -158,7 +141,7 @@ describe.each(ENGINES)('an agent with %s that is killed', (name) => {
       await eventually(() => uptimeSeconds() > passed + 3, { withinMs: SLOWLY_MS })
       expect(existsSync(join(fixture.kernel(spec.kernelId), 'stop'))).toBe(false)
       slow.passOn()
-      await eventually(() => slow.answered() > 0, { withinMs: SLOWLY_MS })
+      await eventually(() => slow.answered().length > 0, { withinMs: SLOWLY_MS })
     }
     await eventually(() => membersOf(container).length === 0, { withinMs: SLOWLY_MS })
     expect(existsSync(join(fixture.kernel(spec.kernelId), 'stop'))).toBe(true)

@@ -1,15 +1,23 @@
-/** Run as a process of its own: an executor that starts kernels in containers, and waits to be killed. */
+/**
+ * Run as a process of its own: an executor that prepares kernels, does what it reads line by line, says what it
+ * observes, and waits to be killed.
+ */
+import { createInterface } from 'node:readline'
 import { createContainerExecutor } from '../../../src/agent/executors/container/container-executor.ts'
+import type { ContainerOptions } from '../../../src/agent/executors/container/container-options.ts'
 import { openEngine } from '../../../src/agent/executors/container/engine/engine.ts'
 import type { KernelSpec } from '../../../src/domain/agent/protocol.ts'
 import { CONTAINER_DEFAULTS } from './container-fixture.ts'
 import { testLog } from './process-fixture.ts'
 
-const { agentDir, agentId, socket, specs } = JSON.parse(Buffer.from(process.argv[2] ?? '', 'base64').toString()) as {
+const { agentDir, agentId, socket, specs, overrides } = JSON.parse(
+  Buffer.from(process.argv[2] ?? '', 'base64').toString(),
+) as {
   agentDir: string
   agentId: string
   socket: string
   specs: KernelSpec[]
+  overrides: Partial<ContainerOptions>
 }
 const engine = openEngine(socket)
 const description = await engine.describe()
@@ -22,7 +30,7 @@ const executor = createContainerExecutor(
     codeBytesMax: 1024 ** 3,
     engine,
     description,
-    container: CONTAINER_DEFAULTS,
+    container: { ...CONTAINER_DEFAULTS, ...overrides },
   },
   {
     changed() {
@@ -32,7 +40,9 @@ const executor = createContainerExecutor(
 )
 await executor.recover()
 for (const spec of specs) executor.prepare(spec, 1)
-// Its kernels are started at a word.
-process.stdin.once('data', () => {
-  for (const spec of specs) executor.start(spec, 1)
+createInterface(process.stdin).on('line', (line) => {
+  const [word, kernelId = '', graceMs] = line.split(' ')
+  if (word === 'start') for (const spec of specs) executor.start(spec, 1)
+  if (word === 'stop') executor.stop(kernelId, 1, Number(graceMs))
+  if (word === 'forget') executor.forget(kernelId, 1)
 })

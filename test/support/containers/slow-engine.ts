@@ -1,25 +1,27 @@
 import { once } from 'node:events'
 import { createConnection, createServer, type Socket } from 'node:net'
 
-/** In front of an engine: one that has been asked to start a container, and takes its time. */
+/** In front of an engine: one that takes its time with some of what it is asked. */
 export interface SlowEngine extends AsyncDisposable {
   readonly socket: string
-  /** How many starts it was asked for. */
-  asked(): number
-  /** How many of them the engine has answered. */
-  answered(): number
-  /** The engine gets to know of the starts, whatever has become of who asked for them. */
+  /** What it was asked for and has held, as method and path. */
+  asked(): readonly string[]
+  /** Those of them that the engine has answered. */
+  answered(): readonly string[]
+  /** The engine gets to know of the requests, whatever has become of who sent them. */
   passOn(): void
 }
 
-/**
- * @param holds what of a start: the request, which the engine does not get before `passOn`, or its answer, which never
- *   comes
- */
-export async function slowDown(engine: string, socket: string, holds: 'request' | 'answer'): Promise<SlowEngine> {
+/** What is held of a request: itself, so that the engine does not get it before `passOn`, or its answer for ever. */
+export type Held = 'request' | 'answer' | null
+
+const REQUEST = /^(?:GET|POST|DELETE) \S+/
+
+/** @param hold is asked for each request, by method and path */
+export async function slowDown(engine: string, socket: string, hold: (request: string) => Held): Promise<SlowEngine> {
   const sockets = new Set<Socket>()
   const held: (() => void)[] = []
-  let [asked, answered] = [0, 0]
+  const [asked, answered]: [string[], string[]] = [[], []]
 
   const server = createServer((client) => {
     const toEngine = createConnection(engine)
@@ -27,21 +29,25 @@ export async function slowDown(engine: string, socket: string, holds: 'request' 
       sockets.add(each)
       each.on('error', () => undefined).on('close', () => sockets.delete(each))
     }
-    let isStart = false
+    let [request, holding]: [string, Held] = ['', null]
     client.on('data', (bytes) => {
-      if (!/^POST \S+\/start[ ?]/.test(bytes.toString('latin1', 0, 512))) return void toEngine.write(bytes)
-      isStart = true
-      asked++
-      if (holds === 'request') held.push(() => void toEngine.write(bytes))
+      // One at a time on a connection; its body may come behind it.
+      const [line] = REQUEST.exec(bytes.toString('latin1', 0, 4096)) ?? []
+      if (holding === null && line !== undefined) {
+        holding = hold(line)
+        request = line
+        if (holding !== null) asked.push(line)
+      }
+      if (holding === 'request') held.push(() => void toEngine.write(bytes))
       else toEngine.write(bytes)
     })
     toEngine.on('data', (bytes) => {
-      if (isStart) answered++
-      else client.write(bytes)
+      if (holding === null) return client.write(bytes)
+      if (answered.at(-1) !== request) answered.push(request)
     })
     toEngine.on('close', () => client.destroy())
     // The engine goes on with what it was asked for.
-    client.on('close', () => isStart || toEngine.destroy())
+    client.on('close', () => holding !== null || toEngine.destroy())
   })
   server.listen(socket)
   await once(server, 'listening')
