@@ -563,18 +563,18 @@ export type KernelSummaryFragment = { id: string, kernelId: string, role: string
 export type DecisionFragment = { sessionId: string, chainId: string, phase: Types.RetryPhase, cause: Types.FailureCause | null, matchedRule: number | null, counted: boolean, explanation: string, baseDelaySeconds: number | null, jitterSeconds: number | null, delaySeconds: number | null, dueAt: string | null, holdReason: Types.HoldReason | null, decidedAt: string, dispatchedAt: string | null, childSession: { sessionId: string } | null };
 
 export type AttemptFragment = (
-  { exitSignal: { name: string, number: number } | null, usage: UsageFragment | null, checkpoint: { state: Types.CheckpointState, fromAttempt: number | null, bytes: number | null, store: string | null, note: string | null }, parentSession: { sessionId: string } | null, kernels: Array<KernelSummaryFragment>, retryDecision: DecisionFragment | null }
+  { exitSignal: { name: string, number: number } | null, usage: UsageFragment | null, checkpoint: { state: Types.CheckpointState, fromAttempt: number | null, bytes: number | null, store: string | null, note: string | null }, parentSession: { sessionId: string, imageDigest: string | null } | null, kernels: Array<KernelSummaryFragment>, retryDecision: DecisionFragment | null }
   & SessionSummaryFragment
 );
 
-export type PolicyFragment = { maxRetries: number, retryDelay: number, backoff: Types.RetryBackoff, backoffMultiplier: number, maxRetryDelay: number | null, jitter: Types.RetryJitter, jitterRatio: number, eligibleCauses: Array<Types.FailureCause>, emitRetryEvents: boolean, maxElapsed: number | null, countPreStartFailures: boolean, maxUncountedRetries: number, trustVerdicts: boolean, checkpoint: Types.CheckpointWish, checkpointWait: number, rules: Array<RuleFragment>, sources: Array<{ field: string, source: Types.RetryPolicyLayer }> };
+export type PolicyFragment = { maxRetries: number, retryDelay: number, backoff: Types.RetryBackoff, backoffMultiplier: number, maxRetryDelay: number | null, jitter: Types.RetryJitter, jitterRatio: number, eligibleCauses: Array<Types.FailureCause>, emitRetryEvents: boolean, maxElapsed: number | null, countPreStartFailures: boolean, maxUncountedRetries: number, trustVerdicts: boolean, checkpoint: Types.CheckpointWish, checkpointWait: number, pinImage: boolean, rules: Array<RuleFragment>, sources: Array<{ field: string, source: Types.RetryPolicyLayer }> };
 
-export type PartialPolicyFragment = { given: Array<string>, maxRetries: number | null, retryDelay: number | null, backoff: Types.RetryBackoff | null, backoffMultiplier: number | null, maxRetryDelay: number | null, jitter: Types.RetryJitter | null, jitterRatio: number | null, eligibleCauses: Array<Types.FailureCause> | null, emitRetryEvents: boolean | null, maxElapsed: number | null, countPreStartFailures: boolean | null, maxUncountedRetries: number | null, trustVerdicts: boolean | null, checkpoint: Types.CheckpointWish | null, checkpointWait: number | null, rules: Array<RuleFragment> | null };
+export type PartialPolicyFragment = { given: Array<string>, maxRetries: number | null, retryDelay: number | null, backoff: Types.RetryBackoff | null, backoffMultiplier: number | null, maxRetryDelay: number | null, jitter: Types.RetryJitter | null, jitterRatio: number | null, eligibleCauses: Array<Types.FailureCause> | null, emitRetryEvents: boolean | null, maxElapsed: number | null, countPreStartFailures: boolean | null, maxUncountedRetries: number | null, trustVerdicts: boolean | null, checkpoint: Types.CheckpointWish | null, checkpointWait: number | null, pinImage: boolean | null, rules: Array<RuleFragment> | null };
 
 export type RuleFragment = { action: Types.RetryRuleAction, avoid: Types.RetryAvoidance | null, exclude: Types.RetryExclusion | null, delay: number | null, match: { causes: Array<Types.FailureCause> | null, exitCodes: Array<number | string> | null, exitCodesNotIn: Array<number | string> | null, reason: string | null }, scaleResources: Array<{ slot: string, factor: number, max: string | null }> | null, scaleTimeout: { factor: number, max: number | null } | null };
 
 export type SessionDetailFragment = (
-  { image: string | null, command: Array<string>, secretEnviron: Array<string>, codeSha256: string | null, concurrencyKey: string | null, concurrencyLimit: number | null, clusterMode: Types.ClusterMode, clusterSize: number, batchTimeout: number | null, startsAt: string | null, environ: Array<{ name: string, value: string }>, executorOptions: Array<{ key: string, value: string }>, resourceSlots: Array<{ slot: string, amount: string }>, childSession: { sessionId: string } | null, retryPolicy: PolicyFragment, retryChain: Array<AttemptFragment> }
+  { image: string | null, command: Array<string>, secretEnviron: Array<string>, codeSha256: string | null, imageDigest: string | null, requiredImageDigest: string | null, concurrencyKey: string | null, concurrencyLimit: number | null, clusterMode: Types.ClusterMode, clusterSize: number, batchTimeout: number | null, startsAt: string | null, environ: Array<{ name: string, value: string }>, executorOptions: Array<{ key: string, value: string }>, resourceSlots: Array<{ slot: string, amount: string }>, childSession: { sessionId: string } | null, retryPolicy: PolicyFragment, retryChain: Array<AttemptFragment> }
   & AttemptFragment
 );
 
@@ -1837,6 +1837,7 @@ export const AttemptFragmentDoc = new TypedDocumentString(`
   }
   parentSession {
     sessionId
+    imageDigest
   }
   kernels {
     ...KernelSummary
@@ -1979,6 +1980,7 @@ export const PolicyFragmentDoc = new TypedDocumentString(`
   trustVerdicts
   checkpoint
   checkpointWait
+  pinImage
   rules {
     ...Rule
   }
@@ -2019,6 +2021,8 @@ export const SessionDetailFragmentDoc = new TypedDocumentString(`
   }
   secretEnviron
   codeSha256
+  imageDigest
+  requiredImageDigest
   executorOptions {
     key
     value
@@ -2155,6 +2159,7 @@ fragment Attempt on Session {
   }
   parentSession {
     sessionId
+    imageDigest
   }
   kernels {
     ...KernelSummary
@@ -2179,6 +2184,7 @@ fragment Policy on RetryPolicy {
   trustVerdicts
   checkpoint
   checkpointWait
+  pinImage
   rules {
     ...Rule
   }
@@ -2276,6 +2282,7 @@ export const PartialPolicyFragmentDoc = new TypedDocumentString(`
   trustVerdicts
   checkpoint
   checkpointWait
+  pinImage
   rules {
     ...Rule
   }
@@ -2326,6 +2333,7 @@ export const DefaultsFragmentDoc = new TypedDocumentString(`
   trustVerdicts
   checkpoint
   checkpointWait
+  pinImage
   rules {
     ...Rule
   }
@@ -4259,6 +4267,7 @@ export const AirflowPolicyPreviewDocument = new TypedDocumentString(`
   trustVerdicts
   checkpoint
   checkpointWait
+  pinImage
   rules {
     ...Rule
   }
@@ -4357,6 +4366,7 @@ export const RetryDefaultsDocument = new TypedDocumentString(`
   trustVerdicts
   checkpoint
   checkpointWait
+  pinImage
   rules {
     ...Rule
   }
@@ -4429,6 +4439,7 @@ fragment PartialPolicy on PartialRetryPolicy {
   trustVerdicts
   checkpoint
   checkpointWait
+  pinImage
   rules {
     ...Rule
   }
@@ -5235,6 +5246,7 @@ fragment Attempt on Session {
   }
   parentSession {
     sessionId
+    imageDigest
   }
   kernels {
     ...KernelSummary
@@ -5259,6 +5271,7 @@ fragment Policy on RetryPolicy {
   trustVerdicts
   checkpoint
   checkpointWait
+  pinImage
   rules {
     ...Rule
   }
@@ -5298,6 +5311,8 @@ fragment SessionDetail on Session {
   }
   secretEnviron
   codeSha256
+  imageDigest
+  requiredImageDigest
   executorOptions {
     key
     value
@@ -5442,6 +5457,7 @@ fragment Attempt on Session {
   }
   parentSession {
     sessionId
+    imageDigest
   }
   kernels {
     ...KernelSummary

@@ -1027,6 +1027,8 @@ export type RetryPolicyInput = {
   maxRetryDelay?: number | null | undefined;
   /** 0 to 100: limit on retries that do not use up `maxRetries`. */
   maxUncountedRetries?: number | null | undefined;
+  /** True: a retry runs the very image that the attempt before ran, whatever its tag stands for by then. */
+  pinImage?: boolean | null | undefined;
   /** Supplies the fields that are missing here. The fields are stored, not the preset's name. */
   preset?: RetryPolicyPreset | null | undefined;
   /** The first delay, more than 0. */

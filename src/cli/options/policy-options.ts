@@ -35,6 +35,7 @@ function optionsByField(): Readonly<Record<Exclude<keyof RetryPolicyInput, 'emit
     trustVerdicts: switchOff('--ignore-verdicts', 'what programs ask for in their verdict files is not followed'),
     checkpoint: choice('--checkpoint <wish>', 'whether retries go where the checkpoint is', API_ENUMS.CheckpointWish),
     checkpointWait: valued('--checkpoint-wait <duration>', 'how long they wait for it if it is required', seconds),
+    pinImage: switchOff('--follow-tag', 'retries run what the tag of the image stands for by then'),
     preset: choice('--preset <name>', 'policy to start from', API_ENUMS.RetryPolicyPreset),
     rules: valued('--rule <rule>', 'a rule, see below; may be repeated', (text, earlier?: RetryRuleInput[]) => [
       ...(earlier ?? []),

@@ -45,6 +45,7 @@ function describe(session: Session, terminal: Terminal): string {
       ['chain', session.chainId],
       ['command', session.command.map(quoted).join(' ')],
       ['image', session.image],
+      ['digest', digestOf(session)],
       ['variables', list(environ.map(({ name, value }) => `${name}=${value}`))],
       ['secrets', list(secretEnviron)],
       ['slots', slotList(resourceSlots)],
@@ -70,6 +71,14 @@ function checkpointOf({ checkpoint: { state, fromAttempt, bytes, note } }: Sessi
   if (state === 'NONE') return null
   const size = bytes === null ? '' : `, ${binaryBytes(bytes)}`
   return note ?? `${state} of attempt ${fromAttempt ?? '?'}${size}`
+}
+
+/** What ran, or has to run; and that it is not what the attempt before ran. */
+function digestOf({ imageDigest, requiredImageDigest, parentSession }: Session): string | null {
+  if (imageDigest === null) return requiredImageDigest && `${requiredImageDigest}, as before`
+  const before = parentSession?.imageDigest ?? null
+  const other = before !== null && before !== imageDigest
+  return other ? `${imageDigest}\nanother image than before: ${before}` : imageDigest
 }
 
 function keyOf({ concurrencyKey: key, concurrencyLimit: limit }: Session): string | null {

@@ -66,22 +66,26 @@ export interface Reconciliation {
 /**
  * Compares an agent's report with what is recorded for it. Pure and level-triggered: called again with the same report
  * after its changes were written, it changes nothing more.
+ *
+ * @param digests of images that kernels have to run, as far as they matter to this report
  */
 export function reconcile(
   agentId: string,
   booked: readonly BookedKernel[],
   observed: readonly ObservedKernel[],
+  digests: ReadonlyMap<string, string> = new Map(),
 ): Reconciliation {
   const answer: Reconciliation = { changes: [], orders: [], forget: [], stale: [] }
   const bookedById = new Map(booked.map((kernel) => [kernel.id, kernel]))
   const seen = new Set<string>()
-  for (const report of observed) {
-    const kernel = bookedById.get(report.kernelId)
-    if (!kernel || kernel.agentId !== agentId || kernel.assignment !== report.assignment) {
+  for (const told of observed) {
+    const kernel = bookedById.get(told.kernelId)
+    if (!kernel || kernel.agentId !== agentId || kernel.assignment !== told.assignment) {
       // If this is an older assignment of a kernel that is still assigned here, the order for the new one replaces it.
-      answer.forget.push({ kernelId: report.kernelId, assignment: report.assignment })
+      answer.forget.push({ kernelId: told.kernelId, assignment: told.assignment })
       continue
     }
+    const report = withoutOtherImage(kernel, told, digests.get(kernel.id), answer)
     seen.add(kernel.id)
     if (isTerminal(kernel.status)) {
       late(kernel, report, answer)
@@ -94,6 +98,27 @@ export function reconcile(
   for (const kernel of booked) if (!seen.has(kernel.id) && kernel.agentId === agentId) missing(kernel, answer)
   return answer
 }
+
+/**
+ * A kernel that is prepared with another image than its session runs is not prepared: the tag has moved between two of
+ * the session's agents.
+ */
+function withoutOtherImage(
+  { id: kernelId, assignment, status, failed: hasFailed }: BookedKernel,
+  report: ObservedKernel,
+  digest: string | undefined,
+  { orders }: Reconciliation,
+): ObservedKernel {
+  if (report.status !== 'PREPARED' || digest === undefined || !isOtherImage(report, digest)) return report
+  if (!hasFailed && PREPARES.includes(status)) orders.push({ kernelId, assignment, want: 'PREPARE' })
+  return { ...report, status: 'PREPARING', progress: 'its session runs another image by now', waiting: null }
+}
+
+function isOtherImage({ imageDigest }: ObservedKernel, digest: string): boolean {
+  return imageDigest != null && imageDigest !== digest
+}
+
+const PREPARES: readonly KernelStatus[] = ['PREPARING', 'PULLING', 'PREPARED']
 
 function late(kernel: BookedKernel, report: ObservedKernel, answer: Reconciliation): void {
   // The end is recorded as it is reported. Once the agent forgets the kernel, its absence says that it is gone.

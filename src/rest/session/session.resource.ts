@@ -79,6 +79,12 @@ export const SessionResource = z
     terminated_by: z.string().nullable().openapi({ description: 'The name of the token that terminated it.' }),
     image: z.string().nullable(),
     command: z.array(z.string()),
+    image_digest: z.string().nullable().openapi({
+      description: 'Which image its kernels run, `sha256:…`; null until one of their agents knows.',
+    }),
+    required_image_digest: z.string().nullable().openapi({
+      description: 'Which image they have to run: that of the attempt before, unless its policy says otherwise.',
+    }),
     code_sha256: z.string().nullable().openapi({
       description: 'Of the archive whose files each attempt finds in its working directory.',
     }),
@@ -159,6 +165,8 @@ export function toSession(record: SessionRecord): z.infer<typeof SessionResource
     terminated_by: record.terminatedBy,
     image: record.image,
     command: record.command,
+    image_digest: record.imageDigest,
+    required_image_digest: record.requiredImageDigest,
     code_sha256: record.codeSha256,
     environ: record.environ,
     secret_environ: secretNames(record.secretEnviron),

@@ -1,9 +1,11 @@
-import type { SyncRequest } from '../../domain/agent/protocol.ts'
+import type { ObservedStatus, SyncRequest } from '../../domain/agent/protocol.ts'
 import { reconcile, type KernelChange, type Reconciliation } from '../../domain/agent/reconcile.ts'
 import type { KernelStatus } from '../../domain/session/statuses.ts'
 import type { WakeTopic } from '../../domain/wake.ts'
 import type { ServiceContext } from '../service-context.ts'
 import type { Metrics } from '../../observability/metrics.ts'
+import { readImageDigests, recordImageDigests, type KernelImage } from '../../store/sql/agent/image-digests.sql.ts'
+import type { Queryable } from '../../store/database.ts'
 import { applyKernelChanges, readBooked } from '../../store/sql/agent/sync-agent.sql.ts'
 
 /** Maximum number of comparisons of one report, if kernels are changed by others between comparison and write. */
@@ -26,8 +28,10 @@ export async function bookReport(
 ): Promise<BookedReport | undefined> {
   const observedIds = sync.observed.map(({ kernelId }) => kernelId)
   const topics = new Set<WakeTopic>()
+  const digests = await settleDigests(db, sync)
   for (let round = 1; ; round++) {
-    const result = reconcile(sync.agentId, await readBooked(db, sync.agentId, observedIds), sync.observed)
+    const booked = await readBooked(db, sync.agentId, observedIds)
+    const result = reconcile(sync.agentId, booked, sync.observed, digests)
     if (result.changes.length === 0 && result.stale.length === 0) return { result, topics: [...topics] }
     const applied = await applyKernelChanges(db, sync, result)
     if (!applied) return undefined
@@ -39,6 +43,29 @@ export async function bookReport(
     if (made.length === result.changes.length) return { result, topics: [...topics] }
     if (round === ROUNDS_MAX) return { result: settled(result, changed), topics: [...topics] }
   }
+}
+
+/** What kernels that are about to start have to run. Whichever agent first tells what its kernel's image is decides it. */
+async function settleDigests(db: Queryable, sync: SyncRequest): Promise<ReadonlyMap<string, string>> {
+  const told = sync.observed.flatMap(({ kernelId, assignment, status, imageDigest }) =>
+    imageDigest != null && TELLS_IMAGE.includes(status) ? [{ kernelId, assignment, digest: imageDigest }] : [],
+  )
+  if (told.length === 0) return new Map()
+  const before = await readImageDigests(db, sync.agentId, told)
+  if (!before.some(({ recorded }) => recorded === null)) return digestsOf(before)
+  await recordImageDigests(db, sync, told)
+  return digestsOf(await readImageDigests(db, sync.agentId, told))
+}
+
+const TELLS_IMAGE: readonly ObservedStatus[] = ['PREPARING', 'PULLING', 'PREPARED']
+
+function digestsOf(rows: readonly KernelImage[]): ReadonlyMap<string, string> {
+  return new Map(
+    rows.flatMap(({ kernelId, recorded, required }): [string, string][] => {
+      const digest = recorded ?? required
+      return digest === null ? [] : [[kernelId, digest]]
+    }),
+  )
 }
 
 /** What has been counted is recorded, and is not recorded again. */

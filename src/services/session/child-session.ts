@@ -29,6 +29,7 @@ export function childSession(parent: ChildSource, own: Own & Partial<NewSession>
     sessionType: 'BATCH',
     kernelIds: Array.from({ length: parent.clusterSize }, () => uuidv7()),
     dependsOnChains: parent.dependsOnChains,
+    requiredImageDigest: (own.retryPolicy ?? parent.retryPolicy).pinImage === false ? null : parent.imageDigest,
     ...own,
   }
 }

@@ -182,6 +182,14 @@ const WHICH: readonly Field[] = [
     option: '--checkpoint-wait',
   },
   {
+    name: 'follow-tag',
+    path: 'pinImage',
+    kind: 'switch',
+    label: 'Retries run what the tag of the image stands for by then',
+    option: '--follow-tag',
+    on: false,
+  },
+  {
     name: 'rules',
     path: 'rules',
     kind: 'rules',

@@ -4,7 +4,13 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { type Engine, openEngine } from '../../../src/agent/executors/container/engine/engine.ts'
 import { createImagePuller, type PullPolicy } from '../../../src/agent/executors/container/engine/pull-image.ts'
 import { lastingPort } from '../../support/agents/lasting-port.ts'
-import { ENGINES, type PrivateEngine, startEngine, whyNoEngine } from '../../support/containers/private-engine.ts'
+import {
+  BASE_IMAGE,
+  ENGINES,
+  type PrivateEngine,
+  startEngine,
+  whyNoEngine,
+} from '../../support/containers/private-engine.ts'
 import {
   type PrivateRegistry,
   pushBase,
@@ -83,6 +89,26 @@ describe.each(ENGINES)('images of %s', (name) => {
     const { answer, progress } = await resolve(image, { auth: await authFile(REGISTRY_USER) })
     expect(answer).toMatchObject({ digest: expect.stringMatching(/^sha256:[0-9a-f]{64}$/) as string, pulled: true })
     expect(progress[0]).toMatch(`pulling ${image}: `)
+  })
+
+  test.skipIf(missing !== null)('by id there are only those of the name', async () => {
+    await privateEngine.cli('tag', BASE_IMAGE, 'localhost/private:1')
+    const { id } = (await engine.inspectImage('localhost/private:1'))!
+    const byId = async (image: string) => {
+      const puller = createImagePuller(engine, { retryAfterMs: [] })
+      const answer = await puller.resolve({ name: image, digest: id, policy: 'never' }, () => undefined)
+      puller.close()
+      return answer
+    }
+    expect(await byId('localhost/private:2')).toMatchObject({ id, digest: id })
+    expect(await byId(`${open.host}/team/other:1`)).toMatchObject({ name: 'image-not-found' })
+  })
+
+  test.skipIf(missing !== null)('an image that is named by its digest has that one', async () => {
+    const tagged = await resolve(await pushBase(privateEngine, open.host, 'team/named:1'))
+    const digest = 'digest' in tagged.answer ? tagged.answer.digest : ''
+    const named = await resolve(`${open.host}/team/named@${digest}`)
+    expect(named.answer).toMatchObject({ digest })
   })
 
   test.skipIf(missing !== null)('what is there is not pulled, and nothing is where nothing may be', async () => {

@@ -41,6 +41,7 @@ interface AgentOptions extends Pick<Parameters<typeof spawnProgram>[0], 'through
   url?: string
   token: string
   args?: string[]
+  environment?: Record<string, string>
 }
 
 export interface RemoteFleet extends AsyncDisposable {
@@ -142,13 +143,13 @@ export async function startRemoteFleet(host = '127.0.0.1'): Promise<RemoteFleet>
       const input = { name: `agents-${randomUUID()}`, role: 'AGENT' }
       return (await fleet.graphql(TOKEN, { input })).createToken.secret
     },
-    async startAgent({ name, url: address = url, token, args = [], ...how }) {
+    async startAgent({ name, url: address = url, token, args = [], environment = {}, ...how }) {
       const given = ['--server', address, '--name', name, '--slots', 'cpu=2,mem=1g', '--data-dir', join(root, name)]
       const agent = await spawnProgram({
         ...how,
         args: [MAIN, 'agent', ...given, ...args],
         // Kernels note their lives in a directory that all attempts share.
-        environment: { REPRISE_TOKEN: token, REPRISE_ISOLATION: 'none' },
+        environment: { REPRISE_TOKEN: token, REPRISE_ISOLATION: 'none', ...environment },
         ready: /^reprise agent ready (http:\S+)$/,
       })
       agents.add(agent)

@@ -22,6 +22,7 @@ export type Report = Partial<
     | 'usage'
     | 'gone'
     | 'leftCheckpoint'
+    | 'imageDigest'
   >
 >
 

@@ -21,6 +21,7 @@ describe('the options of a policy', () => {
     ],
     ['--uncounted-pre-start --max-uncounted-retries 3', { countPreStartFailures: false, maxUncountedRetries: 3 }],
     ['--ignore-verdicts', { trustVerdicts: false }],
+    ['--follow-tag', { pinImage: false }],
     ['--checkpoint require --checkpoint-wait 2h', { checkpoint: 'REQUIRE', checkpointWait: 7200 }],
     ['--preset cms-exit-codes', { preset: 'CMS_EXIT_CODES' }],
   ])('%s', (words, policy) => {

@@ -68,6 +68,7 @@ export function createContainerExecutor(options: ContainerExecutorOptions, hooks
     {
       create: newContainerKernel,
       prepare: (kernel) => prepareKernel(host, kernel),
+      isOutdated: ({ image }, { imageDigest }) => imageDigest != null && image?.digest !== imageDigest,
       launch: (kernel) => launchKernel(host, kernel),
       stop: (kernel, first) => stopKernel(host, kernel, first),
       isEnding: ({ ending }) => ending !== null,

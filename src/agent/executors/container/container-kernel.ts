@@ -8,6 +8,8 @@ import type { LogFollower } from './follow-logs.ts'
 import type { ResolvedImage } from './engine/pull-image.ts'
 
 export interface ContainerKernel extends KernelEntry {
+  /** Its directory has everything that it needs. */
+  isPlaced: boolean
   image: ResolvedImage | null
   /** To whom its directories belong; null for the agent's own user. */
   uid: number | null
@@ -42,6 +44,7 @@ export function newContainerKernel(spec: KernelSpec, assignment: number, path: s
   return {
     ...newKernelEntry(spec, assignment, path),
     token: String(assignment),
+    isPlaced: false,
     image: null,
     uid: null,
     memoryLimitBytes: memoryLimit(spec),

@@ -13,9 +13,22 @@ import type { ResolvedImage } from './engine/pull-image.ts'
 const ASK_AGAIN_MS = 1_000
 
 export async function prepareKernel(host: ContainerHost, kernel: ContainerKernel): Promise<void> {
-  const { assignment, spec } = kernel
   const refusal = refusalOf(host, kernel)
   if (refusal !== null) return host.book.fail(kernel, refusal.name, refusal.message)
+  kernel.image = null
+  if (!kernel.isPlaced) await makeDirectory(host, kernel)
+  if (!isPreparing(host, kernel)) return
+  const image = await resolveImage(host, kernel)
+  if (image === null) return
+  if ('message' in image) return host.book.fail(kernel, image.name, image.message)
+  kernel.image = image
+  kernel.isPlaced ||= await pullCode(host, kernel, kernel.uid)
+  if (kernel.isPlaced) await host.book.prepared(kernel)
+}
+
+/** It fails, if that does. */
+async function makeDirectory(host: ContainerHost, kernel: ContainerKernel): Promise<void> {
+  const { assignment, spec } = kernel
   try {
     if (spec.portVariable) await choosePort(host.book, kernel)
     const { port } = kernel
@@ -23,18 +36,8 @@ export async function prepareKernel(host: ContainerHost, kernel: ContainerKernel
     const owner = { uid: kernel.uid, withTmp: false }
     await createKernelDirectory(kernel.path, { version: 1, assignment, bootId: host.bootId, spec, port }, owner)
   } catch (error) {
-    return host.book.fail(
-      kernel,
-      'executor-failed',
-      `the kernel's directory could not be prepared: ${messageOf(error)}`,
-    )
+    host.book.fail(kernel, 'executor-failed', `the kernel's directory could not be prepared: ${messageOf(error)}`)
   }
-  if (!isPreparing(host, kernel)) return
-  const image = await resolveImage(host, kernel)
-  if (image === null) return
-  if ('message' in image) return host.book.fail(kernel, image.name, image.message)
-  kernel.image = image
-  if (await pullCode(host, kernel, kernel.uid)) await host.book.prepared(kernel)
 }
 
 /** A stop or a removal may have happened meanwhile. */
@@ -72,7 +75,8 @@ async function resolveImage(
         kernel.phase = 'PULLING'
         note(host, kernel, progress)
       })
-      return isPreparing(host, kernel) ? image : null
+      if (!isPreparing(host, kernel)) return null
+      return 'message' in image && request.digest !== null ? pinnedFailure(image, name, request.digest) : image
     } catch (error) {
       if (!(error instanceof EngineSilentError)) throw error
       note(host, kernel, 'the container engine does not answer')
@@ -80,6 +84,13 @@ async function resolveImage(
     }
   }
   return null
+}
+
+/** Somebody who sees it there under its tag would not know why. */
+function pinnedFailure(failure: FailureError, name: string, digest: string): FailureError {
+  if (failure.name !== 'image-not-found') return failure
+  const message = `${digest}, which this session has to run as image ${name}, is not in its registry any more, nor here; with pinImage: false in its retry policy it runs what ${name} stands for now`
+  return { ...failure, message }
 }
 
 export function note({ book }: ContainerHost, kernel: ContainerKernel, text: string): void {

@@ -32,6 +32,8 @@ export interface KernelSteps<K extends KernelEntry> {
   create(spec: KernelSpec, assignment: number, path: string): K
   /** Makes the directory, and whatever else the command needs. The phase may have changed at each of its awaits. */
   prepare(kernel: K): Promise<void>
+  /** Whether a kernel that is prepared has to be prepared again to be this: `prepare` is called once more then. */
+  isOutdated?(kernel: K, spec: KernelSpec): boolean
   /** Called in LAUNCHING. Until it sets `handedOver`, a stop is answered by the book. */
   launch(kernel: K): Promise<void>
   /**
@@ -134,11 +136,16 @@ export function createKernelBook<K extends KernelEntry>(
       setSuccessor(kernel, spec, assignment, start)
       return forget(kernel)
     }
-    if (assignment < kernel.assignment || !start || kernel.startWanted) return
-    kernel.startWanted = true
+    if (assignment < kernel.assignment) return
+    const isOutdated = kernel.phase === 'PREPARED' && steps.isOutdated?.(kernel, spec) === true
+    const isFirstStart = start && !kernel.startWanted
     // Secrets come with the order to start.
-    kernel.spec = spec
-    if (kernel.phase === 'PREPARED') kernel.busy = launch(kernel)
+    if (isOutdated || isFirstStart) kernel.spec = spec
+    kernel.startWanted ||= start
+    if (isOutdated) {
+      kernel.phase = 'PREPARING'
+      kernel.busy = steps.prepare(kernel)
+    } else if (isFirstStart && kernel.phase === 'PREPARED') kernel.busy = launch(kernel)
   }
 
   function launch(kernel: K): Promise<void> {

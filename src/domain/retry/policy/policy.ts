@@ -131,6 +131,8 @@ export const retryPolicy = z.strictObject({
   checkpoint: z.enum(CHECKPOINT_WISHES),
   /** How long a session that requires it waits before it does without. */
   checkpointWait: z.number().positive(),
+  /** Whether a retry runs the image that the attempt before ran, whatever its name stands for by then. */
+  pinImage: z.boolean(),
   /** Ordered; the first match decides. */
   rules: z.array(soundRule).max(RULES_MAX),
 })
@@ -153,6 +155,7 @@ export const SHIPPED_POLICY: Readonly<RetryPolicy> = {
   trustVerdicts: true,
   checkpoint: 'PREFER',
   checkpointWait: 3600,
+  pinImage: true,
   rules: [],
 }
 

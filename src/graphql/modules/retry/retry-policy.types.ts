@@ -128,6 +128,10 @@ const POLICY_FIELDS: TwinFields<RetryPolicy> = {
     description: 'How long a session that requires its checkpoint waits before it does without, in seconds.',
     given: 'How long a session that requires its checkpoint waits before it does without: more than 0.',
   },
+  pinImage: {
+    type: 'Boolean',
+    description: 'True: a retry runs the very image that the attempt before ran, whatever its tag stands for by then.',
+  },
   rules: {
     type: [RuleTypes],
     description: 'In order; the first that matches decides.',

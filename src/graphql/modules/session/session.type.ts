@@ -119,6 +119,16 @@ export const SessionNode = builder.prismaNode('Session', {
       nullable: true,
       description: 'Preset of environment and interpreter for its kernels.',
     }),
+    imageDigest: t.exposeString('imageDigest', {
+      nullable: true,
+      description:
+        'Which image its kernels run, `sha256:…`; null until one of their agents knows, and where images are no containers’.',
+    }),
+    requiredImageDigest: t.exposeString('requiredImageDigest', {
+      nullable: true,
+      description:
+        'Which image they have to run: that of the attempt before, unless its policy says `pinImage: false`.',
+    }),
     command: t.exposeStringList('command', { description: 'The program and its arguments.' }),
     environ: t.field({
       type: [EnvVar],

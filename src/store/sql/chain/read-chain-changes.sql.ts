@@ -14,9 +14,16 @@ export interface ChangeRow extends AttemptRow {
   after: AttemptSpec
 }
 
+/** Of what ran; null where it is not known. */
+const OTHER_IMAGE = 's.image_digest <> p.image_digest'
+
 /** An `AttemptSpec` of a session. */
-export const specOf = (row: string) =>
-  `json_build_object(${SPEC_FIELDS.map((field) => `'${field}', ${row}.${SESSION_COLUMNS[field].column}`).join(', ')})`
+export const specOf = (row: string, more: readonly string[] = []) => {
+  const fields = SPEC_FIELDS.map((field) => `'${field}', ${row}.${SESSION_COLUMNS[field].column}`)
+  return `json_build_object(${[...fields, ...more].join(', ')})`
+}
+
+const withImage = (row: string) => specOf(row, [`'imageDigest', CASE WHEN ${OTHER_IMAGE} THEN ${row}.image_digest END`])
 
 const DIFFERS = SPEC_FIELDS.map((field) => SESSION_COLUMNS[field].column)
   .map((column) => `s.${column} IS DISTINCT FROM p.${column}`)
@@ -24,15 +31,15 @@ const DIFFERS = SPEC_FIELDS.map((field) => SESSION_COLUMNS[field].column)
 
 const CHANGED = `
   FROM sessions s JOIN sessions p ON p.id = s.parent_session_id
-  WHERE s.chain_id = c.chain_id AND s.project_id = c.project_id AND p.project_id = c.project_id AND (${DIFFERS})`
+  WHERE s.chain_id = c.chain_id AND s.project_id = c.project_id AND p.project_id = c.project_id AND (${DIFFERS} OR ${OTHER_IMAGE})`
 
 /**
- * Attempts whose spec differs from the attempt before, with both specs. 1,000 attempts without a change take about 5
+ * Attempts whose spec, or image, differs from the attempt before, with both specs. 1,000 attempts without a change take about 5
  * ms.
  */
 const CHANGES_SQL = `
 SELECT c.chain_id AS "chainId", changed.* FROM chains c CROSS JOIN LATERAL (
-  SELECT s.attempt::text AS id, s.id AS "sessionId", ${specOf('p')} AS before, ${specOf('s')} AS after ${CHANGED}
+  SELECT s.attempt::text AS id, s.id AS "sessionId", ${withImage('p')} AS before, ${withImage('s')} AS after ${CHANGED}
     AND s.attempt > $2::int
   ORDER BY s.attempt LIMIT $3) AS changed
 WHERE c.chain_id = ANY($1::uuid[])

@@ -63,6 +63,8 @@ WITH moves AS (
     tries = m."tries",
     next_try_at = now() + make_interval(secs => m."pauseMs" / 1000),
     reschedules = s.reschedules + m."rescheduled"::int,
+    -- Nothing has run it yet, and the next agent may not be able to get it.
+    image_digest = CASE WHEN m."rescheduled" THEN NULL ELSE s.image_digest END,
     avoid_agents = CASE WHEN cardinality(m."failedAgents") = 0 THEN s.avoid_agents
       ELSE ARRAY(SELECT agent FROM unnest(s.avoid_agents) WITH ORDINALITY AS avoided(agent, place)
         WHERE agent <> ALL(m."failedAgents") ORDER BY place) || m."failedAgents" END,

@@ -37,6 +37,8 @@ export const SESSION_COLUMNS = {
   name: inherited('name', sql<string>('text')),
   sessionType: own('session_type', sql<SessionType>('session_type')),
   image: spec('image', sql<string | null>('text'), null),
+  /** `sha256:…`: what the image has to be, whatever its name stands for. */
+  requiredImageDigest: own('required_image_digest', sql<string | null>('text'), null),
   command: spec('command', sql<string[]>('text[]')),
   /** Of the archive whose files it finds in its working directory. */
   codeSha256: spec('code_sha256', sql<string | null>('text'), null),
@@ -57,7 +59,10 @@ export const SESSION_COLUMNS = {
   origin: own('origin', sql<SessionOrigin>('session_origin'), 'INITIAL'),
   retryCount: own('retry_count', sql<number>('int'), 0),
   uncountedRetries: own('uncounted_retries', sql<number>('int'), 0),
-  retryPolicy: spec('retry_policy', sql<{ maxRetries: number; emitRetryEvents?: boolean }>('jsonb')),
+  retryPolicy: spec(
+    'retry_policy',
+    sql<{ maxRetries: number; emitRetryEvents?: boolean; pinImage?: boolean }>('jsonb'),
+  ),
   retryPolicySources: inherited('retry_policy_sources', sql<Record<string, string>>('jsonb')),
   retryCause: own('retry_cause', sql<FailureCause | null>('failure_cause'), null),
   /** ISO 8601; null for now. */
@@ -127,6 +132,8 @@ export interface ChildSource extends Inherited {
   uncountedRetries: number
   maxRetries: number
   dependsOnChains: string[]
+  /** Of the image that it ran, or was to run; null if that is not known. */
+  imageDigest: string | null
 }
 
 /** The columns of a ChildSource, from `sessions s` and the first session of its chain, `root`. */
@@ -134,6 +141,7 @@ export const CHILD_SOURCE_COLUMNS = `
   ${INHERITED.map((field) => `s.${SESSION_COLUMNS[field].column} AS "${field}"`).join(', ')},
   root.creation_id AS "rootCreationId", s.attempt, s.epoch, s.epoch_started_at AS "epochStartedAt",
   s.retry_count AS "retryCount", s.uncounted_retries AS "uncountedRetries", s.max_retries AS "maxRetries",
+  coalesce(s.image_digest, s.required_image_digest) AS "imageDigest",
   ARRAY(SELECT sd.chain_id FROM session_dependencies sd WHERE sd.session_id = s.id) AS "dependsOnChains"`
 
 /**

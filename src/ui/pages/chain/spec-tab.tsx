@@ -82,6 +82,7 @@ function rowsOf(spec: Spec): [string, string][] {
   const agents = [spec.allowAgents, spec.avoidAgents, spec.excludeAgents].map(({ length }) => length)
   const rows: [string, string | null | false][] = [
     ['image', spec.image],
+    ['image digest', digestWords(spec)],
     ['resources', spec.resourceSlots.map(({ slot, amount }) => `${slot} ${amountWords(slot, amount)}`).join(', ')],
     ['kernels', spec.clusterSize > 1 && `${spec.clusterSize}, ${spec.clusterMode.toLowerCase().replace('_', ' ')}`],
     ['resource group', spec.resourceGroup.name],
@@ -101,6 +102,15 @@ function rowsOf(spec: Spec): [string, string][] {
     ['session', spec.sessionId],
   ]
   return rows.filter((row): row is [string, string] => Boolean(row[1]))
+}
+
+/** What ran, or has to run; and that it is not what the attempt before ran. */
+function digestWords({ imageDigest, requiredImageDigest, parentSession }: Spec): string | null {
+  if (imageDigest === null) return requiredImageDigest && `${requiredImageDigest}, as before`
+  const before = parentSession?.imageDigest ?? null
+  return before === null || before === imageDigest
+    ? imageDigest
+    : `${imageDigest}, another image than before: ${before}`
 }
 
 function policyRows(policy: Spec['retryPolicy']): [string, string][] {

@@ -18,6 +18,7 @@ const POLICY = {
   trustVerdicts: true,
   checkpoint: 'REQUIRE',
   checkpointWait: 60,
+  pinImage: false,
   emitRetryEvents: false,
   rules: [{ action: 'STOP', delay: undefined, match: { exitCodes: [1, '64-78'] } }],
 }

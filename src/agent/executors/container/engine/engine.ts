@@ -60,6 +60,7 @@ export interface EngineDescription {
 
 const imageSchema = z.object({
   Id: z.string(),
+  RepoTags: z.array(z.string()).nullish(),
   RepoDigests: z.array(z.string()).nullish(),
   Size: z.number().catch(0),
   Config: z.object({ Entrypoint: z.array(z.string()).nullish(), Cmd: z.array(z.string()).nullish() }).nullish(),
@@ -69,6 +70,7 @@ export interface ImageDescription {
   /** `sha256:…` of its configuration. */
   id: string
   /** `name@sha256:…` of what registries call it. */
+  repoTags: string[]
   repoDigests: string[]
 }
 
@@ -163,7 +165,8 @@ export function openEngine(socket: string): Engine {
       const image = await get(`/images/${encodeURIComponent(reference)}/json`, imageSchema)
       if (image === null) return null
       const id = image.Id.startsWith('sha256:') ? image.Id : `sha256:${image.Id}`
-      return { id, repoDigests: image.RepoDigests ?? [] }
+      const names = (listed: string[] | null | undefined) => (listed ?? []).filter((name) => !name.includes('<none>'))
+      return { id, repoTags: names(image.RepoTags), repoDigests: names(image.RepoDigests) }
     },
     async *pull(reference, authorisation, signal) {
       const body = await client.stream('POST', '/images/create', {

@@ -44,6 +44,17 @@ export function registryDigest(name: string, repoDigests: readonly string[]): st
   return found ?? null
 }
 
+/** The digest that is part of the name; null if that is only a tag, or something else. */
+export function ownDigest(name: string): string | null {
+  const { digest } = parseReference(name)
+  return isImageDigest(digest) ? digest : null
+}
+
+/** Whether both names are of one repository, whatever their tags and digests. */
+export function isSameImage(listed: string, name: string): boolean {
+  return isSameRepository(parseReference(listed).repository, parseReference(name).repository)
+}
+
 /** Engines write the registry's own names in full: `docker.io/library/python`. */
 function isSameRepository(listed: string, given: string): boolean {
   return inFull(listed) === inFull(given)

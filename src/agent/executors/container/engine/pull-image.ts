@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { FailureError } from '../../../../domain/session/failure.ts'
 import { EngineSilentError } from './engine-client.ts'
 import type { Engine, ImageDescription, PullItem } from './engine.ts'
-import { pullName, registryDigest } from './image-reference.ts'
+import { isSameImage, ownDigest, pullName, registryDigest } from './image-reference.ts'
 import { mayPass, PullError, pullFailure } from './pull-error.ts'
 import { registryAuthorisation } from './registry-auth.ts'
 
@@ -54,8 +54,10 @@ export function createImagePuller(
 
   async function find({ name, digest }: ImageRequest): Promise<ImageDescription | null> {
     const found = await engine.inspectImage(pullName(name, digest))
-    // An image of no registry is known by its id.
-    return found ?? (digest === null ? null : engine.inspectImage(digest))
+    if (found !== null || digest === null) return found
+    // An image of no registry is known by its id. Another agent may have chosen that: none that has other names.
+    const byId = await engine.inspectImage(digest)
+    return byId !== null && isNamed(byId, name) ? byId : null
   }
 
   function pullOnce(name: string): Pull {
@@ -129,8 +131,18 @@ export function createImagePuller(
   }
 }
 
+/** Whether it is an image of that repository, or was before a newer one took its only name. */
+function isNamed({ repoTags, repoDigests }: ImageDescription, name: string): boolean {
+  const names = [...repoTags, ...repoDigests]
+  return names.length === 0 || names.some((each) => isSameImage(each, name))
+}
+
 function resolved({ name, digest }: ImageRequest, image: ImageDescription, pulled: boolean): ResolvedImage {
-  return { id: image.id, digest: digest ?? registryDigest(name, image.repoDigests) ?? image.id, pulled }
+  return {
+    id: image.id,
+    digest: digest ?? ownDigest(name) ?? registryDigest(name, image.repoDigests) ?? image.id,
+    pulled,
+  }
 }
 
 /** A pull says more than anybody wants to hear. */

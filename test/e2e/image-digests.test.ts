@@ -1,0 +1,172 @@
+/** Tags that move between the attempts of a chain, and between the agents of a session. */
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import {
+  BASE_IMAGE,
+  ENGINES,
+  type EngineName,
+  type PrivateEngine,
+  startEngine,
+  whyNoEngine,
+} from '../support/containers/private-engine.ts'
+import { type PrivateRegistry, startRegistry, whyNoRegistry } from '../support/containers/private-registry.ts'
+import { cleanEnvironment, MAIN } from '../support/programs/command-line.ts'
+import { temporaryDirectory } from '../support/run/temporary-directory.ts'
+import { type RemoteFleet, startRemoteFleet, textOf } from './remote/remote-fleet.ts'
+
+const DIGEST = expect.stringMatching(/^sha256:[0-9a-f]{64}$/) as string
+const CHAIN = `query ($id: UUID!) { session(id: $id) { retryChain { sessionId status failureReason statusReason imageDigest
+  requiredImageDigest retryDecision { explanation } } } }`
+
+interface Attempt {
+  sessionId: string
+  status: string
+  failureReason: string | null
+  statusReason: string | null
+  imageDigest: string | null
+  requiredImageDigest: string | null
+  retryDecision: { explanation: string } | null
+}
+
+const missingRegistry = whyNoRegistry()
+const missing = (name: EngineName) => whyNoEngine(name) ?? missingRegistry
+
+let registry: PrivateRegistry
+let fleet: RemoteFleet
+const engines = new Map<EngineName, PrivateEngine>()
+
+beforeAll(async () => {
+  const present = ENGINES.filter((name) => missing(name) === null)
+  if (present.length === 0) return
+  const root = await temporaryDirectory('image-digests')
+  registry = await startRegistry(join(root, 'registry'))
+  fleet = await startRemoteFleet()
+  for (const name of present) {
+    const engine = await startEngine(name, { ofRun: inject('runDirectory'), registries: [registry.host] })
+    engines.set(name, engine)
+    await fleet.startAgent({
+      name,
+      token: await fleet.token(),
+      args: ['--executor', 'container', '--container-engine', engine.url, '--label', `engine=${name}`],
+      environment: { REPRISE_CONTAINER_NETWORK: 'host' },
+    })
+  }
+})
+afterAll(async () => {
+  await fleet?.[Symbol.asyncDispose]()
+  for (const engine of engines.values()) await engine[Symbol.asyncDispose]()
+  await registry?.[Symbol.asyncDispose]()
+})
+
+/** From now on the tag stands for an image that says so. The engine has no image of this name afterwards. */
+async function moveTag(engine: PrivateEngine, image: string, which: string): Promise<void> {
+  const created = await engine.cli('create', '--network', 'none', BASE_IMAGE, 'true')
+  await engine.cli('commit', '--change', `ENV WHICH=${which}`, created.trim(), image)
+  await engine.cli('rm', created.trim())
+  await engine.push(image)
+  await engine.cli('rmi', image)
+}
+
+/** A chain whose first attempt has failed with the image that the tag stood for; its retry waits. */
+async function failedOnce(engine: PrivateEngine, image: string, retryPolicy: object = {}): Promise<Attempt> {
+  await moveTag(engine, image, 'old')
+  const id = await fleet.createSession({
+    image,
+    command: ['sh', '-c', 'echo "ran the $WHICH one"; exit 1'],
+    agentLabels: [{ key: 'engine', value: engine.name }],
+    retryPolicy: { maxRetries: 1, retryDelay: 3600, ...retryPolicy },
+  })
+  const [first] = await fleet.until(id, ([attempt]) => attempt!.retryState.phase === 'SCHEDULED')
+  expect(textOf(first!)).toBe('ran the old one\n')
+  return (await attempts(id))[0]!
+}
+
+async function attempts(id: string): Promise<Attempt[]> {
+  return (await fleet.graphql(CHAIN, { id })).session.retryChain
+}
+
+/** @returns what the retry printed, when it has ended */
+async function retryNow(id: string): Promise<string> {
+  await fleet.graphql(
+    'mutation ($id: UUID!) { retryNow(input: { sessionId: $id }) { ... on Error { message } ... on RetryNowPayload { session { id } } } }',
+    { id },
+  )
+  const [, second] = await fleet.until(id, (chain) => chain[1]?.status === 'ERROR')
+  return textOf(second!)
+}
+
+async function info(id: string): Promise<string> {
+  const env = cleanEnvironment({ REPRISE_URL: fleet.url, REPRISE_TOKEN: fleet.adminToken })
+  return (await promisify(execFile)(process.execPath, [MAIN, 'info', id], { env })).stdout
+}
+
+describe.each(ENGINES)('a retry in %s', (name) => {
+  const engine = () => engines.get(name)!
+
+  test.skipIf(missing(name) !== null)('runs what the attempt before ran, where the tag has moved', async () => {
+    const image = `${registry.host}/${name}/pinned:1`
+    const first = await failedOnce(engine(), image)
+    expect(first).toMatchObject({ imageDigest: DIGEST, requiredImageDigest: null })
+    await moveTag(engine(), image, 'new')
+    expect(await retryNow(first.sessionId)).toBe('ran the old one\n')
+    const [, second] = await attempts(first.sessionId)
+    expect(second).toMatchObject({ imageDigest: first.imageDigest, requiredImageDigest: first.imageDigest })
+    expect(await info(second!.sessionId)).not.toContain('another image')
+    expect((await fleet.rest(`/v2/sessions/${second!.sessionId}`)).image_digest).toBe(first.imageDigest)
+  })
+
+  test.skipIf(missing(name) !== null)('runs the new one and says so, if its policy follows the tag', async () => {
+    const image = `${registry.host}/${name}/followed:1`
+    const first = await failedOnce(engine(), image, { pinImage: false })
+    await moveTag(engine(), image, 'new')
+    expect(await retryNow(first.sessionId)).toBe('ran the new one\n')
+    const [before, second] = await attempts(first.sessionId)
+    expect(second).toMatchObject({ imageDigest: DIGEST, requiredImageDigest: null })
+    expect(second!.imageDigest).not.toBe(first.imageDigest)
+    expect(before!.retryDecision!.explanation).toContain(`attempt 2 runs another image: ${second!.imageDigest}`)
+    expect(await info(second!.sessionId)).toContain(`another image than before: ${first.imageDigest}`)
+  })
+
+  test.skipIf(missing(name) !== null)('of an image that is gone says so, and what to do', async () => {
+    const image = `${registry.host}/${name}/gone:1`
+    const first = await failedOnce(engine(), image)
+    await moveTag(engine(), image, 'new')
+    const repository = `http://${registry.host}/v2/${name}/gone/manifests`
+    expect((await fetch(`${repository}/${first.imageDigest}`, { method: 'DELETE' })).status).toBe(202)
+    const reference = encodeURIComponent(`${registry.host}/${name}/gone@${first.imageDigest}`)
+    const { status, text } = await engine().call('GET', `/images/${reference}/json`)
+    if (status === 200) await engine().cli('rmi', '--force', (JSON.parse(text) as { Id: string }).Id)
+    await retryNow(first.sessionId)
+    const [, second] = await attempts(first.sessionId)
+    expect(second).toMatchObject({
+      failureReason: 'image-not-found',
+      imageDigest: null,
+      statusReason: expect.stringContaining(`${first.imageDigest}, which this session has to run`) as string,
+    })
+    expect(second!.statusReason).toContain('pinImage: false')
+  })
+})
+
+const missingOne = ENGINES.map(missing).find((why) => why !== null) ?? null
+
+test.skipIf(missingOne !== null)('two agents that find two images under one tag run one of them', async () => {
+  const image = `${registry.host}/both/tool:1`
+  const [docker, podman] = ENGINES.map((name) => engines.get(name)!) as [PrivateEngine, PrivateEngine]
+  await moveTag(docker, image, 'old')
+  await docker.cli('pull', image)
+  // What Docker has is not what the registry has.
+  await moveTag(podman, image, 'new')
+  const id = await fleet.createSession({
+    image,
+    command: ['sh', '-c', 'echo "$WHICH"; sleep 1'],
+    clusterSize: 2,
+    clusterMode: 'MULTI_NODE',
+    resourceSlots: [{ slot: 'cpu', amount: '2' }],
+  })
+  const [only] = await fleet.until(id, ([attempt]) => attempt!.status === 'TERMINATED')
+  expect(only!.kernels.map(({ agent }) => agent!.name).toSorted()).toEqual(['docker', 'podman'])
+  expect(['old\nold\n', 'new\nnew\n']).toContain(textOf(only!))
+  expect((await attempts(id))[0]).toMatchObject({ imageDigest: DIGEST })
+})
