@@ -1,235 +1,49 @@
-import { createServer } from 'node:net'
-import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
-import { buffer, text } from 'node:stream/consumers'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { Executor, KernelChannel } from '../../../src/agent/executors/executor.ts'
-import { isAlive, type ProcStat, scanProcesses } from '../../../src/agent/executors/process/proc-stat.ts'
-import type { ExecRequest } from '../../../src/domain/agent/channel-protocol.ts'
+import { describe, expect, test } from 'vitest'
 import { eventually } from '../../support/eventually.ts'
+import { execConformance, request } from './exec-conformance.ts'
 import { kernelSpec, reaches } from './executor-subject.ts'
 import type { Arrangement } from './isolation-of.ts'
-import { createProcessFixture, type ProcessFixture } from './process-fixture.ts'
+import { createProcessFixture } from './process-fixture.ts'
 import { arrangements } from './process-isolations.ts'
 
-/** Commands beside a kernel's own, and connections to its ports, in each isolation. */
-
-const SECRET = 'swordfish'
-/** What a program can see of where and as what it runs. */
-const PLACE = `id -u; id -G; pwd; echo "$FOO $REPRISE_KERNEL_ID $HOME"; for each in mnt pid ipc; do readlink /proc/self/ns/$each; done
-grep -E '^(Cap(Prm|Eff|Amb)|NoNewPrivs|Uid|Gid|Groups):' /proc/self/status; cat /proc/self/cgroup; ulimit -n; cat /proc/self/oom_score_adj; env | grep -c AGENTS_OWN`
-
-const request = (command: string[], more: Partial<ExecRequest> = {}): ExecRequest => ({
-  kind: 'exec',
-  command,
-  tty: false,
-  term: 'xterm',
-  columns: 80,
-  rows: 24,
-  ...more,
-})
-
-async function ended({ stdin, stdout, stderr, ended: end }: KernelChannel, input?: string | Buffer) {
-  stdin.end(input)
-  const [out, errors, { exitCode }] = await Promise.all([
-    buffer(stdout).catch(() => Buffer.alloc(0)),
-    stderr && text(stderr),
-    end,
-  ])
-  return { out, text: out.toString(), errors, exitCode }
-}
-
-/** Gathers what comes, for as long as it comes. */
-function listen({ stdout }: KernelChannel) {
-  let heard = ''
-  stdout.setEncoding('utf8').on('data', (more: string) => (heard += more))
-  stdout.on('error', () => undefined)
-  return {
-    says: (what: string | RegExp) =>
-      eventually(() => (typeof what === 'string' ? heard.includes(what) : what.test(heard)), {
-        what: `it says ${what}`,
-      }),
-  }
-}
+const SERVER =
+  'const s=require("net").createServer(c=>c.pipe(c)).listen(0,"127.0.0.1",()=>console.log("port "+s.address().port))'
 
 /** An agent that is not root has no way back into namespaces that it has closed behind a kernel. */
 const cannotEnter = (arrangement: Arrangement) => arrangement.startsWith('namespaces by ')
 
-for (const { arrangement, fault } of arrangements) {
-  describe.skipIf(fault !== null)(`in a kernel isolated by ${arrangement}${fault === null ? '' : `: ${fault}`}`, () => {
-    let fixture: ProcessFixture
-    let executor: Executor
-    const open = () => fixture.create({ changed: () => undefined })
+const closed = arrangements.filter(({ arrangement }) => cannotEnter(arrangement))
+const open = arrangements.filter(({ arrangement }) => !cannotEnter(arrangement))
 
-    beforeEach(async () => {
-      process.env['AGENTS_OWN'] = 'secret'
-      fixture = await createProcessFixture({ arrangement })
-      executor = open()
+describe.each(closed)('in a kernel isolated by $arrangement', ({ arrangement, fault }) => {
+  test.skipIf(fault !== null)(
+    `a command is refused, and it is said why${fault === null ? '' : `: ${fault}`}`,
+    async () => {
+      const fixture = await createProcessFixture({ arrangement })
+      const executor = fixture.create({ changed: () => undefined })
       await executor.recover()
-    })
-    afterEach(async () => {
-      for (const { kernelId, assignment } of executor.observe()) executor.forget(kernelId, assignment)
-      await eventually(() => executor.observe().length === 0)
-      await executor.close()
-      await fixture.dispose()
-    })
-
-    async function start(command: string[]) {
-      const environ = [{ name: 'FOO', value: SECRET }]
-      const spec = kernelSpec({ command, environ })
+      const spec = kernelSpec({ command: ['sleep', '1000'] })
       executor.start(spec, 1)
       await reaches(executor, spec.kernelId, 'RUNNING')
-      return spec.kernelId
-    }
-
-    const printed = async (kernelId: string) => (await executor.readLog(kernelId, 'STDOUT', 0, 65_536)).text
-
-    test.runIf(cannotEnter(arrangement))('a command is refused, and it is said why', async () => {
-      const kernelId = await start(['sleep', '1000'])
       const refused = eventually(() =>
-        executor.exec!(kernelId, 1, request(['true'])).then(
+        executor.exec!(spec.kernelId, 1, request(['true'])).then(
           () => 'entered',
           (error: { code: string }) => error.code !== 'SESSION_NOT_RUNNING' && error.code,
         ),
       )
       expect(await refused).toBe('CHANNEL_UNSUPPORTED')
-    })
+      executor.forget(spec.kernelId, 1)
+      await eventually(() => executor.observe().length === 0)
+      await executor.close()
+      await fixture.dispose()
+    },
+  )
+})
 
-    test.runIf(!cannotEnter(arrangement)).each([false, true])(
-      'a command has what the kernel has, and no more; after a restart of the agent: %j',
-      async (again) => {
-        const kernelId = await start(['sh', '-c', `(${PLACE}); sleep 1000`])
-        const own = await eventually(async () => {
-          const said = await printed(kernelId)
-          return said.split('\n').length > 12 && said.trim().endsWith('\n0') && said
-        })
-        if (again) {
-          await executor.close()
-          executor = open()
-          await executor.recover()
-        }
-        const {
-          text: there,
-          errors,
-          exitCode,
-        } = await ended(await executor.exec!(kernelId, 1, request(['sh', '-c', PLACE])))
-        expect(errors).toBe('')
-        expect(there).toBe(own)
-        expect(there).toContain(`${SECRET} ${kernelId}`)
-        expect(exitCode).toBe(1)
-      },
-    )
-
-    test.runIf(!cannotEnter(arrangement))(
-      'what it reads and writes is exact to the byte, and what it ends with is its own',
-      async () => {
-        const kernelId = await start(['sleep', '1000'])
-        const bytes = Buffer.from(Array.from({ length: 1_000_000 }, (_, at) => (at * 7 + (at >> 8)) % 256))
-        const { out, errors, exitCode } = await ended(
-          await executor.exec!(kernelId, 1, request(['sh', '-c', 'cat; echo aside >&2; exit 42'])),
-          bytes,
-        )
-        expect(out.equals(bytes)).toBe(true)
-        expect({ errors, exitCode }).toEqual({ errors: 'aside\n', exitCode: 42 })
-        const killed = await ended(await executor.exec!(kernelId, 1, request(['sh', '-c', 'kill -KILL $$'])))
-        expect(killed.exitCode).toBe(137)
-        const missing = await ended(await executor.exec!(kernelId, 1, request(['no-such-program'])))
-        // 126 where a directory of the PATH is closed to the kernel's user.
-        expect(missing.exitCode).toBeOneOf([126, 127])
-        expect(missing.errors).toContain('no-such-program')
-      },
-    )
-
-    test.runIf(!cannotEnter(arrangement))(
-      'a terminal has its size, takes Ctrl-C, and gives the status on',
-      async () => {
-        const kernelId = await start(['sleep', '1000'])
-        const program =
-          'trap "echo interrupted" INT; stty size; [ -t 0 ] && [ -t 1 ] && [ -t 2 ] && echo terminal $TERM; while ! read line; do :; done; stty size; exit 9'
-        const channel = await executor.exec!(
-          kernelId,
-          1,
-          request(['sh', '-c', program], { tty: true, columns: 101, rows: 33, term: 'vt220' }),
-        )
-        const heard = listen(channel)
-        await heard.says('33 101')
-        await heard.says('terminal vt220')
-        channel.stdin.write('\x03')
-        await heard.says('interrupted')
-        channel.resize!(55, 22)
-        channel.stdin.write('go\r')
-        await heard.says('22 55')
-        expect((await channel.ended).exitCode).toBe(9)
-        await channel.hangUp()
-      },
-    )
-
-    test.runIf(!cannotEnter(arrangement))('a terminal has no descriptors of another', async () => {
-      const kernelId = await start(['sleep', '1000'])
-      const first = await executor.exec!(kernelId, 1, request(['sleep', '1000'], { tty: true }))
-      const second = await ended(
-        await executor.exec!(kernelId, 1, request(['sh', '-c', 'readlink /proc/self/fd/* || :'], { tty: true })),
-      )
-      expect(second.text).not.toMatch(/ptmx/)
-      await first.hangUp()
-    })
-
-    test.runIf(!cannotEnter(arrangement))(
-      'it is hung up when nobody is there any more, and killed if it does not mind that',
-      async () => {
-        const kernelId = await start(['sleep', '1000'])
-        const stubborn = `: ${kernelId}; trap "" HUP; echo ready; while :; do sleep 0.1; done`
-        const channel = await executor.exec!(kernelId, 1, request(['sh', '-c', stubborn], { tty: true }))
-        await listen(channel).says('ready')
-        const before = having(`: ${kernelId}`)
-        expect(before).not.toEqual([])
-        await channel.hangUp()
-        await eventually(() => !before.some((each) => isAlive(each)))
-      },
-    )
-
-    test.runIf(!cannotEnter(arrangement))('it ends with the kernel, whatever it minds', async () => {
-      const kernelId = await start(['sleep', '1000'])
-      const channel = await executor.exec!(
-        kernelId,
-        1,
-        request(['sh', '-c', 'trap "" HUP TERM; echo ready; while :; do sleep 0.1; done']),
-      )
-      await listen(channel).says('ready')
-      executor.stop(kernelId, 1, 0)
-      await reaches(executor, kernelId, 'EXITED')
-      expect(await channel.ended).toMatchObject({ message: 'the kernel has ended' })
-      await expect(executor.exec!(kernelId, 1, request(['true']))).rejects.toMatchObject({
-        code: 'SESSION_NOT_RUNNING',
-      })
-    })
-
-    test.runIf(!cannotEnter(arrangement))('a connection leads to a port of the kernel, and to no other', async () => {
-      const listening = createServer().listen(0, '127.0.0.1')
-      await once(listening, 'listening')
-      const { port: others } = listening.address() as { port: number }
-      const script =
-        'const s=require("net").createServer(c=>c.pipe(c)).listen(0,"127.0.0.1",()=>console.log("port "+s.address().port))'
-      const kernelId = await start([process.execPath, '-e', script])
-      const port = await eventually(async () => Number(/port (\d+)/.exec(await printed(kernelId))?.[1] ?? 0) || null)
-      const channel = await executor.connect!(kernelId, 1, port)
-      expect((await ended(channel, 'to and fro')).text).toBe('to and fro')
-      await expect(executor.connect!(kernelId, 1, others)).rejects.toMatchObject({ code: 'PORT_NOT_SERVED' })
-      listening.close()
-      await expect(executor.connect!(kernelId, 2, port)).rejects.toMatchObject({ code: 'SESSION_NOT_RUNNING' })
-    })
+for (const { arrangement, fault } of open) {
+  const createFixture = async () => ({
+    ...(await createProcessFixture({ arrangement })),
+    echoServer: () => Promise.resolve([process.execPath, '-e', SERVER]),
   })
-}
-
-/** All that run with this word in their command. */
-function having(word: string): ProcStat[] {
-  return scanProcesses().filter(({ pid }) => commandOf(pid).includes(word))
-}
-
-function commandOf(pid: number): string {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'latin1')
-  } catch {
-    return ''
-  }
+  execConformance(`processes isolated by ${arrangement}`, createFixture, fault)
 }

@@ -17,6 +17,7 @@ import type { ChainLimits } from '../process/chain/chain-host.ts'
 import { createChainWatch } from '../process/chain/chain-watch.ts'
 import { createChainDrops } from '../process/chain/drop-chains.ts'
 import { leftCheckpoint } from '../process/chain/look-at-checkpoint.ts'
+import { runningKernel } from '../process/exec/running-kernel.ts'
 import { createKeeper } from '../process/fence/keeper.ts'
 import type { UidRange } from '../process/isolation/project-uids.ts'
 import { readBootId } from '../process/proc-stat.ts'
@@ -28,6 +29,8 @@ import type { ContainerOptions } from './container-options.ts'
 import { openContainerUsers } from './container-users.ts'
 import { createContainerWatch } from './container-watch.ts'
 import type { Engine, EngineDescription } from './engine/engine.ts'
+import { connectToContainer } from './exec/connect-to-container.ts'
+import { execInContainer } from './exec/exec-in-container.ts'
 import { launchKernel, type RunScript } from './launch-kernel.ts'
 import { prepareKernel } from './prepare-kernel.ts'
 import { createImagePuller } from './engine/pull-image.ts'
@@ -126,6 +129,12 @@ export function createContainerExecutor(options: ContainerExecutorOptions, hooks
     },
     observe: () =>
       [...book.kernels.values()].filter(({ phase }) => phase !== 'REMOVED').map((kernel) => observe(host, kernel)),
+    async exec(kernelId, assignment, request) {
+      return execInContainer(host, runningKernel(host, kernelId, assignment), request)
+    },
+    async connect(kernelId, assignment, inside) {
+      return connectToContainer(host, runningKernel(host, kernelId, assignment), inside)
+    },
     chains,
     async close() {
       host.images.close()

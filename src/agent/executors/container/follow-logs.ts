@@ -1,9 +1,9 @@
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
-import type { Readable } from 'node:stream'
 import type { LogStreamName } from '../../../domain/agent/protocol.ts'
 import { logPath } from '../kernel-directory/kernel-directory.ts'
 import type { Engine } from './engine/engine.ts'
+import { readFrames } from './engine/read-frames.ts'
 
 /**
  * Copies a container's output from the engine to the kernel's files. Both engines keep the order of each stream, so the
@@ -28,10 +28,6 @@ interface LogSource {
  */
 const COUNTED_BYTES_MAX = 48 * 1024 * 1024
 const APPEND = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW
-
-const HEADER_BYTES = 8
-/** Of a frame, the first byte says which stream it belongs to. */
-const STREAM_OF: Record<number, LogStreamName> = { 0: 'STDOUT', 1: 'STDOUT', 2: 'STDERR' }
 
 export function followLogs(source: LogSource): LogFollower {
   const stopping = new AbortController()
@@ -89,30 +85,4 @@ function newerThan(sinks: readonly Sink[]): Date | null {
   if (sinks.reduce((sum, { bytes }) => sum + bytes, 0) <= COUNTED_BYTES_MAX) return null
   for (const sink of sinks) sink.countNothing()
   return new Date(Math.max(...sinks.map(({ changedAt }) => changedAt.getTime())))
-}
-
-/** Frames may be cut anywhere by the transport. What is given of one is given at once, whole or not. */
-async function* readFrames(body: Readable): AsyncIterable<{ stream: LogStreamName; bytes: Uint8Array }> {
-  const header = Buffer.alloc(HEADER_BYTES)
-  let headed = 0
-  let left = 0
-  for await (const chunk of body as AsyncIterable<Buffer>) {
-    for (let at = 0; at < chunk.length;) {
-      if (left === 0) {
-        const taken = chunk.copy(header, headed, at, at + HEADER_BYTES - headed)
-        headed += taken
-        at += taken
-        if (headed < HEADER_BYTES) break
-        headed = 0
-        left = header.readUInt32BE(4)
-        continue
-      }
-      const stream = STREAM_OF[header[0]!]
-      if (stream === undefined) throw new Error(`the engine sent a frame of stream ${header[0]}`)
-      const bytes = chunk.subarray(at, at + left)
-      at += bytes.length
-      left -= bytes.length
-      yield { stream, bytes }
-    }
-  }
 }

@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { Pool } from 'undici'
 
@@ -19,6 +22,8 @@ export interface EngineClient {
   request(method: 'GET' | 'POST' | 'DELETE', path: string, options?: RequestOptions): Promise<EngineAnswer>
   /** An answer that ends when the engine ends it, or when `signal` aborts. @throws as above */
   stream(method: 'GET' | 'POST', path: string, options: StreamOptions): Promise<Readable>
+  /** The connection itself, in both directions; it ends in one where the other goes on. @throws as above */
+  hijack(path: string, body: unknown): Promise<Socket>
   close(): Promise<void>
 }
 
@@ -89,7 +94,38 @@ export function createEngineClient(socketPath: string): EngineClient {
       if (answer.statusCode < 300) return answer.body
       throw new EngineError(answer.statusCode, errorText(await readStart(answer.body)))
     },
+    hijack: (path, body) => answered(() => hijack(socketPath, path, body)),
     close: () => pool.destroy(),
+  }
+}
+
+async function hijack(socketPath: string, path: string, body: unknown): Promise<Socket> {
+  const text = JSON.stringify(body)
+  const headers = {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(text),
+    connection: 'Upgrade',
+    upgrade: 'tcp',
+  }
+  const signal = AbortSignal.timeout(ANSWER_WITHIN_MS)
+  const sent = httpRequest({ socketPath, path, method: 'POST', headers, agent: false })
+  const upgraded = once(sent, 'upgrade', { signal }) as Promise<[IncomingMessage, Socket, Buffer]>
+  const refused = once(sent, 'response', { signal }) as Promise<[IncomingMessage]>
+  refused.catch(() => undefined)
+  sent.end(text)
+  try {
+    const [answer, socket, head] = await Promise.race([upgraded, refused])
+    if (socket === undefined || head === undefined) {
+      throw new EngineError(answer.statusCode ?? 0, errorText(await readStart(answer)))
+    }
+    socket.on('error', () => undefined)
+    socket.setTimeout(0)
+    if (head.length > 0) socket.unshift(head)
+    return socket
+  } catch (error) {
+    upgraded.catch(() => undefined)
+    sent.destroy()
+    throw error
   }
 }
 

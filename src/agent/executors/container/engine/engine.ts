@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { z } from 'zod'
 import { createEngineClient, EngineError } from './engine-client.ts'
@@ -27,6 +28,13 @@ export interface Engine {
   events(label: string, since: Date, signal: AbortSignal): AsyncIterable<EngineEvent>
   /** Framed output from the beginning. */
   logs(id: string, options: { follow: boolean; since?: Date; signal: AbortSignal }): Promise<Readable>
+  /** A command beside the container's own. @returns its id */
+  createExec(containerId: string, command: EngineCommand): Promise<string>
+  /** Its input, and its output: as it is with a terminal, else framed. The engine says so before it has begun. */
+  startExec(id: string, command: EngineCommand): Promise<Socket>
+  resizeExec(id: string, columns: number, rows: number): Promise<void>
+  /** Null: the engine does not know it any more. */
+  inspectExec(id: string): Promise<ExecDescription | null>
   hasNetwork(name: string): Promise<boolean>
   close(): Promise<void>
 }
@@ -111,6 +119,27 @@ export interface ListedContainer {
   id: string
   state: string
   labels: Record<string, string>
+}
+
+export interface EngineCommand {
+  argv: readonly string[]
+  /** As `NAME=value`, beside the container's own. */
+  environ: readonly string[]
+  directory: string
+  terminal: { columns: number; rows: number } | null
+}
+
+const execSchema = z.object({
+  Running: z.boolean().catch(false),
+  Pid: z.number().catch(0),
+  ExitCode: z.number().nullish(),
+})
+
+export interface ExecDescription {
+  running: boolean
+  /** 0 if it has not begun, or never will. */
+  pid: number
+  exitCode: number | null
 }
 
 const eventSchema = z.object({ Actor: z.object({ ID: z.string() }) })
@@ -241,6 +270,26 @@ export function openEngine(socket: string): Engine {
       const seconds = since === undefined ? undefined : (since.getTime() / 1000).toFixed(3)
       const query = { stdout: 1, stderr: 1, follow: follow ? 1 : 0, since: seconds }
       return client.stream('GET', `/containers/${id}/logs`, { query, signal })
+    },
+    async createExec(containerId, { argv, environ, directory, terminal }) {
+      const streams = { AttachStdin: true, AttachStdout: true, AttachStderr: true, Tty: terminal !== null }
+      const body = { ...streams, Cmd: argv, Env: environ, WorkingDir: directory }
+      const { text: created } = await client.request('POST', `/containers/${containerId}/exec`, { body })
+      return z.object({ Id: z.string() }).parse(JSON.parse(created)).Id
+    },
+    async startExec(id, { terminal }) {
+      const { columns: w, rows: h } = terminal ?? {}
+      // Engines call the size so or so, and old ones of Docker do not know it here.
+      const size = terminal !== null && { w, h, ConsoleSize: [h, w] }
+      return client.hijack(`/exec/${id}/start`, { Detach: false, Tty: terminal !== null, ...size })
+    },
+    async resizeExec(id, columns, rows) {
+      await client.request('POST', `/exec/${id}/resize`, { query: { w: columns, h: rows } })
+    },
+    async inspectExec(id) {
+      const found = await get(`/exec/${id}/json`, execSchema)
+      if (found === null) return null
+      return { running: found.Running, pid: found.Pid, exitCode: found.ExitCode ?? null }
     },
     async hasNetwork(name) {
       return (await get(`/networks/${encodeURIComponent(name)}`, z.object({}))) !== null

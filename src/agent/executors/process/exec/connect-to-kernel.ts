@@ -1,15 +1,21 @@
 import { once } from 'node:events'
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { RepriseError } from '../../../../domain/errors.ts'
 import { messageOf } from '../../../../observability/error-message.ts'
 import type { KernelChannel } from '../../executor.ts'
 import type { ProcessHost } from '../process-host.ts'
 import type { ProcessKernel } from '../process-kernel.ts'
-import { holdsSockets, listenersOn, type Listener } from './kernel-listeners.ts'
+import { kernelHolds, listenersOn, type Listener } from './kernel-listeners.ts'
 import { isRunning } from './running-kernel.ts'
 
 const CONNECT_WITHIN_MS = 5_000
 const LIFE_CHECK_MS = 500
+
+/** @throws RepriseError PORT_NOT_SERVED */
+export async function connectToKernel(host: ProcessHost, kernel: ProcessKernel, port: number): Promise<KernelChannel> {
+  const socket = await connectToListener(port, (listeners) => kernelHolds(host, kernel, listeners))
+  return connectionChannel(socket, () => isRunning(kernel))
+}
 
 /**
  * On the machine's loopback interface there is also what no kernel's user may reach, such as a database. So each
@@ -18,10 +24,13 @@ const LIFE_CHECK_MS = 500
  *
  * @throws RepriseError PORT_NOT_SERVED
  */
-export async function connectToKernel(host: ProcessHost, kernel: ProcessKernel, port: number): Promise<KernelChannel> {
+export async function connectToListener(
+  port: number,
+  areOfKernel: (listeners: readonly Listener[]) => Promise<boolean>,
+): Promise<Socket> {
   const listeners = listenersOn(port)
   const [first] = listeners
-  if (first === undefined || !(await holdsSockets(host, kernel, listeners))) throw notServed(port)
+  if (first === undefined || !(await areOfKernel(listeners))) throw notServed(port)
   const socket = connect({ host: first.address, port, allowHalfOpen: true })
   socket.on('error', () => undefined)
   try {
@@ -34,12 +43,16 @@ export async function connectToKernel(host: ProcessHost, kernel: ProcessKernel, 
     socket.destroy()
     throw notServed(port)
   }
+  return socket
+}
+
+export function connectionChannel(socket: Socket, runs: () => boolean): KernelChannel {
   socket.setNoDelay()
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
-  const watch = setInterval(() => void (isRunning(kernel) || socket.destroy()), LIFE_CHECK_MS)
+  const watch = setInterval(() => void (runs() || socket.destroy()), LIFE_CHECK_MS)
   const ended = closed.then(() => {
     clearInterval(watch)
-    return { exitCode: null, ...(!isRunning(kernel) && { message: 'the kernel has ended' }) }
+    return { exitCode: null, ...(!runs() && { message: 'the kernel has ended' }) }
   })
   return {
     stdin: socket,
@@ -53,7 +66,7 @@ export async function connectToKernel(host: ProcessHost, kernel: ProcessKernel, 
   }
 }
 
-function notServed(port: number): RepriseError {
+export function notServed(port: number): RepriseError {
   return new RepriseError('PORT_NOT_SERVED', `no program of the kernel listens on port ${port}`)
 }
 

@@ -86,8 +86,8 @@ function notThere(): RepriseError {
   return new RepriseError('SESSION_NOT_RUNNING', 'the kernel has not begun its command, or is ending')
 }
 
-/** As paths by which a child finds what this process has opened. */
-function openAll(files: readonly string[]): { paths: string[]; close(): void } {
+/** As paths by which a child finds what this process has opened. @throws RepriseError SESSION_NOT_RUNNING */
+export function openAll(files: readonly string[]): { paths: string[]; close(): void } {
   const opened: number[] = []
   const close = () => opened.splice(0).forEach((fd) => closeSync(fd))
   try {

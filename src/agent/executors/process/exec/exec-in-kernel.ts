@@ -4,28 +4,23 @@ import { writeFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import { join } from 'node:path'
 import type { Socket } from 'node:net'
-import { type Readable, Writable } from 'node:stream'
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
+import type { Writable } from 'node:stream'
 import type { ExecRequest } from '../../../../domain/agent/channel-protocol.ts'
 import { RepriseError } from '../../../../domain/errors.ts'
-import { CHANNEL_GRACE_MS } from '../../../../domain/limits.ts'
 import type { KernelChannel } from '../../executor.ts'
 import { DEFAULT_PATH } from '../kernel-environment.ts'
-import { isAlive, type ProcStat, scanProcesses } from '../proc-stat.ts'
+import type { ProcStat } from '../proc-stat.ts'
 import type { ProcessHost } from '../process-host.ts'
 import type { ProcessKernel } from '../process-kernel.ts'
 import { execFault } from '../shell/exec-fault.ts'
 import { withoutInherited } from '../shell/inherited-descriptors.ts'
 import { signalProcess } from '../signal-process.ts'
+import { type CountedOutput, endWhenQuiet, hangUpSession, keyboardOf, sessionMembers } from './command-streams.ts'
 import { fullEnvironment } from './full-environment.ts'
 import { commandScript, enterKernel, entryScript, hasBegun, userOf, type Entry } from './enter-kernel.ts'
 import { openTerminal } from './pseudo-terminal.ts'
 import { isRunning } from './running-kernel.ts'
 
-/** How long the output of an ended command is waited for while others of it hold a terminal or a pipe open. */
-const OUTPUT_QUIET_MS = 300
-const GRACE_CHECK_MS = 50
-const END_OF_TRANSMISSION = '\x04'
 /** How soon it is seen that the kernel ends. */
 const LIFE_CHECK_MS = 500
 
@@ -82,21 +77,11 @@ function start(
   return channelOf(kernel, entry, child, { stdin: child.stdin!, stdout, stderr })
 }
 
-/** Node has all of them as sockets. */
-type Output = Pick<Socket, 'bytesRead'> & Readable
-
-/** A terminal has no end of input but a key for it. */
-function keyboardOf(terminal: Writable): Writable {
-  return new Writable({
-    write: (chunk, _, done) => void terminal.write(chunk, done),
-    final: (done) => void terminal.write(END_OF_TRANSMISSION, done),
-  })
-}
-
 interface Streams {
   stdin: Writable
-  stdout: Output
-  stderr: Output | null
+  /** Node has all of them as sockets. */
+  stdout: CountedOutput
+  stderr: CountedOutput | null
 }
 
 function channelOf(kernel: ProcessKernel, entry: Entry, child: ChildProcess, streams: Streams): KernelChannel {
@@ -119,12 +104,7 @@ function channelOf(kernel: ProcessKernel, entry: Entry, child: ChildProcess, str
 
   async function hangUp(): Promise<void> {
     stdin.destroy()
-    const members = membersOf(child)
-    for (const { pid } of members) signalProcess(pid, 'SIGHUP')
-    const until = performance.now() + CHANNEL_GRACE_MS
-    while (members.some(isAlive) && performance.now() < until) await sleep(GRACE_CHECK_MS)
-    // As long as one of them is there, no other session has this number.
-    if (members.some(isAlive)) for (const { pid } of processesOf(child.pid!)) signalProcess(pid, 'SIGKILL')
+    await hangUpSession(child.pid ?? 0, membersOf(child))
     await ended
     for (const output of outputs) output.destroy()
   }
@@ -139,25 +119,5 @@ function channelOf(kernel: ProcessKernel, entry: Entry, child: ChildProcess, str
 
 /** The command's process session, which has the child's number for as long as nobody has waited for the child. */
 function membersOf({ pid, exitCode, signalCode }: ChildProcess): ProcStat[] {
-  return pid === undefined || exitCode !== null || signalCode !== null ? [] : processesOf(pid)
-}
-
-function processesOf(sessionId: number): ProcStat[] {
-  return scanProcesses().filter(({ session }) => session === sessionId)
-}
-
-/**
- * Programs that the command has left may hold its output open for as long as they run: then it ends when nothing comes
- * any more. What is there is read first, however late this process is, and what nobody has taken yet is not lost.
- */
-async function endWhenQuiet(output: Output): Promise<void> {
-  let read = -1
-  while (!output.destroyed && (output.bytesRead !== read || output.readableLength > 0)) {
-    read = output.bytesRead
-    output.read(0)
-    await sleep(OUTPUT_QUIET_MS)
-    // Timers come before what has arrived.
-    for (let turns = 0; turns < 2; turns++) await nextTurn()
-  }
-  output.destroy()
+  return pid === undefined || exitCode !== null || signalCode !== null ? [] : sessionMembers(pid)
 }

@@ -55,16 +55,29 @@ function socketsOf(path: string, port: number): { host: string; inode: string; u
 }
 
 /** Whether each of them is held by a process of this kernel. */
-export async function holdsSockets(
+export async function kernelHolds(
   host: ProcessHost,
   kernel: ProcessKernel,
   listeners: readonly Listener[],
 ): Promise<boolean> {
-  const owner = userOf(kernel) ?? process.getuid!()
-  if (listeners.some(({ uid }) => uid !== owner)) return false
+  return holdSockets(userOf(kernel), () => processesOf(host, kernel), listeners)
+}
+
+/**
+ * Whether each of them is held by one of these processes, and belongs to their user.
+ *
+ * @param uid null for the agent's own
+ */
+export async function holdSockets(
+  uid: number | null,
+  processes: () => number[] | Promise<number[]>,
+  listeners: readonly Listener[],
+): Promise<boolean> {
+  const owner = uid ?? process.getuid!()
+  if (listeners.some((listener) => listener.uid !== owner)) return false
   const missing = new Set(listeners.map(({ inode }) => `socket:[${inode}]`))
   let looked = 0
-  for (const pid of await processesOf(host, kernel)) {
+  for (const pid of await processes()) {
     const names = await readdir(`/proc/${pid}/fd`).catch(() => [])
     looked += names.length
     if (looked > DESCRIPTORS_MAX) return false
@@ -77,15 +90,19 @@ export async function holdsSockets(
 
 async function processesOf(host: ProcessHost, kernel: ProcessKernel): Promise<number[]> {
   if (kernel.cgroup !== null && host.cgroups !== null) return host.cgroups.members(kernel.cgroup)
+  if (kernel.namespaced) return inNamespaceOf(parseStatus(readStatus(kernel.path)).innerPid)
   const all = scanProcesses()
-  if (kernel.namespaced) {
-    const namespace = pidNamespace(parseStatus(readStatus(kernel.path)).innerPid)
-    return namespace === null ? [] : all.map(({ pid }) => pid).filter((pid) => pidNamespace(pid) === namespace)
-  }
   const own = await Promise.all(
     all.map(async (stat) => stat.session === kernel.shim?.pid || (await kernelIdOf(stat)) === kernel.id),
   )
   return all.filter((_, index) => own[index]).map(({ pid }) => pid)
+}
+
+/** All processes of its PID namespace. */
+export function inNamespaceOf(first: number | null): number[] {
+  const namespace = pidNamespace(first)
+  if (namespace === null) return []
+  return scanProcesses().flatMap(({ pid }) => (pidNamespace(pid) === namespace ? [pid] : []))
 }
 
 function pidNamespace(pid: number | null): string | null {

@@ -1,0 +1,193 @@
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
+import { PassThrough, Readable, Writable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { ExecRequest } from '../../../../domain/agent/channel-protocol.ts'
+import { RepriseError } from '../../../../domain/errors.ts'
+import { messageOf } from '../../../../observability/error-message.ts'
+import type { KernelChannel } from '../../executor.ts'
+import { endWhenQuiet, hangUpSession, keyboardOf, sessionMembers } from '../../process/exec/command-streams.ts'
+import { isRunning } from '../../process/exec/running-kernel.ts'
+import { isAlive, type ProcStat, readProcStat } from '../../process/proc-stat.ts'
+import { signalProcess } from '../../process/signal-process.ts'
+import { execFault } from '../../process/shell/exec-fault.ts'
+import type { ContainerHost } from '../container-host.ts'
+import type { ContainerKernel } from '../container-kernel.ts'
+import { WORK } from '../container-spec.ts'
+import { plain } from '../engine/engine-client.ts'
+import type { Engine, EngineCommand, ExecDescription } from '../engine/engine.ts'
+import { readFrames } from '../engine/read-frames.ts'
+import { refusedProgram } from '../judge-container.ts'
+
+const BEGUN_WITHIN_MS = 30_000
+const BEGUN_CHECK_MS = 20
+const END_CHECK_MS = 50
+/** How soon it is seen that the kernel ends. */
+const LIFE_CHECK_MS = 500
+/** The engine knows of an end a moment later. */
+const TOLD_WITHIN_MS = 10_000
+const NOT_EXECUTABLE = 126
+const NOT_FOUND = 127
+const KILLED = 137
+
+/**
+ * A command that the engine starts in the container: with its user, rights, limits, filters and variables. What it
+ * leaves behind ends with the container.
+ *
+ * @throws RepriseError SESSION_NOT_RUNNING, CHANNEL_NOT_OPENED
+ */
+export async function execInContainer(
+  { engine }: ContainerHost,
+  kernel: ContainerKernel,
+  request: ExecRequest,
+): Promise<KernelChannel> {
+  const { tty, term, columns, rows } = request
+  const command: EngineCommand = {
+    argv: request.command,
+    environ: tty ? [`TERM=${term}`] : [],
+    directory: WORK,
+    terminal: tty ? { columns, rows } : null,
+  }
+  const variables = [...(kernel.body?.Env ?? []), ...command.environ].map((each) => /^([^=]*)=(.*)$/s.exec(each)!)
+  const fault = execFault(request.command, new Map(variables.map(([, name = '', value = '']) => [name, value])))
+  if (fault !== null) throw new RepriseError('CHANNEL_NOT_OPENED', fault)
+  try {
+    const id = await engine.createExec(kernel.containerId!, command)
+    const socket = await engine.startExec(id, command)
+    const { running, pid, exitCode } = await hasBegun(engine, id, command)
+    if (!running && (exitCode === NOT_EXECUTABLE || exitCode === NOT_FOUND)) {
+      const refusal = await refusalOf(socket, tty)
+      return typeof refusal === 'string' ? refused(refusal, request) : { ...refusal, ...endedWith(exitCode) }
+    }
+    return channelOf(engine, kernel, { id, socket, tty, leader: pid > 0 ? readProcStat(pid) : null })
+  } catch (error) {
+    if (error instanceof RepriseError) throw error
+    if (!isRunning(kernel)) throw new RepriseError('SESSION_NOT_RUNNING', 'the kernel has ended')
+    throw new RepriseError('CHANNEL_NOT_OPENED', `the container engine: ${messageOf(error)}`)
+  }
+}
+
+/** Engines take the connection over before they begin, and old ones take the size of a terminal only after that. */
+async function hasBegun(engine: Engine, id: string, { terminal }: EngineCommand): Promise<ExecDescription> {
+  const until = performance.now() + BEGUN_WITHIN_MS
+  for (;;) {
+    const found = await engine.inspectExec(id)
+    if (found === null) throw new Error('it does not know the command any more')
+    if (found.pid > 0 || (!found.running && found.exitCode !== null)) {
+      if (terminal !== null) await engine.resizeExec(id, terminal.columns, terminal.rows).catch(() => undefined)
+      return found
+    }
+    if (performance.now() > until) throw new Error(`the command has not begun within ${BEGUN_WITHIN_MS / 1000} s`)
+    await sleep(BEGUN_CHECK_MS)
+  }
+}
+
+interface Running {
+  id: string
+  socket: Socket
+  tty: boolean
+  /** Leads a process session of its own; null if it has ended. */
+  leader: ProcStat | null
+}
+
+function channelOf(engine: Engine, kernel: ContainerKernel, command: Running): KernelChannel {
+  const { id, socket, tty, leader } = command
+  const { stdin, stdout, stderr } = tty ? terminalOf(socket) : pipesOf(socket)
+  for (const stream of [stdin, stdout, stderr]) stream?.on('error', () => undefined)
+  let hungUp: Promise<void> | undefined
+  const watch = setInterval(() => void (isRunning(kernel) || (hungUp ??= hangUp())), LIFE_CHECK_MS)
+  const ended = endOf(engine, command).then((end) => {
+    clearInterval(watch)
+    void endWhenQuiet(socket)
+    return isRunning(kernel) ? end : { exitCode: end.exitCode ?? KILLED, message: 'the kernel has ended' }
+  })
+
+  async function hangUp(): Promise<void> {
+    socket.end()
+    await hangUpSession(leader?.pid ?? 0, membersOf(leader))
+    await ended
+    for (const stream of [socket, stdout, stderr]) stream?.destroy()
+  }
+
+  return {
+    stdin,
+    stdout,
+    stderr,
+    ended,
+    ...(tty && {
+      resize: (columns: number, rows: number) => void engine.resizeExec(id, columns, rows).catch(() => undefined),
+    }),
+    signal: (signal) => membersOf(leader).forEach(({ pid }) => signalProcess(pid, signal)),
+    hangUp: () => (hungUp ??= hangUp()),
+  }
+}
+
+type Streams = Pick<KernelChannel, 'stdin' | 'stdout' | 'stderr'>
+
+function terminalOf(socket: Socket): Streams {
+  return { stdin: keyboardOf(socket), stdout: socket, stderr: null }
+}
+
+function pipesOf(socket: Socket): Streams {
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()]
+  const copy = async () => {
+    for await (const { stream, bytes } of readFrames(socket)) {
+      const output = stream === 'STDOUT' ? stdout : stderr
+      if (!output.write(bytes) && !output.destroyed) await Promise.race([once(output, 'drain'), once(output, 'close')])
+    }
+  }
+  const end = () => [stdout, stderr].forEach((output) => output.end())
+  copy().then(end, end)
+  return { stdin: socket, stdout, stderr }
+}
+
+/** The command's process session, which has its leader's number for as long as that is there. */
+function membersOf(leader: ProcStat | null): ProcStat[] {
+  return leader === null || !isAlive(leader) ? [] : sessionMembers(leader.pid)
+}
+
+/** The engine's word counts, and is asked for when the command or its connection has ended. Never rejects. */
+async function endOf(
+  engine: Engine,
+  { id, socket, leader }: Running,
+): Promise<{ exitCode: number | null; message?: string }> {
+  const runs = () => leader !== null && isAlive(leader)
+  while (runs() && !socket.destroyed) await sleep(END_CHECK_MS)
+  let until = performance.now() + TOLD_WITHIN_MS
+  for (;;) {
+    const found = await engine.inspectExec(id).catch(() => null)
+    if (found?.running === false) return { exitCode: found.exitCode }
+    // One may close its output and go on.
+    if (found?.running === true && runs()) until = performance.now() + TOLD_WITHIN_MS
+    else if (performance.now() > until) break
+    await sleep(END_CHECK_MS)
+  }
+  for (const { pid } of membersOf(leader)) signalProcess(pid, 'SIGKILL')
+  return { exitCode: null, message: 'the container engine does not know how the command has ended' }
+}
+
+/** An engine that cannot start a command says so in its place. Others end with these codes, too, and say what they say. */
+async function refusalOf(socket: Socket, tty: boolean): Promise<string | Streams> {
+  const { stdin, stdout, stderr } = tty ? terminalOf(socket) : pipesOf(socket)
+  const [said, aside] = await Promise.all([buffer(stdout), stderr === null ? Buffer.alloc(0) : buffer(stderr)])
+  const words = `${said.toString()} ${aside.toString()}`
+  if (/OCI (runtime|permission)/.test(words)) return plain(words)
+  return { stdin, stdout: Readable.from(said), stderr: stderr === null ? null : Readable.from(aside) }
+}
+
+/** As a shell would say it. */
+function refused(words: string, { command, tty }: ExecRequest): KernelChannel {
+  const missing = refusedProgram(words) !== null
+  const text = `${command[0]}: ${missing ? 'not found in the image' : words}\n`
+  const [output, nothing] = [Readable.from([Buffer.from(text)]), Readable.from([])]
+  return {
+    ...(tty ? { stdout: output, stderr: null } : { stdout: nothing, stderr: output }),
+    ...endedWith(missing ? NOT_FOUND : NOT_EXECUTABLE),
+  }
+}
+
+function endedWith(exitCode: number): Pick<KernelChannel, 'stdin' | 'ended' | 'hangUp'> {
+  const stdin = new Writable({ write: (_chunk, _encoding, done) => done() })
+  return { stdin, ended: Promise.resolve({ exitCode }), hangUp: () => Promise.resolve() }
+}

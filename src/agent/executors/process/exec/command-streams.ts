@@ -1,0 +1,51 @@
+import type { Socket } from 'node:net'
+import { type Readable, Writable } from 'node:stream'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
+import { CHANNEL_GRACE_MS } from '../../../../domain/limits.ts'
+import { isAlive, type ProcStat, scanProcesses } from '../proc-stat.ts'
+import { signalProcess } from '../signal-process.ts'
+
+/** How long the output of an ended command is waited for while others of it hold a terminal or a pipe open. */
+const OUTPUT_QUIET_MS = 300
+const GRACE_CHECK_MS = 50
+const END_OF_TRANSMISSION = '\x04'
+
+/** What tells how much has come. */
+export type CountedOutput = Pick<Socket, 'bytesRead'> & Readable
+
+/** A terminal has no end of input but a key for it. */
+export function keyboardOf(terminal: Writable): Writable {
+  return new Writable({
+    write: (chunk, _, done) => void terminal.write(chunk, done),
+    final: (done) => void terminal.write(END_OF_TRANSMISSION, done),
+  })
+}
+
+export function sessionMembers(sessionId: number): ProcStat[] {
+  return scanProcesses().filter(({ session }) => session === sessionId)
+}
+
+/** Hangs up a process session, and kills what does not end by itself. @param members all of it at present */
+export async function hangUpSession(sessionId: number, members: readonly ProcStat[]): Promise<void> {
+  for (const { pid } of members) signalProcess(pid, 'SIGHUP')
+  const until = performance.now() + CHANNEL_GRACE_MS
+  while (members.some(isAlive) && performance.now() < until) await sleep(GRACE_CHECK_MS)
+  // As long as one of them is there, no other session has this number.
+  if (members.some(isAlive)) for (const { pid } of sessionMembers(sessionId)) signalProcess(pid, 'SIGKILL')
+}
+
+/**
+ * Programs that the command has left may hold its output open for as long as they run: then it ends when nothing comes
+ * any more. What is there is read first, however late this process is, and what nobody has taken yet is not lost.
+ */
+export async function endWhenQuiet(output: CountedOutput): Promise<void> {
+  let read = -1
+  while (!output.destroyed && (output.bytesRead !== read || output.readableLength > 0)) {
+    read = output.bytesRead
+    output.read(0)
+    await sleep(OUTPUT_QUIET_MS)
+    // Timers come before what has arrived.
+    for (let turns = 0; turns < 2; turns++) await nextTurn()
+  }
+  output.destroy()
+}
