@@ -28,6 +28,7 @@ export interface SlurmFixture extends ExecutorFixture {
   readonly agentId: string
   /** What agent and nodes share. */
   readonly root: string
+  readonly slurm: SlurmOptions
   kernel(kernelId: string): string
   create(hooks: ExecutorHooks, more?: Partial<SlurmOptions>): Executor
 }
@@ -42,6 +43,7 @@ export async function createSlurmFixture(
   const slurm = { ...DEFAULTS, directory, ...overrides }
   return {
     agentId,
+    slurm,
     root: join(directory, agentId),
     kernel: (kernelId) => join(directory, agentId, 'kernels', kernelId),
     commands: { ...processCommands, vanish: ['sleep', '1000'] },

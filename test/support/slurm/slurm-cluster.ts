@@ -99,6 +99,8 @@ export async function startSlurmCluster(directory: string, options: ClusterOptio
     `SlurmdLogFile=${paths.log}/slurmd-%n.log`,
     'SelectType=select/cons_tres',
     'SelectTypeParameters=CR_CPU_Memory',
+    // Otherwise a job that does not say how much it needs has all memory of a node.
+    'DefMemPerCPU=200',
     'SlurmdParameters=config_overrides',
     'ReturnToService=2',
     'SlurmdTimeout=15',

@@ -5,8 +5,9 @@ import { readControlFile } from '../../control-file.ts'
 import { hasEnded } from '../kernel-book/kernel-entry.ts'
 import * as directory from '../kernel-directory/kernel-directory.ts'
 import { hasLogGrown } from '../kernel-directory/log-growth.ts'
-import { judgeJob } from './judge-job.ts'
+import { judgeJob, WAITING } from './judge-job.ts'
 import type { JobRow } from './parse-squeue.ts'
+import { makeRequest } from './prepare-kernel.ts'
 import type { SlurmHost } from './slurm-host.ts'
 import { keyOf, memoryLimit, type SlurmKernel } from './slurm-kernel.ts'
 import { parseJobStatus } from './slurm-status.ts'
@@ -31,6 +32,7 @@ export function createJobWatch(host: SlurmHost): JobWatch {
   let lookTimer: NodeJS.Timeout | undefined
   let pollTimer: NodeJS.Timeout | undefined
   let polled: Promise<void> = Promise.resolve()
+  let cancelling: Promise<void> = Promise.resolve()
   let answers = 0
   let silent = false
 
@@ -83,7 +85,8 @@ export function createJobWatch(host: SlurmHost): JobWatch {
       // The job that began is the one that counts, whichever of several submissions it is; before, one that still may.
       noteRow(kernel, began === null ? pickRow(byKey.get(keyOf(kernel.submit))) : (byId.get(began.jobId) ?? null))
     }
-    if (answers === 0) void cancelOrphans(host, rows)
+    const needless = needlessJobs(host, rows, answers === 0)
+    if (needless.size > 0) cancelling = cancelling.then(() => cancelAll(host, needless))
     look()
   }
 
@@ -209,6 +212,8 @@ function giveUp(
   if (kernel.killAt !== null || kernel.removing) return host.book.endBeforeRunning(kernel, kernel.stopError)
   if (!again || kernel.submissions >= SUBMISSIONS_MAX) return host.book.fail(kernel, error.name, error.message)
   host.log.warn({ kernelId: kernel.id, error: error.message }, 'a job never began; it is submitted again')
+  // An earlier instance has submitted it, perhaps with other options.
+  if (!makeRequest(host, kernel)) return
   kernel.handedOver = false
   kernel.submit = null
   unlinkSync(join(kernel.path, 'status'))
@@ -280,15 +285,38 @@ export function hostOf({ row, status }: SlurmKernel): string | null {
   return row === null || row === 'unknown' || row.node === '' ? null : row.node
 }
 
-/** Jobs of this agent whose kernel is gone: a dying agent's submission that has succeeded late. */
-async function cancelOrphans(host: SlurmHost, rows: readonly JobRow[]): Promise<void> {
-  const known = new Set(
-    [...host.book.kernels.values()].flatMap(({ submit }) => (submit === null ? [] : [keyOf(submit)])),
+/**
+ * Jobs of this agent that no kernel needs: a dying agent's submission that has succeeded late, one whose cancellation
+ * Slurm has not heard, or one whose kernel runs as another job. They would do nothing, but take a place in the queue.
+ *
+ * @param first whether those that run are meant, too: later on their kernels may just have been forgotten
+ * @returns for each name which of its jobs; null for all
+ */
+function needlessJobs(host: SlurmHost, rows: readonly JobRow[], first: boolean): Map<string, string[] | null> {
+  const kernels = Map.groupBy(
+    [...host.book.kernels.values()].filter(({ submit }) => submit !== null),
+    ({ submit }) => keyOf(submit!),
   )
-  for (const { name, key, cancelId, state, comment } of rows) {
-    const mine = name.startsWith('rp-') && comment.startsWith(`reprise agent=${host.agentId} `)
-    if (!mine || isOver(state) || known.has(key)) continue
-    await host.commands.cancel(name, { jobId: cancelId }).catch(() => undefined)
+  const isNeeded = ({ key, jobId }: JobRow) =>
+    kernels.get(key)?.some((each) => !hasEnded(each) && (each.status.began?.jobId ?? jobId) === jobId) === true
+  const mine = rows.filter(
+    ({ name, comment }) => name.startsWith('rp-') && comment.startsWith(`reprise agent=${host.agentId} `),
+  )
+  const needless = mine.filter((row) =>
+    WAITING.has(row.state) ? !isNeeded(row) : first && !isOver(row.state) && !kernels.has(row.key),
+  )
+  const ofName = Map.groupBy(mine, ({ name }) => name)
+  return new Map(
+    [...Map.groupBy(needless, ({ name }) => name)].map(([name, jobs]) => [
+      name,
+      jobs.length === ofName.get(name)!.length ? null : jobs.map(({ cancelId }) => cancelId),
+    ]),
+  )
+}
+
+async function cancelAll(host: SlurmHost, jobs: ReadonlyMap<string, string[] | null>): Promise<void> {
+  for (const [name, ids] of jobs) {
+    for (const jobId of ids ?? [undefined]) await host.commands.cancel(name, { jobId }).catch(() => undefined)
   }
 }
 

@@ -42,7 +42,7 @@ export const CAUSE_WAIT_MS = 10_000
 /** Before a job that ended without an exit line is judged: network file systems show another node's line late. */
 export const EXIT_LINE_WAIT_MS = 10_000
 
-const WAITING = new Set([
+export const WAITING: ReadonlySet<string> = new Set([
   'PENDING',
   'CONFIGURING',
   'REQUEUED',

@@ -31,8 +31,7 @@ export async function prepareKernel(host: SlurmHost & CodeHost<SlurmKernel>, ker
         'submit-refused',
         'sessions that serve cannot be reached on Slurm’s nodes: it runs batch work',
       )
-    kernel.image = imageOf(host, spec.image)
-    kernel.request = [...requestArguments(spec, host.options), ...kernel.image.sbatch]
+    setRequest(host, kernel)
     // Slurm jobs outlive a restart of the agent's machine, so its boot says nothing.
     const record = { version: 1, assignment, bootId: '', spec, port: null } as const
     await createKernelDirectory(path, record, { uid: null, withTmp: false })
@@ -42,6 +41,22 @@ export async function prepareKernel(host: SlurmHost & CodeHost<SlurmKernel>, ker
   // A stop or a removal may have happened meanwhile.
   if (kernel.phase !== 'PREPARING' || host.book.closed) return
   if (await pullCode(host, kernel, null)) await host.book.prepared(kernel)
+}
+
+/** For one that is submitted another time. @returns false if it cannot be: then it has failed */
+export function makeRequest(host: SlurmHost, kernel: SlurmKernel): boolean {
+  try {
+    setRequest(host, kernel)
+    return true
+  } catch (error) {
+    refuse(host, kernel, error, 'could not be submitted again')
+    return false
+  }
+}
+
+function setRequest(host: SlurmHost, kernel: SlurmKernel): void {
+  kernel.image = imageOf(host, kernel.spec.image)
+  kernel.request = [...requestArguments(kernel.spec, host.options), ...kernel.image.sbatch]
 }
 
 /** Writes what the job runs. From here on a later instance goes on. */
