@@ -110,6 +110,33 @@ describe.skipIf(missing !== null)(`chains on Slurm${missing === null ? '' : `: $
     await eventually(async () => (await state(long)).status === 'TERMINATED')
     expect((await state(long)).childSession).toBeNull()
   })
+
+  test('a session of several kernels is one job, each time that it is tried', async () => {
+    const token = await readAdminToken(join(root, 'data'))
+    await using client = createClient({ url: server.url, token })
+    const { session } = await client.createSession({
+      name: 'several',
+      command: ['sh', '-c', 'test "$REPRISE_ATTEMPT$REPRISE_CLUSTER_RANK" != 10'],
+      clusterSize: 3,
+      retryPolicy: { maxRetries: 1, retryDelay: 0.1 },
+    })
+    const query = `query ($id: UUID!) { session(id: $id) { kernels { exitCode slurmJobId }
+      childSession { status kernels { exitCode slurmJobId } } } }`
+    interface Attempt {
+      kernels: { exitCode: number | null; slurmJobId: string }[]
+      childSession: (Attempt & { status: string }) | null
+    }
+    const read = async () => ((await ask(query, { id: session.sessionId })) as { session: Attempt }).session
+    await eventually(async () => (await read()).childSession?.status === 'TERMINATED', { withinMs: SLOWLY_MS })
+    const { kernels, childSession } = await read()
+    expect(kernels).toHaveLength(3)
+    expect(kernels.map(({ exitCode }) => exitCode)).toContain(1)
+    expect(childSession!.kernels.map(({ exitCode }) => exitCode)).toEqual([0, 0, 0])
+    const [first, second] = [kernels, childSession!.kernels].map((all) => new Set(all.map((one) => one.slurmJobId)))
+    expect([first!.size, second!.size]).toEqual([1, 1])
+    expect(first).not.toEqual(second)
+  }, 300_000)
+
   test('of a job on a lost node no retry starts before it is gone', async () => {
     const token = await readAdminToken(join(root, 'data'))
     await using client = createClient({ url: server.url, token })

@@ -41,8 +41,8 @@ export interface KernelSpec {
   sessionName?: string
   /** 0 to 100; the greater, the sooner. */
   priority?: number
-  /** Kernels of this session that are assigned to this agent, this one included. */
-  gang?: { size: number }
+  /** All kernels of this session that are assigned to this agent, if there are several. */
+  gang?: KernelGang | null
   batchTimeoutMs?: number | null
   /** What the executor is to do in its own terms, as the partition of a Slurm cluster: the group's, then the session's. */
   executorOptions?: Record<string, string>
@@ -51,6 +51,13 @@ export interface KernelSpec {
   /** What the image is to be, `sha256:…`; null for whatever its name stands for at present. */
   imageDigest?: string | null
   mounts?: VolumeMount[]
+}
+
+export interface KernelGang {
+  /** This one included. */
+  size: number
+  /** They run on one machine, also where the agent has several. */
+  singleNode: boolean
 }
 
 /** A directory or volume that the agent has under a name, in the kernel. */

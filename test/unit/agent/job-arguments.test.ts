@@ -69,4 +69,22 @@ describe('what a job is submitted with', () => {
   test.each(['a b', '$(reboot)', 'x;y', "'", '-'.repeat(129)])('%j is nothing that Slurm is told', (qos) => {
     expect(() => argumentsOf({ executorOptions: { qos } })).toThrow(JobArgumentsError)
   })
+
+  test.each([
+    [false, ['--ntasks=3']],
+    [true, ['--ntasks=3', '--nodes=1']],
+  ])('kernels of one session are tasks of one job; on one node: %s', (singleNode, tasks) => {
+    const spec = { gang: { size: 3, singleNode }, resourceSlots: { cpu: '2', mem: String(3 * 1024 ** 2) } }
+    expect(argumentsOf(spec)).toEqual(['--cpus-per-task=2', '--mem-per-cpu=2M', ...tasks])
+  })
+
+  test('of several kernels each has GPUs of its own, and what Slurm cannot share out is refused', () => {
+    const gres = { 'cuda.device': 'gpu', 'cuda.a100': 'gpu:a100', fpga: 'fpga' }
+    const gang = { size: 2, singleNode: true }
+    expect(argumentsOf({ resourceSlots: { 'cuda.device': '2' } }, { gres })).toContain('--gres=gpu:2')
+    expect(argumentsOf({ gang, resourceSlots: { 'cuda.device': '2' } }, { gres })).toContain('--gpus-per-task=2')
+    expect(argumentsOf({ gang, resourceSlots: { 'cuda.a100': '1' } }, { gres })).toContain('--gpus-per-task=a100:1')
+    expect(() => argumentsOf({ gang, resourceSlots: { fpga: '1' } }, { gres })).toThrow(/fpga .*2 kernels/)
+    expect(() => argumentsOf({ resourceSlots: { tpu: '1' } }, { gres })).toThrow(/tpu/)
+  })
 })

@@ -27,9 +27,9 @@ export class JobArgumentsError extends Error {}
  * @throws JobArgumentsError
  */
 export function requestArguments(spec: KernelSpec, options: SlurmOptions): string[] {
-  const gang = spec.gang?.size ?? 1
   return [
-    ...slotArguments(spec, options, gang),
+    ...slotArguments(spec, options),
+    ...gangArguments(spec),
     ...timeArguments(spec),
     ...niceArguments(spec),
     ...siteArguments(spec, options),
@@ -54,27 +54,45 @@ export function submissionArguments({ output, directory, name, comment }: JobPla
   ]
 }
 
-function slotArguments({ resourceSlots }: KernelSpec, { gres }: SlurmOptions, gang: number): string[] {
-  const cpus = Math.max(1, Math.ceil(Number(resourceSlots['cpu'] ?? 0)))
+/** Processors of one kernel, of which Slurm knows whole ones only. */
+export function cpusOf({ resourceSlots }: KernelSpec): number {
+  return Math.max(1, Math.ceil(Number(resourceSlots['cpu'] ?? 0)))
+}
+
+function slotArguments(spec: KernelSpec, { gres }: SlurmOptions): string[] {
+  const { resourceSlots, gang } = spec
+  const cpus = cpusOf(spec)
   const mebibytes = Math.ceil(Number(resourceSlots['mem'] ?? 0) / MIB)
-  const generic = Object.entries(gres).flatMap(([slot, name]) => {
-    const amount = Math.ceil(Number(resourceSlots[slot] ?? 0))
-    return amount > 0 ? [`${name}:${amount}`] : []
-  })
   const unknown = Object.keys(resourceSlots).find(
     (slot) => slot !== 'cpu' && slot !== 'mem' && !Object.hasOwn(gres, slot) && Number(resourceSlots[slot]) > 0,
   )
   if (unknown !== undefined) throw new JobArgumentsError(`REPRISE_SLURM_GRES does not say what ${unknown} is in Slurm`)
   // For a gang, memory goes by processor: Slurm may spread its tasks unevenly over nodes.
-  const memory = gang === 1 ? [`--mem=${mebibytes}M`] : [`--mem-per-cpu=${Math.ceil(mebibytes / cpus)}M`]
-  return [
-    `--cpus-per-task=${cpus}`,
-    ...(mebibytes > 0 ? memory : []),
-    ...(generic.length > 0
-      ? [gang === 1 ? `--gres=${generic.join()}` : `--gpus-per-task=${generic[0]!.split(':')[1]}`]
-      : []),
-    ...(gang > 1 ? [`--ntasks=${gang}`] : []),
-  ]
+  const memory = gang == null ? [`--mem=${mebibytes}M`] : [`--mem-per-cpu=${Math.ceil(mebibytes / cpus)}M`]
+  return [`--cpus-per-task=${cpus}`, ...(mebibytes > 0 ? memory : []), ...genericArguments(spec, gres)]
+}
+
+/** Of a gang each task is to see its own alone, which Slurm does for GPUs only. */
+function genericArguments({ resourceSlots, gang }: KernelSpec, gres: SlurmOptions['gres']): string[] {
+  const wanted = Object.entries(gres).flatMap(([slot, name]) => {
+    const amount = Math.ceil(Number(resourceSlots[slot] ?? 0))
+    return amount > 0 ? [{ slot, name, amount }] : []
+  })
+  if (wanted.length === 0) return []
+  if (gang == null) return [`--gres=${wanted.map(({ name, amount }) => `${name}:${amount}`).join()}`]
+  const other = wanted.find(({ name }) => !/^gpu(:|$)/.test(name))
+  if (other !== undefined) {
+    throw new JobArgumentsError(
+      `${other.slot} cannot be shared out among ${gang.size} kernels: in a session of several, Slurm knows only GPUs by the task`,
+    )
+  }
+  const each = wanted.map(({ name, amount }) => `${name.slice('gpu'.length)}:${amount}`.replace(/^:/, ''))
+  return [`--gpus-per-task=${each.join()}`]
+}
+
+function gangArguments({ gang }: KernelSpec): string[] {
+  if (gang == null) return []
+  return [`--ntasks=${gang.size}`, ...(gang.singleNode ? ['--nodes=1'] : [])]
 }
 
 function timeArguments({ batchTimeoutMs }: KernelSpec): string[] {

@@ -21,7 +21,7 @@ import { launchKernel, prepareKernel } from './prepare-kernel.ts'
 import { openSharedDirectory } from './shared-directory.ts'
 import { createSlurmCommands } from './slurm-commands.ts'
 import type { SlurmHost } from './slurm-host.ts'
-import { newSlurmKernel, type SlurmKernel, type SubmitMark } from './slurm-kernel.ts'
+import { gangSize, newSlurmKernel, type SlurmKernel, type SubmitMark } from './slurm-kernel.ts'
 import type { SlurmOptions } from './slurm-options.ts'
 import { parseJobStatus } from './slurm-status.ts'
 import { createSubmitQueue } from './submit-queue.ts'
@@ -138,7 +138,7 @@ function stop(host: SlurmHost, kernel: SlurmKernel, first: boolean): void {
     return cancelJob(host, kernel)
   }
   // The kernels of a gang are not the job's own script, and only the keeper can tell them apart.
-  const alone = (kernel.spec.gang?.size ?? 1) === 1
+  const alone = gangSize(kernel) === 1
   if (first && alone && (kernel.killAt ?? 0) > Date.now()) cancelJob(host, kernel, 'TERM')
 }
 

@@ -65,6 +65,11 @@ export function keyOf({ name, task }: SubmitMark): string {
   return task === null ? name : `${name}_${task}`
 }
 
+/** Kernels that Slurm is to run together: those of a session are one job, with a task for each. */
+export function gangSize({ spec }: Pick<SlurmKernel, 'spec'>): number {
+  return spec.gang?.size ?? 1
+}
+
 export function memoryLimit(spec: KernelSpec): number | null {
   const bytes = Math.floor(Number(spec.resourceSlots['mem'] ?? 0))
   return Number.isSafeInteger(bytes) && bytes > 0 ? bytes : null

@@ -5,9 +5,9 @@ import { writeControlFile } from '../../control-file.ts'
 import { messageOf } from '../../../observability/error-message.ts'
 import { claimStatus } from '../kernel-directory/kernel-directory.ts'
 import { quote } from '../process/shell/quote.ts'
-import { submissionArguments } from './job-arguments.ts'
+import { cpusOf, submissionArguments } from './job-arguments.ts'
 import type { SlurmHost } from './slurm-host.ts'
-import type { SlurmKernel, SubmitMark } from './slurm-kernel.ts'
+import { gangSize, type SlurmKernel, type SubmitMark } from './slurm-kernel.ts'
 
 const AT_ONCE_MAX = 4
 /** From so many equal ones on, one call submits them all. */
@@ -41,7 +41,7 @@ export function createSubmitQueue(host: SlurmHost): SubmitQueue {
     if (performance.now() < retryAt) return schedule(retryAt - performance.now())
     while (running < AT_ONCE_MAX) {
       const room = host.options.queueJobs - jobsOf(host)
-      const batch = nextBatch(waiting, room)
+      const batch = nextBatch(waiting, room, host.book.kernels.values())
       if (batch.length === 0) break
       for (const kernel of batch) waiting.delete(kernel)
       running += 1
@@ -125,29 +125,29 @@ function jobsOf({ book }: SlurmHost): number {
   ).length
 }
 
-/** The first that waits, with all that go with it; empty if there is no room, or if it still lacks kernels of its gang. */
-function nextBatch(waiting: ReadonlySet<SlurmKernel>, room: number): SlurmKernel[] {
+/** The first that waits, with all that go with it; empty if there is no room, or if each still lacks some of its gang. */
+function nextBatch(waiting: ReadonlySet<SlurmKernel>, room: number, all: Iterable<SlurmKernel>): SlurmKernel[] {
   if (room <= 0) return []
+  let bySession: Map<string, SlurmKernel[]> | undefined
   for (const first of waiting) {
-    const size = gangSize(first)
-    if (size > 1) {
-      const gang = [...waiting].filter((kernel) => isOfGang(kernel, first))
-      if (gang.length === size) return gang.toSorted(byRole)
-      continue
-    }
-    const key = batchKey(first)
-    const equal = [...waiting].filter((kernel) => gangSize(kernel) === 1 && batchKey(kernel) === key)
-    return equal.length < ARRAY_MIN ? [first] : equal.slice(0, Math.min(ARRAY_MAX, room))
+    if (gangSize(first) === 1) return equalTo(first, waiting, room)
+    bySession ??= Map.groupBy(all, ({ spec }) => spec.sessionId)
+    const gang = bySession.get(first.spec.sessionId)!
+    const ready = gang.length === gangSize(first) && gang.every((kernel) => waiting.has(kernel) || hasBegun(kernel))
+    if (ready) return gang.filter((kernel) => waiting.has(kernel)).toSorted(byRole)
   }
   return []
 }
 
-function gangSize({ spec }: SlurmKernel): number {
-  return spec.gang?.size ?? 1
+/** Of a gang that is submitted once more some may run, or have run; one that was stopped before leaves nothing to start. */
+function hasBegun({ startedAt }: SlurmKernel): boolean {
+  return startedAt !== null
 }
 
-function isOfGang({ spec, assignment }: SlurmKernel, first: SlurmKernel): boolean {
-  return spec.sessionId === first.spec.sessionId && assignment === first.assignment
+function equalTo(first: SlurmKernel, waiting: ReadonlySet<SlurmKernel>, room: number): SlurmKernel[] {
+  const key = batchKey(first)
+  const equal = [...waiting].filter((kernel) => gangSize(kernel) === 1 && batchKey(kernel) === key)
+  return equal.length < ARRAY_MIN ? [first] : equal.slice(0, Math.min(ARRAY_MAX, room))
 }
 
 function byRole(a: SlurmKernel, b: SlurmKernel): number {
@@ -171,9 +171,10 @@ async function submitBatch(host: SlurmHost, batch: readonly SlurmKernel[]): Prom
   const [first] = batch as [SlurmKernel]
   const gang = gangSize(first) > 1
   const array = batch.length > 1 && !gang
-  const name = batch.length === 1 ? `rp-${first.id}-${first.assignment}` : `rp-b${randomUUID()}`
+  const single = batch.length === 1 && !gang
+  const name = single ? `rp-${first.id}-${first.assignment}` : `rp-b${randomUUID()}`
   const at = Date.now()
-  const directory = batch.length === 1 ? first.path : makeBatch(host, batch, name)
+  const directory = single ? first.path : makeBatch(host, batch, name)
   for (const [task, kernel] of batch.entries()) {
     kernel.submissions += 1
     note(kernel, { name, task: array ? task : null, at, submissions: kernel.submissions })
@@ -190,7 +191,7 @@ async function submitBatch(host: SlurmHost, batch: readonly SlurmKernel[]): Prom
     ...(array ? [`--array=0-${batch.length - 1}`] : []),
     ...first.request,
   ]
-  const script = scriptOf(host, batch, { gang, array, at, directory })
+  const script = scriptOf(host, batch, { gang, at, directory })
   const result = await host.commands.submit(args, script)
   for (const kernel of batch) kernel.submittedAt = performance.now()
   host.wake()
@@ -227,11 +228,16 @@ function note(kernel: SlurmKernel, mark: SubmitMark): void {
 function scriptOf(
   { shared }: SlurmHost,
   [first, ...others]: readonly SlurmKernel[],
-  { gang, at, directory }: { gang: boolean; array: boolean; at: number; directory: string },
+  { gang, at, directory }: { gang: boolean; at: number; directory: string },
 ): string {
   const common = `/bin/sh ${quote(shared.jobScript)} ${quote(shared.root)} ${Math.floor(at / 1000)}`
   const list = quote(join(directory, 'kernels'))
-  if (gang) return `#!/bin/sh\nexec srun --kill-on-bad-exit=0 --mem=0 --cpu-bind=none ${common} gang ${list}\n`
+  if (gang) return `#!/bin/sh\nexec ${srunFor(first!)} ${common} gang ${list}\n`
   if (others.length > 0) return `#!/bin/sh\nexec ${common} array ${list}\n`
   return `#!/bin/sh\nexec ${common} one ${first!.id} ${first!.assignment}\n`
+}
+
+/** A task that fails or ends leaves the others alone, and each has the processors that it asked for. */
+function srunFor({ spec }: SlurmKernel): string {
+  return `srun --kill-on-bad-exit=0 --wait=0 --mem=0 --cpus-per-task=${cpusOf(spec)} --cpu-bind=none`
 }

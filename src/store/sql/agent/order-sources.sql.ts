@@ -7,7 +7,7 @@ import type { ClusterMode, SessionType } from '../../../domain/session/statuses.
 import type { Queryable } from '../../database.ts'
 
 /** What of a kernel's specification is not read for orders. */
-type NotRead = 'avoidHosts' | 'checkpoint' | 'executorOptions' | 'gang' | 'mounts'
+type NotRead = 'avoidHosts' | 'checkpoint' | 'executorOptions' | 'mounts'
 
 /** The data from which orders to agents are built. */
 export interface OrderSource extends Omit<KernelSpec, NotRead> {
@@ -42,6 +42,9 @@ SELECT k.id AS "kernelId", s.id AS "sessionId", s.project_id AS "projectId", s.c
   (SELECT json_agg(json_build_object('role', m.role, 'index', m.index, 'address', coalesce(a.address, ''))
       ORDER BY m.role, m.index)
     FROM kernels m LEFT JOIN agents a ON a.id = m.agent_id WHERE m.session_id = s.id) AS members,
+  CASE WHEN s.cluster_size > 1 THEN (
+    SELECT json_build_object('size', count(*), 'singleNode', s.cluster_mode = 'SINGLE_NODE')
+    FROM kernels m WHERE m.session_id = s.id AND m.agent_id = k.agent_id HAVING count(*) > 1) END AS gang,
   CASE WHEN s.terminate_force THEN 0 ELSE g.stop_grace_ms END AS "stopGraceMs",
   c.generation AS "checkpointGeneration", CASE WHEN c.files > 0 OR c.files IS NULL THEN c.attempt END AS "checkpointAttempt",
   CASE WHEN c.dropped_at IS NULL THEN c.store END AS "checkpointStore"
