@@ -18,6 +18,9 @@ import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 const OWN_NETWORK = { docker: 'default', podman: 'podman' }
 const SLOWLY_MS = 120_000
 
+/** Of a command line, up to the program that runs in the image. */
+const words = (text: string) => [...text.split(' '), '--image', BASE_IMAGE, '--']
+
 describe.each(ENGINES)('what serves in containers of %s', (name) => {
   const missing = whyNoEngine(name)
   let engine: PrivateEngine
@@ -59,10 +62,7 @@ describe.each(ENGINES)('what serves in containers of %s', (name) => {
     async () => {
       const port = await lastingPort()
       const program = `echo from inside >index.html; exec httpd -f -p 127.0.0.1:${port} -h "$PWD"`
-      const { stdout } = await reprise(
-        ...['create', '--type', 'interactive', '--image', BASE_IMAGE, '--name', 'notebook'],
-        ...['--', 'sh', '-c', program],
-      )
+      const { stdout } = await reprise(...words('create --type interactive --name notebook'), 'sh', '-c', program)
       const sessionId = stdout.trim()
       await eventually(async () => (await shown('info', sessionId)).status === 'RUNNING', { withinMs: SLOWLY_MS })
       const { status, ...said } = await startCommand(
@@ -91,8 +91,10 @@ describe.each(ENGINES)('what serves in containers of %s', (name) => {
       const program =
         'mkdir www; echo "$REPRISE_KERNEL_ID $PORT" >www/index.html; exec httpd -f -p "$PORT" -h "$PWD/www"'
       const created = await reprise(
-        ...['deployments', 'create', 'web', '--replicas', '2', '--cpu', '0.1', '--health-interval', '1s', '--wait'],
-        ...['--image', BASE_IMAGE, '--', 'sh', '-c', program],
+        ...words('deployments create web --replicas 2 --cpu 0.1 --health-interval 1s --wait'),
+        'sh',
+        '-c',
+        program,
       )
       expect(created).toMatchObject({ status: 0 })
       const { endpoints } = (await shown('deployments', 'info', 'web')) as { endpoints: { url: string }[] }
