@@ -12,6 +12,7 @@ import { messageOf } from '../observability/error-message.ts'
 import type { Logger } from '../observability/log.ts'
 import { wait } from '../waiting/wait.ts'
 import type { ChainReports } from './chain-reports.ts'
+import type { ChainSizes } from './chain-sizes.ts'
 import type { Channels } from './channel/channels.ts'
 import type { Executor } from './executors/executor.ts'
 import { uptimeSeconds } from './executors/process/proc-stat.ts'
@@ -38,6 +39,7 @@ export interface LoopParts {
   identity: RegisterRequest
   shipper: LogShipper
   chains: ChainReports
+  sizes: ChainSizes
   channels: Channels
   fence: Fence
   changes: ChangeSignal
@@ -92,13 +94,14 @@ export async function runAgentLoop(parts: LoopParts): Promise<'stopped' | 'super
 }
 
 async function register(parts: LoopParts): Promise<RegisterAnswer> {
-  const { gateway, identity, shipper, chains, changes, log, signal } = parts
+  const { gateway, identity, shipper, chains, sizes, changes, log, signal } = parts
   const sentAt = uptimeSeconds()
   const request = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_TIMEOUT_MS)])
   const answer = await untilAborted(request, gateway.register(identity, request))
   renew(parts, sentAt, answer)
   shipper.resumeFrom(answer.logOffsets)
   chains.restart()
+  sizes.restart()
   changes.raise()
   log.info({ agentId: identity.agentId, resourceGroup: identity.resourceGroup }, 'agent registered')
   return answer
@@ -110,15 +113,18 @@ async function syncOnce(
   registered: RegisterAnswer,
   sequence: number,
 ): Promise<'reported' | 'waited' | 'repeated'> {
-  const { executor, identity, shipper, chains, channels, changes, log } = parts
+  const { executor, identity, shipper, chains, sizes, channels, changes, log } = parts
   const hasChanges = changes.take()
   const observed = executor.observe()
   const logs = await shipper.gather(observed)
   const known = chains.next()
-  const waitMs = hasChanges || logs.length > 0 || known !== undefined ? 0 : pollMs(registered)
+  const chainSizes = sizes.next()
+  const hasMore = logs.length > 0 || known !== undefined || chainSizes !== undefined
+  const waitMs = hasChanges || hasMore ? 0 : pollMs(registered)
   const { agentId, instanceId } = identity
   const [sentAt, began] = [uptimeSeconds(), performance.now()]
-  const request = { agentId, instanceId, sequence, observed: shipper.report(observed), logs, waitMs, chains: known }
+  const ofChains = { chains: known, chainSizes }
+  const request = { agentId, instanceId, sequence, observed: shipper.report(observed), logs, waitMs, ...ofChains }
   const answer = await send(parts, request).catch((error: unknown) => {
     shipper.failed()
     throw error
@@ -130,6 +136,7 @@ async function syncOnce(
   applyAnswer(executor, answer, log)
   channels.open(answer.channels ?? [])
   if (known !== undefined) chains.answered(known, answer)
+  if (chainSizes !== undefined) sizes.answered()
   const tookMs = performance.now() - began
   if (waitMs > 0) return tookMs < Math.min(waitMs, REPEAT_PAUSE_MAX_MS) ? 'repeated' : 'waited'
   await wait(Math.max(0, CHANGES_INTERVAL_MS - tookMs))

@@ -9,6 +9,7 @@ import type { Executor, ExecutorHooks } from './executors/executor.ts'
 import { FENCED } from './executors/fenced.ts'
 import { isOver } from './executors/is-over.ts'
 import { createChainReports } from './chain-reports.ts'
+import { createChainSizes } from './chain-sizes.ts'
 import { createChannels } from './channel/channels.ts'
 import { createFence } from './fence.ts'
 import { createLogShipper } from './log-shipper.ts'
@@ -89,10 +90,11 @@ export function createAgent(options: AgentOptions): Agent {
     fence.resume()
     const shipper = createLogShipper(executor, log)
     const chains = createChainReports(executor.chains, log)
+    const sizes = createChainSizes(executor.chains, log)
     const channels = createChannels({ executor, dial: options.dial ?? nobody, log })
     resources.defer(() => channels.close())
     const kept = resources.move()
-    const parts = { ...options, executor, identity, shipper, chains, channels, fence, changes }
+    const parts = { ...options, executor, identity, shipper, chains, sizes, channels, fence, changes }
     return { reason: loop(kept, { ...parts, signal: ending.signal }) }
   }
 

@@ -55,8 +55,8 @@ export function createGateway(context: GatewayContext): ServerGateway {
           if (!answer) return NOTHING
           const left = deadline - performance.now()
           if (hasChanges(answer) || left <= 0 || signal.aborted) return answer
-          // Logs and chains are stored already; the observations are compared again with the state at that time.
-          current = { ...request, logs: [], chains: undefined }
+          // Logs, chains and their sizes are stored already; the observations are compared again with the state at that time.
+          current = { ...request, logs: [], chains: undefined, chainSizes: undefined }
           if (!(await wakeSignal.wait(left)) || signal.aborted) return answer
         }
       } finally {

@@ -578,7 +578,7 @@ export type SessionDetailFragment = (
   & AttemptFragment
 );
 
-export type QuotaDetailFragment = { scope: Types.QuotaScope, name: string, maxPending: number | null, maxRunning: number | null, slots: Array<{ slot: string, amount: string }>, usage: { pending: number, running: number, slots: Array<{ slot: string, amount: string }> } };
+export type QuotaDetailFragment = { scope: Types.QuotaScope, name: string, maxPending: number | null, maxRunning: number | null, maxCheckpointBytes: number | null, slots: Array<{ slot: string, amount: string }>, usage: { pending: number, running: number, checkpointBytes: number, slots: Array<{ slot: string, amount: string }> } };
 
 export type QuotasQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -2220,6 +2220,7 @@ export const QuotaDetailFragmentDoc = new TypedDocumentString(`
   name
   maxPending
   maxRunning
+  maxCheckpointBytes
   slots {
     slot
     amount
@@ -2227,6 +2228,7 @@ export const QuotaDetailFragmentDoc = new TypedDocumentString(`
   usage {
     pending
     running
+    checkpointBytes
     slots {
       slot
       amount
@@ -3622,6 +3624,7 @@ export const QuotasDocument = new TypedDocumentString(`
   name
   maxPending
   maxRunning
+  maxCheckpointBytes
   slots {
     slot
     amount
@@ -3629,6 +3632,7 @@ export const QuotasDocument = new TypedDocumentString(`
   usage {
     pending
     running
+    checkpointBytes
     slots {
       slot
       amount
@@ -3663,6 +3667,7 @@ fragment QuotaDetail on Quota {
   name
   maxPending
   maxRunning
+  maxCheckpointBytes
   slots {
     slot
     amount
@@ -3670,6 +3675,7 @@ fragment QuotaDetail on Quota {
   usage {
     pending
     running
+    checkpointBytes
     slots {
       slot
       amount

@@ -1435,6 +1435,8 @@ export type SetProjectMemberInput = {
 
 /** What to change. Missing fields stay as they are; null removes a limit. */
 export type SetQuotaInput = {
+  /** Limit on the bytes of all checkpoints, such as `500g`. While they have as much, no new chain starts. */
+  maxCheckpointBytes?: string | null | undefined;
   /** Limit on sessions PENDING at once. */
   maxPending?: number | null | undefined;
   /** Limit on sessions placed at once. */

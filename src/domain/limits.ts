@@ -85,6 +85,12 @@ export const CHECKPOINT_PAUSE_MS = 5_000
 /** Files and directories that an agent counts of a checkpoint, and for how long, before it reports the end of a kernel. */
 export const CHECKPOINT_LOOK_ENTRIES_MAX = 10_000
 export const CHECKPOINT_LOOK_MS = 200
+/** Between two measurements of the directories of chains that run: one pass of `du` over each. */
+export const CHAIN_MEASURE_INTERVAL_MS = 300_000
+/** Sizes in one sync of an agent: 80 bytes and four index probes each. */
+export const REPORTED_SIZES_MAX = 1_000
+/** How soon a session is considered again that waits for its quota of checkpoints: some may have been dropped. */
+export const CHECKPOINT_QUOTA_PAUSE_MS = 15_000
 /** Chains that one answer lets an agent drop: each directory is renamed between two orders. */
 export const DROPPED_CHAINS_MAX = 500
 /** Between two reports of all chains for which an agent keeps a directory. Retention is counted in days. */

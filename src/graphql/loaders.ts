@@ -7,6 +7,7 @@ import {
   readChains,
   readChainTimelines,
   readChainTotals,
+  readCheckpointSizes,
   type AttemptWindow,
   type ChainChange,
   type ChainEpoch,
@@ -83,6 +84,8 @@ export interface Loaders extends DeploymentLoaders, ReachLoaders, ScheduleLoader
   chainChangeCount: DataLoader<string, number>
   chainEpochs: DataLoader<string, ChainEpoch[]>
   chainTotals: DataLoader<string, ChainTotalRow[]>
+  /** Null if the chain stores nothing. */
+  checkpointBytes: DataLoader<string, number | null>
 }
 
 /** What loaders read with, and for which viewer. */
@@ -189,6 +192,12 @@ export const createLoaders = lazily<LoaderSource, Loaders>({
       (ids) => readChainTotals(source, ids),
       (row) => row.chainId,
     ),
+  checkpointBytes: (source) =>
+    new DataLoader(async (ids) => {
+      const rows = await readCheckpointSizes(source, ids)
+      const sizes = new Map(rows.map(({ chainId, bytes }) => [chainId, bytes]))
+      return ids.map((id) => sizes.get(id) ?? null)
+    }),
   ...deploymentLoaders,
   ...reachLoaders,
   ...scheduleLoaders,

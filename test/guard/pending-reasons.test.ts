@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { explainCheckpointShortage } from '../../src/domain/quota/checkpoint-shortage.ts'
 import { explainPending, CAPACITY_IS_RESERVED, type PendingFacts } from '../../src/domain/scheduling/explain-pending.ts'
 import { parseQuantities } from '../../src/domain/scheduling/quantity.ts'
 import { agentWith, request } from '../unit/scheduling/lines.ts'
@@ -14,6 +15,7 @@ const FREE: PendingFacts = {
   dependencies: { total: 0, open: 0, failed: null },
   startsAt: null,
   checkpoint: null,
+  checkpointQuota: null,
   restsForMs: null,
   drained: null,
   lastError: null,
@@ -58,6 +60,14 @@ const EACH: Partial<PendingFacts>[] = [
   { checkpoint: 'its checkpoint of attempt 2 is on agent a, which is LOST' },
   { checkpoint: 'its checkpoint of attempt 2 is on agent a, where it may not go' },
   { checkpoint: 'no agent has its checkpoint of attempt 2' },
+  {
+    checkpointQuota: explainCheckpointShortage({
+      scope: 'PROJECT',
+      name: 'p',
+      bytes: 12 * 2 ** 30,
+      maxBytes: 10 * 2 ** 30,
+    }),
+  },
   { restsForMs: 12_000, lastError: 'agent a was silent for 40 s' },
   { restsForMs: 12_000 },
   { drained: 'resource group g is being drained: the machines move' },

@@ -1,6 +1,13 @@
 import type { Readable, Writable } from 'node:stream'
 import type { ChannelSignal, ExecRequest } from '../../domain/agent/channel-protocol.ts'
-import type { CodeAnswer, CodeRequest, KernelSpec, LogStreamName, ObservedKernel } from '../../domain/agent/protocol.ts'
+import type {
+  ChainSize,
+  CodeAnswer,
+  CodeRequest,
+  KernelSpec,
+  LogStreamName,
+  ObservedKernel,
+} from '../../domain/agent/protocol.ts'
 import type { FailureError } from '../../domain/session/failure.ts'
 
 /**
@@ -95,6 +102,8 @@ export interface ChainDirectories {
    * @returns whether there was one, and it is out of the way
    */
   drop(chainId: string, before?: number): boolean
+  /** What the directories take that grow, or could not be counted. With low priority: may take minutes. */
+  measure(): Promise<ChainSize[]>
 }
 
 export interface StoredChain {

@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import { act, describedCommand } from '../client-command.ts'
 import { pairs } from '../options/session-options.ts'
 import { nullForNone, oneOf, orNone, wholeNumber, type None } from '../options/values.ts'
+import { binaryBytes } from '../output/bytes.ts'
 import { slotUse } from '../output/slot-use.ts'
 import { API_ENUMS } from '../options/api-enums.generated.ts'
 
@@ -22,6 +23,7 @@ function show(): Command {
         { title: 'NAME', value: ({ name }) => name, flexible: true },
         { title: 'PENDING', value: ({ usage, maxPending }) => `${usage.pending}/${maxPending ?? '∞'}`, align: 'right' },
         { title: 'RUNNING', value: ({ usage, maxRunning }) => `${usage.running}/${maxRunning ?? '∞'}`, align: 'right' },
+        { title: 'CHECKPOINTS', value: checkpointsOf, align: 'right' },
         { title: 'SLOTS', value: slotsOf, flexible: true },
       ],
       'no quotas: nothing is limited',
@@ -38,21 +40,33 @@ function slotsOf({ slots, usage }: Slots & { usage: Slots }): string {
   return slots.map(({ slot, amount }) => slotUse({ slot, capacity: amount, used: used.get(slot) ?? '0' })).join(' ')
 }
 
+interface Bytes {
+  maxCheckpointBytes: number | null
+  usage: { checkpointBytes: number }
+}
+
+function checkpointsOf({ usage, maxCheckpointBytes: most }: Bytes): string {
+  return `${binaryBytes(usage.checkpointBytes)}/${most === null ? '∞' : binaryBytes(most)}`
+}
+
 interface QuotaOptions {
   slot?: [string, string][]
   maxPending?: number | None
   maxRunning?: number | None
+  maxCheckpointBytes?: string | None
 }
 
 function set(): Command {
   const command = describedCommand('set', 'limit a user, project or domain', [
     'reprise quotas set project research --max-running 20 --slot cpu=64 --slot mem=256g',
+    'reprise quotas set project research --max-checkpoint-bytes 500g',
     'reprise quotas set user ada --max-pending none',
   ])
     .argument('<scope>', 'user, project or domain')
     .argument('<name>', 'of which')
     .option('--max-pending <n>', 'limit on waiting sessions; `none` removes it', orNone(wholeNumber))
     .option('--max-running <n>', 'limit on placed sessions; `none` removes it', orNone(wholeNumber))
+    .option('--max-checkpoint-bytes <amount>', 'limit on checkpoints, like 500g; `none` removes it', orNone(String))
     .option(
       '--slot <slot=amount>',
       'total of a slot over all kernels; replaces all earlier ones; may be repeated',
@@ -65,6 +79,7 @@ function set(): Command {
       name: name!,
       maxPending: nullForNone(options.maxPending),
       maxRunning: nullForNone(options.maxRunning),
+      maxCheckpointBytes: nullForNone(options.maxCheckpointBytes),
       slots,
     })
     out.show(quota, () => `set for ${scope} ${name}`)

@@ -222,6 +222,13 @@ export interface ChainReport {
   generations?: Record<string, number> | undefined
 }
 
+/** What the directory of a chain takes, while an attempt runs, or where it was too large to be looked through at its end. */
+export interface ChainSize {
+  chainId: string
+  generation: number
+  bytes: number
+}
+
 export interface SyncRequest {
   agentId: string
   instanceId: string
@@ -234,6 +241,8 @@ export interface SyncRequest {
   waitMs: number
   /** Now and then. Older agents do not send it. */
   chains?: ChainReport | undefined
+  /** Now and then, too. */
+  chainSizes?: ChainSize[] | undefined
 }
 
 export interface SyncAnswer {

@@ -9,6 +9,8 @@ export interface QuotaLimits {
   maxRunning: number | null
   /** Sessions in PENDING. */
   maxPending: number | null
+  /** Bytes of all checkpoints: while they have as much, no new chain starts. */
+  maxCheckpointBytes: number | null
 }
 
 /** The present usage. A retry counts once it is a session, so not while it waits out a backoff. */
@@ -16,6 +18,8 @@ export interface QuotaUsage {
   slots: Record<string, string>
   running: number
   pending: number
+  /** As last measured. */
+  checkpointBytes: number
 }
 
 /** Identifies a quota. */

@@ -15,6 +15,8 @@ export interface PendingFacts {
   startsAt: string | null
   /** Why it waits for its checkpoint, in words; null if it does not. */
   checkpoint: string | null
+  /** Why no new chain may start, in words; null if one may, or the session goes on with one. */
+  checkpointQuota: string | null
   /** Milliseconds until it is in line again; null if it is. */
   restsForMs: number | null
   /** Why nothing new is scheduled in its group, in words; null if the group is not drained. */
@@ -54,12 +56,14 @@ function beforeLine({
   drained,
   key,
   checkpoint,
+  checkpointQuota,
 }: PendingFacts): string | undefined {
   const { total, open, failed } = dependencies
   if (failed !== null) return `depends on session ${failed}, whose chain has failed; it is about to be cancelled`
   if (startsAt !== null) return `starts no earlier than ${startsAt}`
   if (open > 0) return `waits for ${open} of the ${total} ${total === 1 ? 'chain' : 'chains'} that it depends on`
-  if (checkpoint !== null && drained === null) return checkpoint
+  const forCheckpoints = checkpoint ?? checkpointQuota
+  if (forCheckpoints !== null && drained === null) return forCheckpoints
   const forKey = key === null || drained !== null ? undefined : explainKey(key)
   if (forKey !== undefined || restsForMs === null) return forKey
   const rests = `rests for ${Math.ceil(restsForMs / 1000)} s`

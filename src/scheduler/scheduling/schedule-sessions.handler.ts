@@ -1,11 +1,13 @@
 import {
   CHECKPOINT_PAUSE_MS,
+  CHECKPOINT_QUOTA_PAUSE_MS,
   CLAIM_BATCH_SESSIONS_MAX,
   CONCURRENCY_KEY_PAUSE_MS,
   DEPENDENCY_PAUSE_MAX_MS,
   DEPENDENCY_PAUSE_MIN_MS,
   FREED_KEYS_PER_PASS_MAX,
 } from '../../domain/limits.ts'
+import { explainCheckpointShortage } from '../../domain/quota/checkpoint-shortage.ts'
 import { placeByCheckpoint, type CheckpointPlacement } from '../../domain/scheduling/checkpoint-placement.ts'
 import { LIFECYCLE_HANDLERS } from '../../domain/session/handlers.ts'
 import type { SyncPoints } from '../../observability/sync-points.ts'
@@ -18,6 +20,7 @@ import {
   type PendingSession,
 } from '../../store/sql/scheduling/claim-pending.sql.ts'
 import { groupsWithPending, requeueRested, type PendingGroup } from '../../store/sql/scheduling/pending-groups.sql.ts'
+import { readCheckpointShortages } from '../../store/sql/quota/checkpoint-bytes.sql.ts'
 import { readStoredCheckpoints } from '../../store/sql/scheduling/stored-checkpoints.sql.ts'
 import type { Placement } from '../../domain/scheduling/place.ts'
 import type { RunReport } from '../background-service.ts'
@@ -85,7 +88,8 @@ function scheduleSessions(
       const result: HandlerResult = { successes: [], failures: [], skipped: [] }
       const startable = sessions.filter((session) => mayStart(session, result))
       const checkpoints = await placeByCheckpoints(tx, startable)
-      const ready = unlessDrained(group, startable, result).flatMap((session) =>
+      const open = unlessDrained(group, startable, result)
+      const ready = (locked?.hasQuotas ? await withinCheckpointQuotas(tx, open, result) : open).flatMap((session) =>
         goesTo(session, checkpoints.get(session.id), result),
       )
       let moreAtOnce = startable.length < sessions.length && sessions.some(({ classIsLong }) => classIsLong)
@@ -139,6 +143,18 @@ async function placeByCheckpoints(
       return checkpoint === undefined ? [] : [[session.id, placeByCheckpoint(checkpoint, session)] as const]
     }),
   )
+}
+
+/** No chain begins whose checkpoints have no room. */
+async function withinCheckpointQuotas(
+  tx: Queryable,
+  sessions: readonly PendingSession[],
+  result: HandlerResult,
+): Promise<readonly PendingSession[]> {
+  const shortages = await readCheckpointShortages(tx, sessions)
+  for (const [id, shortage] of shortages)
+    result.skipped.push({ id, reason: explainCheckpointShortage(shortage), pauseMs: CHECKPOINT_QUOTA_PAUSE_MS })
+  return sessions.filter(({ id }) => !shortages.has(id))
 }
 
 /** A session that requires its checkpoint goes nowhere else, or waits. */

@@ -11,6 +11,7 @@ import {
   NAME_LENGTH_MAX,
   OBSERVED_KERNELS_MAX,
   REPORTED_CHAINS_MAX,
+  REPORTED_SIZES_MAX,
   REPORTED_TEXT_LENGTH_MAX,
   SLURM_JOB_ID_LENGTH_MAX,
 } from '../../domain/limits.ts'
@@ -22,6 +23,7 @@ import { readProgramVerdict } from '../../domain/session/program-verdict.ts'
 import { isStorableText, STORABLE_TEXT, toStorableText } from '../../domain/storable-text.ts'
 import type { Queryable } from '../../store/database.ts'
 import { readPastGenerations, recordChainDirectories } from '../../store/sql/agent/chain-directories.sql.ts'
+import { recordChainSizes } from '../../store/sql/agent/chain-sizes.sql.ts'
 import { readOrderSources, type OrderSource } from '../../store/sql/agent/order-sources.sql.ts'
 import { failUnreadable, type UnreadableSecrets } from '../../store/sql/retry/fail-unreadable.sql.ts'
 import { storeLogs } from '../../store/sql/agent/kernel-logs.sql.ts'
@@ -104,6 +106,16 @@ const schema = z.object({
       generations: z.record(z.uuid(), z.int().min(0).max(GENERATION_MAX)).optional(),
     })
     .optional(),
+  chainSizes: z
+    .array(
+      z.object({
+        chainId: z.uuid(),
+        generation: z.int().min(0).max(GENERATION_MAX),
+        bytes: z.int().min(0).max(Number.MAX_SAFE_INTEGER),
+      }),
+    )
+    .max(REPORTED_SIZES_MAX)
+    .optional(),
 })
 
 export type SyncContext = Pick<ServiceContext, 'db' | 'wake' | 'secrets' | 'metrics'>
@@ -131,6 +143,7 @@ export async function syncAgent(context: SyncContext, request: SyncRequest): Pro
   // Logs first, so that a kernel recorded as ended has all of its output.
   await storeLogs(db, agentId, logs)
   const loggedKernelIds = [...new Set(logs.map(({ kernelId }) => kernelId))]
+  await recordChainSizes(db, agentId, sync.chainSizes ?? [])
   const report = await bookReport(context, sync)
   const channels = heard.channels === null ? {} : { channels: heard.channels }
   if (!report) return { answer: { orders: [], forget: [], ...channels }, loggedKernelIds }

@@ -22,6 +22,10 @@ import {
   type RecordedAttempts,
 } from '../../store/sql/chain/read-chain-timelines.sql.ts'
 import { readChains as read, type ChainRow } from '../../store/sql/chain/read-chains.sql.ts'
+import {
+  readCheckpointSizes as readSizes,
+  type CheckpointSizeRow,
+} from '../../store/sql/chain/read-checkpoint-sizes.sql.ts'
 import type { ChainConditions } from '../../store/sql/chain/chain-conditions.sql.ts'
 import type { ServiceContext, Viewer } from '../service-context.ts'
 import { shownField } from '../session/shown-environ.ts'
@@ -121,6 +125,11 @@ export function countChainChanges({ db }: SeenReader, chainIds: readonly string[
 /** One row for each outcome in each chain, the most frequent first. */
 export function readChainTotals({ db }: SeenReader, chainIds: readonly string[]): Promise<ChainTotalRow[]> {
   return readTotals(db, chainIds)
+}
+
+/** What the checkpoints of these chains take, as last measured; those that store nothing are missing. */
+export function readCheckpointSizes({ db }: SeenReader, chainIds: readonly string[]): Promise<CheckpointSizeRow[]> {
+  return readSizes(db, chainIds)
 }
 
 export interface ChainEpoch extends Omit<EpochRow, 'overrides' | 'specBefore'> {

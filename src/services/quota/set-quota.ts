@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { parseAmount } from '../../domain/amounts.ts'
 import { QUOTA_SESSIONS_MAX } from '../../domain/limits.ts'
 import type { QuotaLimits } from '../../domain/quota/quota.ts'
 import { readQuotas, lockQuota, writeQuota, type UsedQuota } from '../../store/sql/quota/quotas.sql.ts'
@@ -12,12 +13,21 @@ import { actorOf } from '../access/actor.ts'
 
 const count = z.int().min(0).max(QUOTA_SESSIONS_MAX).nullish()
 
+/** `500g`, as for the slot `mem`. */
+const byteCount = z.string().transform((text, context) => {
+  const bytes = Number(parseAmount('mem', text))
+  if (Number.isSafeInteger(bytes)) return bytes
+  context.addIssue({ code: 'custom', message: 'must be a number of bytes, such as 500g' })
+  return z.NEVER
+})
+
 const schema = z.strictObject({
   scope: z.enum(['USER', 'PROJECT', 'DOMAIN']),
   name: z.string().min(1),
   slots: slotAmounts.nullish(),
   maxRunning: count,
   maxPending: count,
+  maxCheckpointBytes: byteCount.nullish(),
 })
 
 /** A missing field leaves a limit unchanged, null removes it; `slots` are replaced together. */
@@ -50,15 +60,16 @@ export async function setQuota(context: ServiceContext, input: SetQuotaInput): P
   return quota
 }
 
-const UNLIMITED: QuotaLimits = { slots: {}, maxRunning: null, maxPending: null }
+const UNLIMITED: QuotaLimits = { slots: {}, maxRunning: null, maxPending: null, maxCheckpointBytes: null }
 
 function changed(
   before: QuotaLimits,
-  { slots, maxRunning, maxPending }: { [Field in keyof QuotaLimits]?: QuotaLimits[Field] | null },
+  { slots, maxRunning, maxPending, maxCheckpointBytes }: { [Field in keyof QuotaLimits]?: QuotaLimits[Field] | null },
 ): QuotaLimits {
   return {
     slots: slots === undefined ? before.slots : (slots ?? {}),
     maxRunning: maxRunning === undefined ? before.maxRunning : maxRunning,
     maxPending: maxPending === undefined ? before.maxPending : maxPending,
+    maxCheckpointBytes: maxCheckpointBytes === undefined ? before.maxCheckpointBytes : maxCheckpointBytes,
   }
 }

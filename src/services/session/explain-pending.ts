@@ -1,4 +1,5 @@
 import { avoidedInOrder, createAgentPool } from '../../domain/scheduling/agent-pool.ts'
+import { explainCheckpointShortage } from '../../domain/quota/checkpoint-shortage.ts'
 import { placeByCheckpoint } from '../../domain/scheduling/checkpoint-placement.ts'
 import { explainPending } from '../../domain/scheduling/explain-pending.ts'
 import { parseQuantities } from '../../domain/scheduling/quantity.ts'
@@ -14,6 +15,7 @@ import {
   readPending,
   type PendingDemand,
 } from '../../store/sql/scheduling/read-pending.sql.ts'
+import { readCheckpointShortages } from '../../store/sql/quota/checkpoint-bytes.sql.ts'
 import { readStoredCheckpoints } from '../../store/sql/scheduling/stored-checkpoints.sql.ts'
 import type { ServiceContext } from '../service-context.ts'
 
@@ -29,7 +31,7 @@ export async function explainPendingSessions(
   const pending = await readPending(db, sessionIds)
   if (pending.length === 0) return new Map()
   const groups = [...new Set(pending.map(({ group }) => group))]
-  const [agents, overdue, absent, keys, checkpoints] = await Promise.all([
+  const [agents, overdue, absent, keys, checkpoints, shortages] = await Promise.all([
     readAgentCapacity(db, groups),
     readOverdue(db, groups),
     readAbsentAgents(db, groups),
@@ -40,6 +42,7 @@ export async function explainPendingSessions(
       ),
     ),
     readStoredCheckpoints(db, pending),
+    readCheckpointShortages(db, pending),
   ])
   const quotasOf = await readQuotaUse(db, [...pending, ...overdue])
   for (const [group, theirs] of agents) {
@@ -54,9 +57,11 @@ export async function explainPendingSessions(
       const stored = checkpoints.get(id)
       const where = stored && placeByCheckpoint(stored, session)
       const wanted = where?.kind === 'only' ? { ...session, allowAgents: [...where.agents] } : session
+      const shortage = shortages.get(id)
       const facts = {
         ...session,
         checkpoint: where?.kind === 'wait' ? where.reason : null,
+        checkpointQuota: shortage === undefined ? null : explainCheckpointShortage(shortage),
         dependencies: { total, open, failed },
         request: requestOfDemand(wanted),
         agents: overdue.some((one) => one.id === id) ? unreserved(agents.get(group)) : (agents.get(group) ?? []),

@@ -7,8 +7,10 @@ import { ChainStoreError } from '../../../src/agent/chain-store.ts'
 import { NO_SYNC_POINTS } from '../../../src/observability/sync-points.ts'
 import type { CreateSessionInput } from '../../../src/services/session/create-session-input.ts'
 import { resubmitSessions } from '../../../src/services/resubmission/resubmit-sessions.ts'
+import { setQuota } from '../../../src/services/quota/set-quota.ts'
 import { retryNow } from '../../../src/services/retry/retry-now.ts'
 import { explainPendingSessions } from '../../../src/services/session/explain-pending.ts'
+import { recordChainSizes } from '../../../src/store/sql/agent/chain-sizes.sql.ts'
 import { eventually } from '../../support/eventually.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import { removeOlder } from '../../support/sessions/remove-older.ts'
@@ -230,6 +232,69 @@ test('an attempt that leaves nothing elsewhere does not take the place of the ch
   expect(await record(chainId)).toMatchObject({ attempt: 1, of: ['one'] })
   await retryOn(chainId, one)
   expect(await attempt(chainId, 3)).toBe('here1:1,')
+}, 60_000)
+
+test('what a chain stores is measured while it runs, also where it is too much to be looked through at the end', async () => {
+  const one = await machine('one')
+  const go = join(await temporaryDirectory('go'), 'go')
+  const many = `cd "$REPRISE_CHAIN_DIR"; seq 10001 | xargs touch; head -c 100000 /dev/urandom >state; sync
+    until test -e ${go}; do sleep 0.05; done; head -c 200000 /dev/urandom >state; sync; exit 3`
+  const chainId = await chainOf(['sh', '-c', many])
+  const bytes = async () => (await record(chainId))?.bytes ?? 0
+  await eventually(() => existsSync(join(one.chainsDir, chainId, 'state')))
+  expect(await record(chainId)).toBeUndefined()
+  await reports(one)
+  await eventually(async () => (await bytes()) >= 100_000, { what: 'a first size' })
+  expect(await record(chainId)).toMatchObject({ attempt: null, files: null, of: [] })
+  writeFileSync(go, '')
+  await attempt(chainId, 1)
+  expect(await record(chainId)).toMatchObject({ attempt: 1, files: null, of: ['one'] })
+  expect(await bytes()).toBeGreaterThanOrEqual(100_000)
+}, 60_000)
+
+test('while checkpoints have all that a quota allows, no chain begins, and those that have begun go on', async () => {
+  const one = await machine('one')
+  const grow = `cd "$REPRISE_CHAIN_DIR"; head -c 60000 /dev/urandom >state; ${ADD}`
+  const chainId = await chainOf(['sh', '-c', grow])
+  await attempt(chainId, 1)
+  const { context } = given.server
+  const scopes = [
+    { scope: 'PROJECT', name: 'default' },
+    { scope: 'DOMAIN', name: 'default' },
+  ] as const
+  for (const scope of scopes) {
+    await setQuota(context, { ...scope, maxCheckpointBytes: '50k' })
+    const { sessionId } = await given.create(['true'])
+    const reason = `the checkpoints of ${scope.scope.toLowerCase()} default have 58.6 KiB, and its quota allows 50 KiB: no new chain starts until some are dropped`
+    await eventually(async () => (await explainPendingSessions(context, [sessionId])).get(sessionId) === reason)
+    const pending = async () =>
+      (await given.db.query(`SELECT pending_reason AS reason FROM sessions WHERE id = $1`, [sessionId])).rows[0]
+    await eventually(async () => (await pending())?.reason === reason, { what: reason })
+    if (scope.scope === 'PROJECT') {
+      await retryOn(chainId, one)
+      expect(await attempt(chainId, 2)).toBe('here1:1,')
+    }
+    await setQuota(context, { ...scope, maxCheckpointBytes: '1m' })
+    await given.db.query(`UPDATE sessions SET next_try_at = now() WHERE id = $1 AND status = 'PENDING'`, [sessionId])
+    await given.reaches(sessionId, 'TERMINATED')
+  }
+}, 60_000)
+
+test('an agent tells the sizes of chains that it runs, and of no others', async () => {
+  const [one, two] = [await machine('one'), await machine('two')]
+  await workGoesTo(one)
+  const chainId = await chainOf(['sh', '-c', ADD])
+  await attempt(chainId, 1)
+  const { rows } = await given.db.query<{ id: string }>(`SELECT id FROM agents WHERE name = $1`, [two.name])
+  await recordChainSizes(given.db, rows[0]!.id, [{ chainId, generation: 0, bytes: 1e12 }])
+  expect((await record(chainId))?.bytes).toBe(2)
+  const ids = await given.db.query<{ id: string }>(`SELECT id FROM agents WHERE name = $1`, [one.name])
+  const tells = (generation: number, bytes: number) =>
+    recordChainSizes(given.db, ids.rows[0]!.id, [{ chainId, generation, bytes }])
+  await tells(1, 1e12)
+  expect((await record(chainId))?.bytes).toBe(2)
+  await tells(0, 4096)
+  expect((await record(chainId))?.bytes).toBe(4096)
 }, 60_000)
 
 test('most chains store nothing, and nothing is on record', async () => {

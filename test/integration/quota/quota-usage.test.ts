@@ -37,9 +37,24 @@ it('counts what is pending, what runs and the slots that are held, for each of s
   const usageOf = async (key: QuotaKey) => (await readQuotas(db, [key]))[0]!.usage
   const quotas = await readQuotas(db, [PROJECT, DOMAIN, USER])
   const usage = new Map(quotas.map((quota) => [quotaKey(quota), quota.usage]))
-  expect(usage.get(quotaKey(PROJECT))).toEqual({ slots: { cpu: '2.5', fpga: '0.2' }, running: 1, pending: 1 })
-  expect(usage.get(quotaKey(DOMAIN))).toEqual({ slots: { cpu: '3', fpga: '0.4' }, running: 2, pending: 1 })
-  expect(usage.get(quotaKey(USER))).toEqual({ slots: { cpu: '2.5', fpga: '0.2' }, running: 1, pending: 0 })
+  expect(usage.get(quotaKey(PROJECT))).toEqual({
+    slots: { cpu: '2.5', fpga: '0.2' },
+    running: 1,
+    pending: 1,
+    checkpointBytes: 0,
+  })
+  expect(usage.get(quotaKey(DOMAIN))).toEqual({
+    slots: { cpu: '3', fpga: '0.4' },
+    running: 2,
+    pending: 1,
+    checkpointBytes: 0,
+  })
+  expect(usage.get(quotaKey(USER))).toEqual({
+    slots: { cpu: '2.5', fpga: '0.2' },
+    running: 1,
+    pending: 0,
+    checkpointBytes: 0,
+  })
   expect(await countPending(db, [PROJECT, USER])).toEqual(
     new Map([
       [quotaKey(PROJECT), 1],
@@ -50,7 +65,7 @@ it('counts what is pending, what runs and the slots that are held, for each of s
     `UPDATE kernels SET status = 'TERMINATED', slots_held = false, terminated_at = now() WHERE session_id = $1`,
     [own],
   )
-  expect(await usageOf(USER)).toEqual({ slots: {}, running: 1, pending: 0 })
+  expect(await usageOf(USER)).toEqual({ slots: {}, running: 1, pending: 0, checkpointBytes: 0 })
 })
 
 it('quotas are held for the transaction, those that limit what is about to grow alone', async () => {

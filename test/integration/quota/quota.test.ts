@@ -11,8 +11,8 @@ beforeAll(async () => {
 })
 afterAll(() => server?.close())
 
-const SHOWN = `scope name slots { slot amount } maxRunning maxPending
-  usage { slots { slot amount } running pending }`
+const SHOWN = `scope name slots { slot amount } maxRunning maxPending maxCheckpointBytes
+  usage { slots { slot amount } running pending checkpointBytes }`
 const SET = `mutation ($input: SetQuotaInput!) { setQuota(input: $input) { __typename
   ... on SetQuotaPayload { quota { ${SHOWN} } }
   ... on ValidationError { issues { path } } ... on Error { code } } }`
@@ -23,7 +23,7 @@ async function set(input: object, token?: string) {
   return data.setQuota
 }
 
-const NOTHING = { slots: [], running: 0, pending: 0 }
+const NOTHING = { slots: [], running: 0, pending: 0, checkpointBytes: 0 }
 
 test('limits are set one by one, read with what is used, and cleared', async () => {
   await server.factory.session({ status: 'RUNNING', clusterSize: 2 })
@@ -45,6 +45,7 @@ test('limits are set one by one, read with what is used, and cleared', async () 
     ],
     maxRunning: 0,
     maxPending: null,
+    maxCheckpointBytes: null,
     usage: {
       slots: [
         { slot: 'cpu', amount: '2' },
@@ -52,6 +53,7 @@ test('limits are set one by one, read with what is used, and cleared', async () 
       ],
       running: 1,
       pending: 1,
+      checkpointBytes: 0,
     },
   }
   expect(await set({ ...project, maxRunning: 0 })).toEqual({ __typename: 'SetQuotaPayload', quota })
@@ -60,7 +62,14 @@ test('limits are set one by one, read with what is used, and cleared', async () 
   const { data } = await server.query(read)
   expect(data).toEqual({ quotas: [quota], quota, projects: { edges: [{ node: { quota } }] } })
   await set({ ...project, slots: null, maxRunning: null })
-  const cleared = { ...project, slots: [], maxRunning: null, maxPending: null, usage: quota.usage }
+  const cleared = {
+    ...project,
+    slots: [],
+    maxRunning: null,
+    maxPending: null,
+    maxCheckpointBytes: null,
+    usage: quota.usage,
+  }
   expect((await server.query(read)).data).toMatchObject({ quotas: [], quota: cleared })
   const { rows } = await server.db.query(`SELECT details FROM audit_log WHERE action = 'quota.set' ORDER BY id DESC`)
   expect(rows[0]!.details).toMatchObject({
@@ -68,6 +77,16 @@ test('limits are set one by one, read with what is used, and cleared', async () 
     before: { slots: { gpu: '0', mem: '2147483648' }, maxRunning: 0, maxPending: null },
     after: { slots: {}, maxRunning: null },
   })
+})
+
+test('a limit on checkpoints is told as slots are, and what chains have stored counts against it', async () => {
+  const project = { scope: 'PROJECT', name: 'default' }
+  expect(await set({ ...project, maxCheckpointBytes: '1.5g' })).toMatchObject({
+    quota: { maxCheckpointBytes: 1.5 * 2 ** 30, usage: { checkpointBytes: 0 } },
+  })
+  for (const maxCheckpointBytes of ['-1', 'much', '1e400', '', `1${'0'.repeat(18)}`])
+    expect(await set({ ...project, maxCheckpointBytes })).toMatchObject({ issues: [{ path: 'maxCheckpointBytes' }] })
+  expect(await set({ ...project, maxCheckpointBytes: null })).toMatchObject({ quota: { maxCheckpointBytes: null } })
 })
 
 test('all faults are told at once', async () => {

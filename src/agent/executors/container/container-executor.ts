@@ -94,6 +94,7 @@ export function createContainerExecutor(options: ContainerExecutorOptions, hooks
     users,
     chainsDir,
     chainStore: openChainStore({ dir: chainsDir, agentDir, byHand: options.chainsDir !== undefined }),
+    tooLarge: new Map(),
     limits,
     codeBytesMax,
     fetchCode: hooks.fetchCode,

@@ -98,6 +98,7 @@ export function createProcessHost(options: ProcessExecutorOptions, hooks: Execut
     book,
     chainsDir,
     chainStore: openChainStore({ dir: chainsDir, agentDir, byHand: options.chainsDir !== undefined }),
+    tooLarge: new Map(),
     path: process.env['PATH'] ?? DEFAULT_PATH,
     presets: options.presets ?? SHIPPED_PRESETS,
     bootId: readBootId(),

@@ -5,7 +5,7 @@ import type { Isolation } from './isolation/isolation.ts'
 import type { Keeper } from './fence/keeper.ts'
 import type { KernelCgroup, KernelCgroups } from './limits/kernel-cgroups.ts'
 import type { ForkServer } from './fence/fork-server.ts'
-import type { ChainLimits } from './chain/chain-host.ts'
+import type { ChainHost, ChainLimits } from './chain/chain-host.ts'
 import type { KernelBook } from '../kernel-book/kernel-book.ts'
 import type { ProcessKernel } from './process-kernel.ts'
 
@@ -21,6 +21,7 @@ export interface ProcessHost {
   readonly chainsDir: string
   /** Identifies that directory. */
   readonly chainStore: string
+  readonly tooLarge: ChainHost['tooLarge']
   /** The kernels' default PATH. */
   readonly path: string
   readonly presets: ImagePresets

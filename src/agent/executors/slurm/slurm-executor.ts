@@ -74,6 +74,7 @@ export function createSlurmExecutor(
     shared,
     chainsDir: shared.chains,
     chainStore: openChainStore({ dir: shared.chains, agentDir, byHand: false }),
+    tooLarge: new Map(),
     codeBytesMax,
     fetchCode: hooks.fetchCode,
     limits: { chainBytes: null, chainFiles: null },

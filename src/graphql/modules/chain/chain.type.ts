@@ -63,6 +63,12 @@ export const ChainNode = builder.node(ref, {
       description: 'When its last attempt ended, or the retry that it waited for was given up, if no other follows.',
     }),
     totalSeconds: t.exposeFloat('totalSeconds', { description: 'From its creation to its end, or until now.' }),
+    checkpointBytes: t.float({
+      nullable: true,
+      description:
+        'What its attempts have stored for each other, as last measured: at the end of each, and every few minutes while one runs. Null if there is nothing, or it is not known yet.',
+      resolve: ({ chainId }, _args, { loaders }) => loaders.checkpointBytes.load(chainId),
+    }),
     outlook: t.field({
       type: ChainOutlook,
       description: 'Whether it will still retry.',

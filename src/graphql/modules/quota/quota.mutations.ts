@@ -17,6 +17,10 @@ const SetQuotaInput = builder.inputType('SetQuotaInput', {
     }),
     maxRunning: t.int({ description: 'Limit on sessions placed at once.' }),
     maxPending: t.int({ description: 'Limit on sessions PENDING at once.' }),
+    maxCheckpointBytes: t.string({
+      description:
+        'Limit on the bytes of all checkpoints, such as `500g`. While they have as much, no new chain starts.',
+    }),
   }),
 })
 

@@ -22,6 +22,7 @@ const QuotaUsageType = builder.objectRef<UsedQuota['usage']>('QuotaUsage').imple
     }),
     running: t.exposeInt('running', { description: 'Sessions that have been placed: SCHEDULED to TERMINATING.' }),
     pending: t.exposeInt('pending', { description: 'Sessions in PENDING.' }),
+    checkpointBytes: t.exposeFloat('checkpointBytes', { description: 'Of all checkpoints, as last measured.' }),
   }),
 })
 
@@ -44,6 +45,11 @@ export const QuotaType = builder.objectRef<UsedQuota>('Quota').implement({
     maxPending: t.exposeInt('maxPending', {
       nullable: true,
       description: 'Limit on sessions PENDING at once. Null means no limit.',
+    }),
+    maxCheckpointBytes: t.exposeFloat('maxCheckpointBytes', {
+      nullable: true,
+      description:
+        'Limit on the bytes of all checkpoints. While they have as much, no new chain starts. Null means no limit.',
     }),
     usage: t.expose('usage', { type: QuotaUsageType, description: 'What there is now.' }),
   }),

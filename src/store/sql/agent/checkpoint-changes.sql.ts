@@ -48,7 +48,7 @@ const FOUND = `found AS (
 /**
  * The newest attempt counts, however late its end is known. One that has left nothing says something only of the store
  * whose checkpoint is on record: elsewhere it never had it. What it left in a generation that is over is nobody's, and
- * no report begins one.
+ * no report begins one. A directory that was too large to be looked through has the size that was last measured there.
  */
 const LEFT = `stored AS (
   INSERT INTO checkpoints AS c (chain_id, project_id, generation, attempt, store, files, bytes, newest_at, published_at)
@@ -61,7 +61,7 @@ const LEFT = `stored AS (
     AND o.generation = coalesce(r.generation, 0) AND (o.files IS DISTINCT FROM 0 OR r.store = here.chain_store)
   ORDER BY s.chain_id
   ON CONFLICT (chain_id) DO UPDATE SET attempt = excluded.attempt, store = excluded.store, files = excluded.files,
-    bytes = excluded.bytes, newest_at = excluded.newest_at, published_at = excluded.published_at, dropped_at = NULL
+    bytes = coalesce(excluded.bytes, CASE WHEN coalesce(c.store = excluded.store, true) THEN c.bytes END), newest_at = excluded.newest_at, published_at = excluded.published_at, dropped_at = NULL
   WHERE c.generation = excluded.generation AND coalesce(c.attempt, 0) <= excluded.attempt
 )`
 

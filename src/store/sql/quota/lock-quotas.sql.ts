@@ -2,7 +2,7 @@ import type { Quota } from '../../../domain/quota/quota.ts'
 import type { Queryable } from '../../database.ts'
 
 /** A quota with those of the given projects that it covers; none for a user's quota. */
-export interface LockedQuota extends Quota {
+export interface LockedQuota extends Omit<Quota, 'maxCheckpointBytes'> {
   projectIds: string[]
 }
 

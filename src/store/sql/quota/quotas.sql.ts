@@ -1,5 +1,6 @@
 import type { Quota, QuotaKey, QuotaScope, QuotaUsage, QuotaLimits } from '../../../domain/quota/quota.ts'
 import type { Queryable } from '../../database.ts'
+import { CHECKPOINT_BYTES } from './checkpoint-bytes.sql.ts'
 import { USAGE } from './quota-usage.sql.ts'
 
 export interface UsedQuota extends Quota {
@@ -23,7 +24,9 @@ const VISIBLE = `($1::uuid IS NULL OR scope = 'PROJECT' AND scope_id = $1 OR sco
 const QUOTAS = `
 SELECT q.scope, q.scope_id AS "scopeId", coalesce(u.name, p.name, d.name) AS name, coalesce(r.slots, '{}') AS slots,
   r.max_running AS "maxRunning", r.max_pending AS "maxPending",
-  json_build_object('slots', usage.slots, 'running', usage.running, 'pending', usage.pending) AS usage
+  r.max_checkpoint_bytes::float8 AS "maxCheckpointBytes",
+  json_build_object('slots', usage.slots, 'running', usage.running, 'pending', usage.pending,
+    'checkpointBytes', ${CHECKPOINT_BYTES}) AS usage
 FROM q
 LEFT JOIN resource_policies r USING (scope, scope_id)
 LEFT JOIN users u ON q.scope = 'USER' AND u.id = q.scope_id
@@ -67,12 +70,14 @@ export async function findQuotaScope(
 
 const FIRST_SQL = `SELECT pg_advisory_xact_lock(hashtext('reprise:quota'), hashtext($1))`
 const LOCK_SQL = `
-SELECT slots, max_running AS "maxRunning", max_pending AS "maxPending" FROM resource_policies
-WHERE scope = $1 AND scope_id = $2 FOR UPDATE`
+SELECT slots, max_running AS "maxRunning", max_pending AS "maxPending",
+  max_checkpoint_bytes::float8 AS "maxCheckpointBytes"
+FROM resource_policies WHERE scope = $1 AND scope_id = $2 FOR UPDATE`
 const WRITE_SQL = `
-INSERT INTO resource_policies (scope, scope_id, slots, max_running, max_pending) VALUES ($1, $2, $3, $4, $5)
+INSERT INTO resource_policies (scope, scope_id, slots, max_running, max_pending, max_checkpoint_bytes)
+VALUES ($1, $2, $3, $4, $5, $6)
 ON CONFLICT (scope, scope_id) DO UPDATE SET slots = EXCLUDED.slots, max_running = EXCLUDED.max_running,
-  max_pending = EXCLUDED.max_pending, updated_at = now()`
+  max_pending = EXCLUDED.max_pending, max_checkpoint_bytes = EXCLUDED.max_checkpoint_bytes, updated_at = now()`
 const CLEAR_SQL = `DELETE FROM resource_policies WHERE scope = $1 AND scope_id = $2`
 
 /**
@@ -86,9 +91,10 @@ export async function lockQuota(tx: Queryable, { scope, scopeId }: QuotaKey): Pr
 
 /** A quota that limits nothing is deleted. */
 export async function writeQuota(tx: Queryable, { scope, scopeId }: QuotaKey, limits: QuotaLimits): Promise<void> {
-  const { slots, maxRunning, maxPending } = limits
-  const limitsNothing = Object.keys(slots).length === 0 && maxRunning === null && maxPending === null
+  const { slots, maxRunning, maxPending, maxCheckpointBytes } = limits
+  const limitsNothing =
+    Object.keys(slots).length === 0 && [maxRunning, maxPending, maxCheckpointBytes].every((limit) => limit === null)
   await (limitsNothing
     ? tx.query(CLEAR_SQL, [scope, scopeId])
-    : tx.query(WRITE_SQL, [scope, scopeId, JSON.stringify(slots), maxRunning, maxPending]))
+    : tx.query(WRITE_SQL, [scope, scopeId, JSON.stringify(slots), maxRunning, maxPending, maxCheckpointBytes]))
 }

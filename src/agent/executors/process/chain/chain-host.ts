@@ -1,3 +1,4 @@
+import type { KernelSpec } from '../../../../domain/agent/protocol.ts'
 import type { Logger } from '../../../../observability/log.ts'
 import type { KernelEntry } from '../../kernel-book/kernel-entry.ts'
 
@@ -8,6 +9,8 @@ export interface ChainHost {
   readonly chainStore: string
   readonly book: { readonly kernels: ReadonlyMap<string, KernelEntry>; readonly closed: boolean }
   readonly limits: ChainLimits
+  /** By name, those whose directories were not looked through to the end. */
+  readonly tooLarge: Map<string, Pick<KernelSpec, 'chainId' | 'checkpoint'>>
   readonly log: Logger
 }
 

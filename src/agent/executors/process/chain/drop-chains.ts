@@ -7,6 +7,7 @@ import type { ChainDirectories } from '../../executor.ts'
 import { runInBackground } from './background-command.ts'
 import { chainOf, DROPPED, droppedPath, isChainNeeded } from './chain-directory.ts'
 import { removeChainMark } from './chain-mark.ts'
+import { measureChains } from './measure-chains.ts'
 import type { ChainHost } from './chain-host.ts'
 
 /**
@@ -54,6 +55,7 @@ export function createChainDrops(host: ChainHost): ChainDirectories & { resume()
       const over = all.filter(({ generation }) => generation < before && !isChainNeeded(host, chainId, generation))
       return over.filter(({ name }) => dropDirectory(name)).length > 0
     },
+    measure: () => measureChains(host),
     async resume() {
       for (const name of await readdir(host.chainsDir)) if (name.startsWith(DROPPED)) remove(join(host.chainsDir, name))
     },

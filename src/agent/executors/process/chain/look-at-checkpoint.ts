@@ -4,13 +4,18 @@ import type { LeftCheckpoint } from '../../../../domain/agent/checkpoint.ts'
 import { CHECKPOINT_LOOK_ENTRIES_MAX, CHECKPOINT_LOOK_MS } from '../../../../domain/limits.ts'
 import type { KernelEntry } from '../../kernel-book/kernel-entry.ts'
 import { chainDirectory, generationOf, isEmpty, isFirstKernel } from './chain-directory.ts'
+import { noteTooLarge } from './measure-chains.ts'
 import type { ChainHost } from './chain-host.ts'
 
 /** Most chains store nothing: whether there is something is seen at once. Null where there is nothing to tell. */
 export function leftCheckpoint(host: ChainHost, { spec, found }: KernelEntry): Promise<LeftCheckpoint> | null {
   if (!isFirstKernel(spec)) return null
   const path = chainDirectory(host, spec)
-  return isEmpty(path) && found === null ? null : lookAtCheckpoint(path, generationOf(spec))
+  if (isEmpty(path) && found === null) return null
+  return lookAtCheckpoint(path, generationOf(spec)).then((left) => {
+    if (left.files === null) noteTooLarge(host, spec)
+    return left
+  })
 }
 
 /**

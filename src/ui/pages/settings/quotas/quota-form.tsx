@@ -14,7 +14,7 @@ interface Props {
   onClose: () => void
 }
 
-const FIELDS = ['name', 'maxRunning', 'maxPending', 'slots']
+const FIELDS = ['name', 'maxRunning', 'maxPending', 'maxCheckpointBytes', 'slots']
 const CODES = { USER_NOT_FOUND: 'name', PROJECT_NOT_FOUND: 'name', DOMAIN_NOT_FOUND: 'name' }
 
 export function QuotaForm({ changed, onDone, onClose }: Props) {
@@ -29,6 +29,7 @@ export function QuotaForm({ changed, onDone, onClose }: Props) {
       name,
       maxRunning: typedNumber(form, 'maxRunning'),
       maxPending: typedNumber(form, 'maxPending'),
+      maxCheckpointBytes: typed(form, 'maxCheckpointBytes') || null,
       slots: slots.length === 0 ? null : slots,
     }
     const { problem } = await send(UiSetQuotaDocument, { input })
@@ -89,6 +90,19 @@ export function QuotaForm({ changed, onDone, onClose }: Props) {
                 inputMode="numeric"
                 autoComplete="off"
                 defaultValue={changed?.maxPending ?? ''}
+              />
+            )}
+          </Field>
+          <Field label="Checkpoints" hint="like 500g" fault={faults['maxCheckpointBytes']}>
+            {(control) => (
+              <input
+                {...control}
+                name="maxCheckpointBytes"
+                autoComplete="off"
+                spellCheck={false}
+                defaultValue={
+                  changed?.maxCheckpointBytes == null ? '' : slotWords('mem', String(changed.maxCheckpointBytes))
+                }
               />
             )}
           </Field>

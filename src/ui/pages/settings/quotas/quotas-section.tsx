@@ -5,7 +5,7 @@ import { useAct } from '../../../app/act/act.ts'
 import { GuardedButton } from '../../../app/form/guarded-button.tsx'
 import { noAdministration } from '../../../app/form/rights.ts'
 import { useViewer } from '../../../app/viewer.ts'
-import { count } from '../../../words/count.ts'
+import { bytes, count } from '../../../words/count.ts'
 import { Rows, type Column } from '../rows.tsx'
 import { Part, Section } from '../section.tsx'
 import { UiQuotasDocument, UiSetQuotaDocument, type UiQuotaFragment } from './quotas.generated.ts'
@@ -27,7 +27,7 @@ export function QuotasSection() {
   const [removed, setRemoved] = useState<UiQuotaFragment | null>(null)
   const remove = async ({ scope, name }: UiQuotaFragment) => {
     setRemoved(null)
-    const input = { scope, name, maxRunning: null, maxPending: null, slots: null }
+    const input = { scope, name, maxRunning: null, maxPending: null, maxCheckpointBytes: null, slots: null }
     const words = { about: `Quota of ${name}`, done: `${name} has no limits any more.` }
     if (await act(UiSetQuotaDocument, { input }, words)) read.again()
   }
@@ -117,6 +117,13 @@ const COLUMNS: readonly Column<UiQuotaFragment>[] = [
   { title: 'Running', isNamed: true, cell: ({ usage, maxRunning }) => <Used used={usage.running} most={maxRunning} /> },
   { title: 'Pending', isNamed: true, cell: ({ usage, maxPending }) => <Used used={usage.pending} most={maxPending} /> },
   {
+    title: 'Checkpoints',
+    isNamed: true,
+    cell: ({ usage, maxCheckpointBytes }) => (
+      <Used used={usage.checkpointBytes} most={maxCheckpointBytes} words={bytes} />
+    ),
+  },
+  {
     title: 'Slots',
     isNamed: true,
     cell: ({ slots, usage }) =>
@@ -133,11 +140,17 @@ const COLUMNS: readonly Column<UiQuotaFragment>[] = [
   },
 ]
 
-function Used({ used, most }: { used: number; most: number | null }) {
-  if (most === null) return count(used)
+interface UsedProps {
+  used: number
+  most: number | null
+  words?: (value: number) => string
+}
+
+function Used({ used, most, words = count }: UsedProps) {
+  if (most === null) return words(used)
   return (
     <span className={used > most ? 'settings-bad' : undefined}>
-      {count(used)} of {count(most)}
+      {words(used)} of {words(most)}
     </span>
   )
 }

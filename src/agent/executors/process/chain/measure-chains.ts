@@ -1,0 +1,33 @@
+import type { ChainSize, KernelSpec } from '../../../../domain/agent/protocol.ts'
+import type { KernelEntry } from '../../kernel-book/kernel-entry.ts'
+import { chainDirectory, chainName, generationOf, isFirstKernel } from './chain-directory.ts'
+import type { ChainHost } from './chain-host.ts'
+import { chainSize } from './chain-size.ts'
+
+/**
+ * Measures, one after the other, the directories of chains that have a kernel running here, and those that were too
+ * large to be looked through when their last kernel ended.
+ */
+export async function measureChains(host: ChainHost): Promise<ChainSize[]> {
+  const sizes: ChainSize[] = []
+  for (const spec of new Map([...host.tooLarge, ...running(host)]).values()) {
+    if (host.book.closed) return sizes
+    const bytes = await chainSize(chainDirectory(host, spec), 'bytes')
+    if (bytes === null) continue
+    const generation = generationOf(spec)
+    host.tooLarge.delete(chainName(spec.chainId, generation))
+    sizes.push({ chainId: spec.chainId, generation, bytes })
+  }
+  return sizes
+}
+
+/** To be measured with the next ones. */
+export function noteTooLarge(host: ChainHost, { chainId, checkpoint }: KernelSpec): void {
+  host.tooLarge.set(chainName(chainId, generationOf({ chainId, checkpoint })), { chainId, checkpoint })
+}
+
+function running(host: ChainHost): [string, KernelEntry['spec']][] {
+  return [...host.book.kernels.values()].flatMap(({ phase, spec }) =>
+    phase === 'RUNNING' && isFirstKernel(spec) ? [[chainName(spec.chainId, generationOf(spec)), spec]] : [],
+  )
+}
