@@ -53,7 +53,7 @@ interface QuotaOptions {
   slot?: [string, string][]
   maxPending?: number | None
   maxRunning?: number | None
-  maxCheckpointBytes?: string | None
+  maxCheckpointBytes?: string
 }
 
 function set(): Command {
@@ -66,7 +66,7 @@ function set(): Command {
     .argument('<name>', 'of which')
     .option('--max-pending <n>', 'limit on waiting sessions; `none` removes it', orNone(wholeNumber))
     .option('--max-running <n>', 'limit on placed sessions; `none` removes it', orNone(wholeNumber))
-    .option('--max-checkpoint-bytes <amount>', 'limit on checkpoints, like 500g; `none` removes it', orNone(String))
+    .option('--max-checkpoint-bytes <amount>', 'limit on checkpoints, like 500g; `none` removes it')
     .option(
       '--slot <slot=amount>',
       'total of a slot over all kernels; replaces all earlier ones; may be repeated',
