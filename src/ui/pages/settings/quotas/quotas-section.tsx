@@ -5,7 +5,8 @@ import { useAct } from '../../../app/act/act.ts'
 import { GuardedButton } from '../../../app/form/guarded-button.tsx'
 import { noAdministration } from '../../../app/form/rights.ts'
 import { useViewer } from '../../../app/viewer.ts'
-import { bytes, count } from '../../../words/count.ts'
+import { roughAmount } from '../../../words/amount.ts'
+import { count } from '../../../words/count.ts'
 import { Rows, type Column } from '../rows.tsx'
 import { Part, Section } from '../section.tsx'
 import { UiQuotasDocument, UiSetQuotaDocument, type UiQuotaFragment } from './quotas.generated.ts'
@@ -120,7 +121,7 @@ const COLUMNS: readonly Column<UiQuotaFragment>[] = [
     title: 'Checkpoints',
     isNamed: true,
     cell: ({ usage, maxCheckpointBytes }) => (
-      <Used used={usage.checkpointBytes} most={maxCheckpointBytes} words={bytes} />
+      <Used used={usage.checkpointBytes} most={maxCheckpointBytes} words={byteWords} />
     ),
   },
   {
@@ -139,6 +140,10 @@ const COLUMNS: readonly Column<UiQuotaFragment>[] = [
           }),
   },
 ]
+
+function byteWords(value: number): string {
+  return roughAmount('mem', String(value))
+}
 
 interface UsedProps {
   used: number
