@@ -34,6 +34,7 @@ import { execInContainer } from './exec/exec-in-container.ts'
 import { launchKernel, type RunScript } from './launch-kernel.ts'
 import { prepareKernel } from './prepare-kernel.ts'
 import { createImagePuller } from './engine/pull-image.ts'
+import { createSessionNetworks } from './session-networks.ts'
 import { stopKernel } from './stop-kernel.ts'
 import { createTurns } from './turns.ts'
 
@@ -79,7 +80,10 @@ export function createContainerExecutor(options: ContainerExecutorOptions, hooks
       leftCheckpoint: (kernel) => leftCheckpoint(host, kernel),
       settled: () => watch.wake(),
       remove: (kernel) => remove(host, kernel),
-      removed: (kernel) => leaveChain(host, kernel),
+      removed(kernel) {
+        leaveChain(host, kernel)
+        void host.networks.collect()
+      },
       recover: async (kernel, record) => recover(host, kernel, record),
     },
     hooks,
@@ -100,6 +104,14 @@ export function createContainerExecutor(options: ContainerExecutorOptions, hooks
     fetchCode: hooks.fetchCode,
     groups: openContainerGroups(agentDir, description),
     images: createImagePuller(engine, { authFile: container.authFile }),
+    networks: createSessionNetworks({
+      agentId,
+      engine,
+      description,
+      network: container.network,
+      log,
+      sessionIds: () => new Set([...book.kernels.values()].map(({ spec }) => spec.sessionId)),
+    }),
     turns: createTurns(container.parallel),
     keeper: createKeeper(kernelsDir, log),
     book,

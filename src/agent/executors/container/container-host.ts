@@ -10,6 +10,7 @@ import type { ContainerUsers } from './container-users.ts'
 import type { Engine, EngineDescription } from './engine/engine.ts'
 import type { Outage } from './judge-container.ts'
 import type { ImagePuller } from './engine/pull-image.ts'
+import type { SessionNetworks } from './session-networks.ts'
 import type { Turns } from './turns.ts'
 
 /** The state that all steps of a kernel's life share. */
@@ -24,6 +25,7 @@ export interface ContainerHost extends Omit<ChainHost, 'book'>, Omit<CodeHost<Co
   /** Null where the agent can make none. */
   readonly groups: ContainerGroups | null
   readonly images: ImagePuller
+  readonly networks: SessionNetworks
   /** In which containers are created and started. */
   readonly turns: Turns
   readonly keeper: Keeper

@@ -1,4 +1,5 @@
 import type { KernelSpec } from '../../../domain/agent/protocol.ts'
+import type { KernelVariable } from '../../../domain/session/kernel-variables.ts'
 import { homeVariables, kernelVariables } from '../process/kernel-environment.ts'
 import type { ContainerGroup } from './container-groups.ts'
 import type { ContainerKernel } from './container-kernel.ts'
@@ -16,6 +17,7 @@ export class ContainerSpecError extends Error {}
 
 export const AGENT_LABEL = 'reprise.agent'
 export const KERNEL_LABEL = 'reprise.kernel'
+export const SESSION_LABEL = 'reprise.session'
 export const ASSIGNMENT_LABEL = 'reprise.assignment'
 
 /** Given out by Docker to the program of a container, device by device. */
@@ -24,6 +26,15 @@ const GPU_SLOT = 'cuda.device'
 const GROUP_SLACK_BYTES = 4 * 1024 * 1024
 const NANO = 1e9
 const CPU_MIN = 0.01
+
+/** Where a kernel of several stands in its session's network. */
+export interface ClusterPlace {
+  /** Of the network; null if the engine has none to offer, and they share the machine's. */
+  network: string | null
+  /** Its own, and all names with their addresses, its own among them. */
+  address: string
+  hosts: { name: string; address: string }[]
+}
 
 export interface ContainerPlaces {
   agentId: string
@@ -35,6 +46,8 @@ export interface ContainerPlaces {
   group: ContainerGroup | null
   /** Numbers of the devices that it gets. */
   gpus: readonly number[]
+  /** Among the kernels of its session, if they are all here. */
+  cluster: ClusterPlace | null
 }
 
 /**
@@ -51,11 +64,12 @@ export function containerSpec(
 ): CreateBody {
   const { spec, assignment, image, port, memoryLimitBytes } = kernel
   if (spec.command.length === 0) throw new ContainerSpecError('the command is empty')
+  const network = places.cluster === null ? options.network : (places.cluster.network ?? 'host')
   return {
     Image: image!.id,
     Cmd: spec.command,
     ...(spec.executorOptions?.['entrypoint'] === 'none' && { Entrypoint: [] }),
-    Env: environmentOf(kernel),
+    Env: environmentOf(kernel, places.cluster),
     User: places.user,
     WorkingDir: WORK,
     Tty: false,
@@ -67,10 +81,10 @@ export function containerSpec(
       [AGENT_LABEL]: places.agentId,
       [KERNEL_LABEL]: spec.kernelId,
       [ASSIGNMENT_LABEL]: String(assignment),
-      'reprise.session': spec.sessionId,
+      [SESSION_LABEL]: spec.sessionId,
       'reprise.attempt': String(spec.attempt),
     },
-    ...(port !== null && options.network !== 'host' && { ExposedPorts: { [`${port}/tcp`]: {} } }),
+    ...(port !== null && network !== 'host' && { ExposedPorts: { [`${port}/tcp`]: {} } }),
     HostConfig: {
       ...memoryOf(memoryLimitBytes, places.group),
       ...cpusOf(spec, engine),
@@ -87,22 +101,39 @@ export function containerSpec(
       AutoRemove: false,
       LogConfig: logsOf(engine),
       Mounts: [bind(places.work, WORK, false), bind(places.chain, CHAIN, false)],
-      NetworkMode: options.network,
-      ...portsOf(kernel, options),
+      NetworkMode: network,
+      ...portsOf(kernel, network),
+      ...(places.cluster !== null && {
+        ExtraHosts: places.cluster.hosts.map(({ name, address }) => `${name}:${address}`),
+      }),
       ...(options.runtime !== undefined && { Runtime: options.runtime }),
       ...gpusOf(places.gpus),
     },
+    ...membershipOf(places.cluster),
   }
 }
 
 const DEFAULT_TMP_BYTES = 1024 ** 3
 
-function environmentOf(kernel: ContainerKernel): string[] {
+function membershipOf(cluster: ClusterPlace | null): object {
+  if (cluster === null || cluster.network === null) return {}
+  const endpoint = { IPAMConfig: { IPv4Address: cluster.address } }
+  return { NetworkingConfig: { EndpointsConfig: { [cluster.network]: endpoint } } }
+}
+
+/** Whether it has no network of its own. */
+export function isOnHostNetwork(body: CreateBody | null): boolean {
+  return body?.HostConfig['NetworkMode'] === 'host'
+}
+
+function environmentOf(kernel: ContainerKernel, cluster: ClusterPlace | null): string[] {
   const { spec } = kernel
+  const hosts = cluster?.hosts.map(({ name }) => `${name}=${name}`).join(',')
   const environ = new Map([
     ...homeVariables(WORK),
     ...spec.environ.map(({ name, value }): [string, string] => [name, value]),
     ...kernelVariables(spec, { chain: CHAIN, verdict: VERDICT }, kernel),
+    ...(hosts === undefined ? [] : [['REPRISE_CLUSTER_HOSTS' satisfies KernelVariable, hosts] as [string, string]]),
   ])
   if ([...environ.entries(), spec.command].flat().some((text) => text.includes('\0'))) {
     throw new ContainerSpecError('a command or a variable contains a NUL byte')
@@ -132,7 +163,7 @@ function bind(source: string, target: string, readOnly: boolean): object {
   return { Type: 'bind', Source: source, Target: target, ReadOnly: readOnly }
 }
 
-function portsOf({ port }: ContainerKernel, { network }: ContainerOptions): object {
+function portsOf({ port }: ContainerKernel, network: string): object {
   if (port === null || network === 'host') return {}
   return { PortBindings: { [`${port}/tcp`]: [{ HostIp: '', HostPort: String(port) }] } }
 }

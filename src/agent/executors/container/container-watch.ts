@@ -104,6 +104,7 @@ export function createContainerWatch(host: ContainerHost): ContainerWatch {
         lostAt = null
       }
       compare(listed)
+      void host.networks.collect()
       for (const container of listed) if (isLeftover(host, known, container)) await removeLeftover(host, container)
     } catch (error) {
       if (closing.signal.aborted) return

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '../../../observability/error-message.ts'
 import { hasEnded } from '../kernel-book/kernel-entry.ts'
 import { writeRunScript } from '../kernel-directory/kernel-directory.ts'
@@ -6,8 +7,11 @@ import { chainDirectory, openChainDirectory } from '../process/chain/chain-direc
 import type { ContainerGroup } from './container-groups.ts'
 import type { ContainerHost } from './container-host.ts'
 import type { ContainerKernel } from './container-kernel.ts'
-import { containerSpec, ContainerSpecError, gpuCount, gpusOfBody } from './container-spec.ts'
+import { type ClusterPlace, containerSpec, ContainerSpecError, gpuCount, gpusOfBody } from './container-spec.ts'
 import type { CreateBody } from './engine/create-body.ts'
+import { EngineSilentError } from './engine/engine-client.ts'
+
+const ASK_AGAIN_MS = 1_000
 
 /**
  * Writes down what the container is to be; from here on, a later instance goes on. A crash leaves
@@ -24,6 +28,8 @@ export async function launchKernel(host: ContainerHost, kernel: ContainerKernel)
   try {
     await host.keeper.ready()
     kernel.found = await openChainDirectory(host, spec, kernel.uid)
+    const cluster = await joinNetwork(host, kernel)
+    if (cluster === undefined) return
     kernel.body = containerSpec(kernel, host.options, host.description, {
       agentId: host.agentId,
       work: join(path, 'work'),
@@ -31,6 +37,7 @@ export async function launchKernel(host: ContainerHost, kernel: ContainerKernel)
       user: host.users.of(spec.projectId ?? null).inside,
       group: (kernel.group = createGroup(host, kernel)),
       gpus: takeGpus(host, kernel),
+      cluster,
     })
     const script: RunScript = { digest: kernel.image!.digest, body: kernel.body }
     await writeRunScript(path, kernel.token, JSON.stringify(script))
@@ -42,6 +49,19 @@ export async function launchKernel(host: ContainerHost, kernel: ContainerKernel)
   kernel.handedOver = true
   kernel.launchedAt = performance.now()
   host.advance(kernel)
+}
+
+/** @returns undefined if the kernel is not to be started any more */
+async function joinNetwork(host: ContainerHost, kernel: ContainerKernel): Promise<ClusterPlace | null | undefined> {
+  while (kernel.phase === 'LAUNCHING' && !host.book.closed) {
+    try {
+      return await host.networks.join(kernel.spec)
+    } catch (error) {
+      if (!(error instanceof EngineSilentError)) throw error
+      await sleep(ASK_AGAIN_MS)
+    }
+  }
+  return undefined
 }
 
 /** For a later instance, in place of a shell's script. */

@@ -36,6 +36,13 @@ export interface Engine {
   /** Null: the engine does not know it any more. */
   inspectExec(id: string): Promise<ExecDescription | null>
   hasNetwork(name: string): Promise<boolean>
+  /** By id or name; null if there is none. */
+  inspectNetwork(name: string): Promise<NetworkDescription | null>
+  listNetworks(label: string): Promise<NetworkDescription[]>
+  /** @param subnet null for one that the engine chooses */
+  createNetwork(name: string, labels: Record<string, string>, subnet: string | null): Promise<void>
+  /** Of one that is gone: nothing. */
+  removeNetwork(name: string): Promise<void>
   close(): Promise<void>
 }
 
@@ -140,6 +147,24 @@ export interface ExecDescription {
   /** 0 if it has not begun, or never will. */
   pid: number
   exitCode: number | null
+}
+
+const networkSchema = z.object({
+  Name: z.string(),
+  Labels: z.record(z.string(), z.string()).nullish(),
+  IPAM: z.object({ Config: z.array(z.object({ Subnet: text })).nullish() }).nullish(),
+})
+
+export interface NetworkDescription {
+  name: string
+  labels: Record<string, string>
+  /** Of addresses of version 4; null if it has none. */
+  subnet: string | null
+}
+
+function describeNetwork({ Name, Labels, IPAM }: z.output<typeof networkSchema>): NetworkDescription {
+  const subnet = IPAM?.Config?.map(({ Subnet }) => Subnet).find((each) => !each.includes(':'))
+  return { name: Name, labels: Labels ?? {}, subnet: subnet ?? null }
 }
 
 const eventSchema = z.object({ Actor: z.object({ ID: z.string() }) })
@@ -293,6 +318,23 @@ export function openEngine(socket: string): Engine {
     },
     async hasNetwork(name) {
       return (await get(`/networks/${encodeURIComponent(name)}`, z.object({}))) !== null
+    },
+    async inspectNetwork(name) {
+      const found = await get(`/networks/${encodeURIComponent(name)}`, networkSchema)
+      return found === null ? null : describeNetwork(found)
+    },
+    async listNetworks(label) {
+      const filters = JSON.stringify({ label: [label] })
+      const { text: listed } = await client.request('GET', '/networks', { query: { filters } })
+      return z.array(networkSchema).parse(JSON.parse(listed)).map(describeNetwork)
+    },
+    async createNetwork(name, labels, subnet) {
+      const ipam = subnet !== null && { IPAM: { Config: [{ Subnet: subnet }] } }
+      const body = { Name: name, CheckDuplicate: true, Driver: 'bridge', Labels: labels, ...ipam }
+      await client.request('POST', '/networks/create', { body })
+    },
+    async removeNetwork(name) {
+      await client.request('DELETE', `/networks/${encodeURIComponent(name)}`, { allow: [404] })
     },
     close: () => client.close(),
   }

@@ -11,6 +11,7 @@ import { isRunning } from '../../process/exec/running-kernel.ts'
 import { isAlive } from '../../process/proc-stat.ts'
 import type { ContainerHost } from '../container-host.ts'
 import type { ContainerKernel } from '../container-kernel.ts'
+import { isOnHostNetwork } from '../container-spec.ts'
 
 const CONNECT_WITHIN_MS = 15_000
 
@@ -30,7 +31,7 @@ reach(['127.0.0.1', '::1'])`
 
 /** @throws RepriseError SESSION_NOT_RUNNING, PORT_NOT_SERVED, CHANNEL_UNSUPPORTED */
 export async function connectToContainer(
-  { options, description }: ContainerHost,
+  { description }: ContainerHost,
   kernel: ContainerKernel,
   port: number,
 ): Promise<KernelChannel> {
@@ -38,10 +39,9 @@ export async function connectToContainer(
   if (first === null) {
     throw new RepriseError('CHANNEL_UNSUPPORTED', 'this agent does not see the processes of its container engine')
   }
-  const socket =
-    options.network === 'host'
-      ? await connectToListener(port, (listeners) => holdSockets(uid, () => inNamespaceOf(first.pid), listeners))
-      : await connectInside(first, port, description.rootless)
+  const socket = isOnHostNetwork(kernel.body)
+    ? await connectToListener(port, (listeners) => holdSockets(uid, () => inNamespaceOf(first.pid), listeners))
+    : await connectInside(first, port, description.rootless)
   return connectionChannel(socket, () => isRunning(kernel))
 }
 

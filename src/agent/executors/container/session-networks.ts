@@ -1,0 +1,140 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { KernelSpec } from '../../../domain/agent/protocol.ts'
+import type { KernelVariable } from '../../../domain/session/kernel-variables.ts'
+import { messageOf } from '../../../observability/error-message.ts'
+import type { Logger } from '../../../observability/log.ts'
+import { AGENT_LABEL, type ClusterPlace, SESSION_LABEL } from './container-spec.ts'
+import { EngineError, EngineSilentError } from './engine/engine-client.ts'
+import type { Engine, EngineDescription, NetworkDescription } from './engine/engine.ts'
+
+/**
+ * Kernels of a session that are all here get a network of their own, in which they know each other by name. Addresses
+ * are given out by rank and stand in each container's `/etc/hosts`: so a name means the same before its kernel runs,
+ * and no engine needs a name server. It goes with the last kernel.
+ */
+export interface SessionNetworks {
+  /** Null for a kernel that has none. @throws EngineError, EngineSilentError */
+  join(spec: KernelSpec): Promise<ClusterPlace | null>
+  /** Removes networks of sessions that have no kernel here. Never rejects. */
+  collect(): Promise<void>
+}
+
+const HOSTS = 'REPRISE_CLUSTER_HOSTS' satisfies KernelVariable
+const EXISTS = /already (exists|used|being used)|overlaps/i
+const CREATE_AGAIN_MS = 200
+/** Of a network its first address, the gateway's and the last. */
+const RESERVED_ADDRESSES = 3
+
+interface NetworkHost {
+  agentId: string
+  engine: Engine
+  description: EngineDescription
+  /** As it is configured; all but the default one are the administrator's choice. */
+  network: string
+  log: Logger
+  /** Of sessions that have kernels here. */
+  sessionIds(): ReadonlySet<string>
+}
+
+export function createSessionNetworks(host: NetworkHost): SessionNetworks {
+  const { agentId, engine, description, log } = host
+  const joining = new Map<string, Promise<NetworkDescription | null>>()
+  let collecting = Promise.resolve()
+  let left = true
+
+  async function find(sessionId: string): Promise<NetworkDescription | null> {
+    const name = `reprise-${sessionId}`
+    const labels = { [AGENT_LABEL]: agentId, [SESSION_LABEL]: sessionId }
+    for (;;) {
+      const found = await engine.inspectNetwork(name)
+      if (found !== null) return found
+      try {
+        const subnet = description.name === 'docker' ? await freeSubnet(engine, `${name}-draft`, labels) : null
+        await engine.createNetwork(name, labels, subnet)
+      } catch (error) {
+        if (error instanceof EngineError && EXISTS.test(error.message)) await sleep(CREATE_AGAIN_MS)
+        else throw error
+      }
+    }
+  }
+
+  /** For all kernels of the session that ask meanwhile. */
+  function findOnce(sessionId: string): Promise<NetworkDescription | null> {
+    const asked = joining.get(sessionId)
+    if (asked !== undefined) return asked
+    left = true
+    const found = find(sessionId).finally(() => joining.delete(sessionId))
+    joining.set(sessionId, found)
+    return found
+  }
+
+  async function collectOnce(): Promise<void> {
+    if (!left) return
+    try {
+      const networks = await engine.listNetworks(`${AGENT_LABEL}=${agentId}`)
+      const here = host.sessionIds()
+      const bereft = networks.filter(({ labels }) => !here.has(labels[SESSION_LABEL] ?? ''))
+      for (const { name } of bereft) await engine.removeNetwork(name)
+      left = networks.length > bereft.length
+    } catch (error) {
+      if (!(error instanceof EngineSilentError)) log.debug({ error: messageOf(error) }, 'a network is not removed yet')
+    }
+  }
+
+  return {
+    async join(spec) {
+      const names = clusterNames(spec)
+      if (host.network !== 'default' || names.length < 2 || spec.gang?.size !== names.length) return null
+      const shared = {
+        network: null,
+        address: '127.0.0.1',
+        hosts: names.map((name) => ({ name, address: '127.0.0.1' })),
+      }
+      try {
+        const network = await findOnce(spec.sessionId)
+        const addresses = addressesOf(network?.subnet ?? '', names.length)
+        if (addresses === null) throw new EngineError(0, `${network?.subnet} has no room for ${names.length} kernels`)
+        const hosts = names.map((name, rank) => ({ name, address: addresses[rank]! }))
+        return { network: network!.name, address: hosts[names.indexOf(ownName(spec))]!.address, hosts }
+      } catch (error) {
+        if (!(error instanceof EngineError)) throw error
+        log.warn(
+          { error: error.message },
+          'the container engine makes no network: kernels of a session use the machine’s',
+        )
+        return shared
+      }
+    },
+    collect: () => (collecting = collecting.then(collectOnce)),
+  }
+}
+
+/** Docker gives addresses out only in networks whose subnet it was told. It knows which one is free. */
+async function freeSubnet(engine: Engine, draft: string, labels: Record<string, string>): Promise<string | null> {
+  await engine.removeNetwork(draft)
+  await engine.createNetwork(draft, labels, null)
+  const found = await engine.inspectNetwork(draft)
+  await engine.removeNetwork(draft)
+  return found?.subnet ?? null
+}
+
+/** `main1`, `sub1`, …, in the order of their ranks. */
+function clusterNames({ environ }: KernelSpec): string[] {
+  const value = environ.find(({ name }) => name === HOSTS)?.value ?? ''
+  return value.split(',').flatMap((member) => member.split('=', 1).filter((name) => name !== ''))
+}
+
+function ownName({ role, index }: KernelSpec): string {
+  return `${role}${index}`
+}
+
+/** The first so many behind the gateway's; null if there are not as many. @param subnet like `172.18.0.0/16` */
+export function addressesOf(subnet: string, count: number): string[] | null {
+  const [, network = '', bits = ''] = /^((?:\d+\.){3}\d+)\/(\d+)$/.exec(subnet) ?? []
+  if (network === '' || count > 2 ** (32 - Number(bits)) - RESERVED_ADDRESSES) return null
+  const first = network.split('.').reduce((sum, part) => sum * 256 + Number(part), 0)
+  return Array.from({ length: count }, (_, rank) => {
+    const address = first + 2 + rank
+    return [24, 16, 8, 0].map((shift) => (address >>> shift) & 255).join('.')
+  })
+}

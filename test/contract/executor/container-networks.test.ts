@@ -1,0 +1,118 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
+import { v7 as uuidv7 } from 'uuid'
+import { addressesOf } from '../../../src/agent/executors/container/session-networks.ts'
+import type { Executor } from '../../../src/agent/executors/executor.ts'
+import { lastingPort } from '../../support/agents/lasting-port.ts'
+import { ENGINES, type PrivateEngine, startEngine, whyNoEngine } from '../../support/containers/private-engine.ts'
+import { eventually } from '../../support/eventually.ts'
+import { type ContainerFixture, createContainerFixture } from './container-fixture.ts'
+import { kernelSpec, reaches, readAll } from './executor-subject.ts'
+
+const HOSTS = 'main1=192.0.2.4,sub1=192.0.2.4'
+
+test.each([
+  ['172.18.0.0/16', 3, ['172.18.0.2', '172.18.0.3', '172.18.0.4']],
+  ['10.89.255.248/29', 5, ['10.89.255.250', '10.89.255.251', '10.89.255.252', '10.89.255.253', '10.89.255.254']],
+  ['10.89.255.248/29', 6, null],
+  ['10.0.0.254/23', 3, ['10.0.1.0', '10.0.1.1', '10.0.1.2']],
+  ['fd00::/64', 1, null],
+  ['', 1, null],
+])('addresses of %s for %i kernels', (subnet, count, addresses) => {
+  expect(addressesOf(subnet, count)).toEqual(addresses)
+})
+
+describe.each(ENGINES)('kernels of one session in containers of %s', (name) => {
+  const missing = whyNoEngine(name)
+  let engine: PrivateEngine
+  let fixture: ContainerFixture
+  let executor: Executor
+
+  const open = async () => {
+    executor = fixture.create({ changed: () => undefined })
+    await executor.recover()
+  }
+  const networks = async () => {
+    const listed = JSON.parse((await engine.call('GET', '/networks')).text) as { Name: string }[]
+    return listed.map(({ Name }) => Name).filter((each) => each.startsWith('reprise-'))
+  }
+
+  beforeAll(async () => {
+    if (missing === null) engine = await startEngine(name, { ofRun: inject('runDirectory'), bridge: true })
+  })
+  afterAll(() => engine?.[Symbol.asyncDispose]())
+  beforeEach(async () => {
+    if (missing !== null) return
+    fixture = await createContainerFixture(engine, { pull: 'never', network: 'default' })
+    await open()
+  })
+  afterEach(async () => {
+    if (missing !== null) return
+    for (const { kernelId, assignment } of executor.observe()) executor.forget(kernelId, assignment)
+    await eventually(() => executor.observe().length === 0)
+    await executor.close()
+    await fixture.dispose()
+  })
+
+  function pair(port: number) {
+    const sessionId = uuidv7()
+    const environ = [{ name: 'REPRISE_CLUSTER_HOSTS', value: HOSTS }]
+    const common = { sessionId, environ, gang: { size: 2, singleNode: true } }
+    const serve = `echo from main1 >index.html; exec httpd -f -p ${port} -h "$PWD"`
+    const ask = `until wget -qO- http://main1:${port}/; do sleep 0.1; done; echo "$REPRISE_CLUSTER_HOSTS"`
+    return {
+      sessionId,
+      main: kernelSpec({ ...common, command: ['sh', '-c', serve] }),
+      sub: kernelSpec({ ...common, role: 'sub', command: ['sh', '-c', ask] }),
+    }
+  }
+
+  test.skipIf(missing !== null)('know each other by name, in a network that goes with the last of them', async () => {
+    const { sessionId, main, sub } = pair(8080)
+    for (const spec of [sub, main]) executor.start(spec, 1)
+    await reaches(executor, sub.kernelId, 'EXITED')
+    expect((await readAll(executor, sub.kernelId, 'STDOUT')).text).toBe('from main1\nmain1=main1,sub1=sub1\n')
+    expect(await networks()).toEqual([`reprise-${sessionId}`])
+
+    executor.forget(sub.kernelId, 1)
+    await eventually(() => executor.observe().length === 1)
+    await executor.close()
+    await open()
+    await reaches(executor, main.kernelId, 'RUNNING')
+    expect(await networks()).toEqual([`reprise-${sessionId}`])
+    executor.forget(main.kernelId, 1)
+    await eventually(async () => (await networks()).length === 0)
+  })
+
+  test.skipIf(missing !== null)('a network that a crash has left is collected, and no other', async () => {
+    const create = async (label: string) => {
+      const Labels = { 'reprise.agent': label, 'reprise.session': uuidv7() }
+      const Name = `reprise-${Labels['reprise.session']}`
+      expect((await engine.call('POST', '/networks/create', { Name, Labels })).status).toBeOneOf([200, 201])
+      return Name
+    }
+    await executor.close()
+    const own = await create(fixture.agentId)
+    const others = await create(uuidv7())
+    await open()
+    await eventually(async () => !(await networks()).includes(own))
+    expect(await networks()).toEqual([others])
+    await engine.call('DELETE', `/networks/${others}`)
+  })
+
+  test.skipIf(missing !== null || name === 'podman')(
+    'share the network of the machine where the engine has no other for them',
+    async () => {
+      const taken: string[] = []
+      for (let refused = false; !refused;) {
+        const { status } = await engine.call('POST', '/networks/create', { Name: `taken-${taken.length}` })
+        if ((refused = status >= 400)) break
+        taken.push(`taken-${taken.length}`)
+      }
+      const { main, sub } = pair(await lastingPort())
+      for (const spec of [main, sub]) executor.start(spec, 1)
+      await reaches(executor, sub.kernelId, 'EXITED')
+      expect((await readAll(executor, sub.kernelId, 'STDOUT')).text).toBe('from main1\nmain1=main1,sub1=sub1\n')
+      for (const each of taken) await engine.call('DELETE', `/networks/${each}`)
+    },
+  )
+})
