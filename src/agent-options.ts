@@ -30,6 +30,7 @@ export async function agentOptions(
     address: config.agentAddress,
     version,
     slots: config.slots ?? slots ?? detectSlots(),
+    slotsByHand: config.slots !== undefined,
     ...(slotsPerKernelMax !== undefined && { slotsPerKernelMax }),
     ...(ports !== undefined && { ports }),
     labels: config.agentLabels,

@@ -37,6 +37,8 @@ export interface LoopParts {
   gateway: Gateway
   executor: Executor
   identity: RegisterRequest
+  /** Whether `identity` has changed since this was last asked. */
+  registerAgain(): boolean
   shipper: LogShipper
   chains: ChainReports
   sizes: ChainSizes
@@ -65,6 +67,7 @@ export async function runAgentLoop(parts: LoopParts): Promise<'stopped' | 'super
   let failures = 0
   let repeats = 0
   while (!parts.signal.aborted) {
+    if (parts.registerAgain()) registered = null
     try {
       if (registered === null) {
         registered = await register(parts)

@@ -32,6 +32,8 @@ export interface AgentOptions {
   address: string
   version: string
   slots: Record<string, string>
+  /** Somebody has said so, whatever the executor finds. */
+  slotsByHand?: boolean
   /** What a single kernel can have; missing: all of it. */
   slotsPerKernelMax?: Record<string, string>
   /** Whether ports of its kernels can be reached at its address; missing: they can. */
@@ -73,8 +75,14 @@ export function createAgent(options: AgentOptions): Agent {
     resources.defer(() => lock.release())
     const known = { ...identityOf(options), agentId: loadAgentId(agentDir), instanceId: uuidv7() }
     const { agentId } = known
+    let outdated = false
     const hooks: ExecutorHooks = {
       changed: changes.raise,
+      offers({ slots, slotsPerKernelMax }) {
+        Object.assign(identity, { slotsPerKernelMax }, options.slotsByHand !== true && { slots })
+        outdated = true
+        changes.raise()
+      },
       fetchCode: (kernel, signal) => options.gateway.fetchCode({ agentId, ...kernel }, signal),
     }
     const executor = options.createExecutor(hooks, agentId)
@@ -94,7 +102,12 @@ export function createAgent(options: AgentOptions): Agent {
     const channels = createChannels({ executor, dial: options.dial ?? nobody, log })
     resources.defer(() => channels.close())
     const kept = resources.move()
-    const parts = { ...options, executor, identity, shipper, chains, sizes, channels, fence, changes }
+    const registerAgain = () => {
+      const before = outdated
+      outdated = false
+      return before
+    }
+    const parts = { ...options, executor, identity, registerAgain, shipper, chains, sizes, channels, fence, changes }
     return { reason: loop(kept, { ...parts, signal: ending.signal }) }
   }
 

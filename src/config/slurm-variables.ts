@@ -67,6 +67,14 @@ export const SLURM_VARIABLES = {
     unit: 'milliseconds',
     schema: wholeNumber(500, 600_000).default(5_000),
   }),
+  slurmCapacityMs: variable({
+    name: 'REPRISE_SLURM_CAPACITY_MS',
+    default: '60000',
+    meaning:
+      'Time between two calls of `sinfo`, which tells what the partition has. The agent registers again when that has changed by more than a twentieth.',
+    unit: 'milliseconds',
+    schema: wholeNumber(500, 3_600_000).default(60_000),
+  }),
   slurmImages: variable({
     name: 'REPRISE_SLURM_IMAGES',
     default: 'none',

@@ -60,8 +60,9 @@ describe.skipIf(missing !== null)(`chains on Slurm${missing === null ? '' : `: $
       REPRISE_SLURM_DIR: cluster.shared,
       REPRISE_SLURM_PARTITION: 'main',
       REPRISE_SLURM_POLL_MS: '500',
-      // Two nodes of 16.
-      REPRISE_SLOTS: 'cpu=32',
+      // What the cluster has.
+      REPRISE_SLOTS: '',
+      REPRISE_SLURM_CAPACITY_MS: '1000',
       SLURM_CONF: cluster.config,
     }
     server = await startServer({ dataDir: join(root, 'data'), port: 0, onLog: () => undefined, env })
@@ -74,7 +75,9 @@ describe.skipIf(missing !== null)(`chains on Slurm${missing === null ? '' : `: $
       headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
       body: JSON.stringify({ query, variables }),
     })
-    return ((await response.json()) as { data: unknown }).data
+    const { data, errors } = (await response.json()) as { data: unknown; errors?: unknown }
+    if (errors !== undefined) throw new Error(JSON.stringify(errors))
+    return data
   }
 
   beforeAll(async () => {
@@ -135,6 +138,56 @@ describe.skipIf(missing !== null)(`chains on Slurm${missing === null ? '' : `: $
     const [first, second] = [kernels, childSession!.kernels].map((all) => new Set(all.map((one) => one.slurmJobId)))
     expect([first!.size, second!.size]).toEqual([1, 1])
     expect(first).not.toEqual(second)
+  }, 300_000)
+
+  test('a retry that avoids its agent goes to another node of it, and back when all have failed', async () => {
+    const token = await readAdminToken(join(root, 'data'))
+    await using client = createClient({ url: server.url, token })
+    const { session } = await client.createSession({
+      name: 'elsewhere',
+      command: ['sh', '-c', 'exit 79'],
+      retryPolicy: {
+        maxRetries: 3,
+        retryDelay: 0.1,
+        rules: [{ match: { exitCodes: [79] }, action: 'RETRY', avoid: 'AGENT' }],
+      },
+    })
+    const attempt = '{ status kernels { host }'
+    const query = `query ($id: UUID!) { session(id: $id)
+      ${attempt} childSession ${attempt} childSession ${attempt} childSession ${attempt} } } } } }`
+    interface Attempt {
+      status: string
+      kernels: { host: string }[]
+      childSession?: Attempt | null
+    }
+    const read = async () => {
+      const attempts: Attempt[] = []
+      let next: Attempt | null | undefined = ((await ask(query, { id: session.sessionId })) as { session: Attempt })
+        .session
+      for (; next; next = next.childSession) attempts.push(next)
+      return attempts
+    }
+    const hosts = await eventually(
+      async () => {
+        const attempts = await read()
+        return attempts[3]?.status === 'ERROR' && attempts.map(({ kernels }) => kernels[0]!.host)
+      },
+      { withinMs: SLOWLY_MS },
+    )
+    const [first, second] = hosts
+    expect(second).not.toBe(first)
+    expect(hosts).toEqual([first, second, first, second])
+  }, 300_000)
+
+  test('what the cluster offers is noticed while the agent runs', async () => {
+    const node = cluster.nodes[0]!.name
+    const query = '{ agents(first: 5) { edges { node { slots { slot capacity } } } } }'
+    const offered = async () => JSON.stringify(await ask(query, {}))
+    const before = await offered()
+    await cluster.run('scontrol', 'update', `NodeName=${node}`, 'State=DRAIN', 'Reason=test')
+    await eventually(async () => (await offered()) !== before, { withinMs: SLOWLY_MS })
+    await cluster.run('scontrol', 'update', `NodeName=${node}`, 'State=RESUME')
+    await eventually(async () => (await offered()) === before, { withinMs: SLOWLY_MS })
   }, 300_000)
 
   test('of a job on a lost node no retry starts before it is gone', async () => {

@@ -111,9 +111,17 @@ export interface StoredChain {
   oldest: number
 }
 
+/** What an executor has found that it offers; see RegisterRequest. */
+export interface ExecutorOffer {
+  slots: Record<string, string>
+  slotsPerKernelMax: Record<string, string>
+}
+
 export interface ExecutorHooks {
   /** The result of `observe()` or a log has changed. */
   changed(): void
+  /** It offers something else than before; missing: nobody wants to know. */
+  offers?(offer: ExecutorOffer): void
   /**
    * From the server; missing where there is none, and then no kernel has code.
    *

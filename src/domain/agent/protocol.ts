@@ -46,8 +46,11 @@ export interface KernelSpec {
   batchTimeoutMs?: number | null
   /** What the executor is to do in its own terms, as the partition of a Slurm cluster: the group's, then the session's. */
   executorOptions?: Record<string, string>
-  /** Where earlier attempts failed, of the agent's own hosts: not there again, if there is another one. */
-  avoidHosts?: string[]
+  /**
+   * Where earlier attempts failed, of the agent's own hosts, and their rules said to avoid that: not there again, if there
+   * is another one. The host that failed last is the last.
+   */
+  avoidHosts?: string[] | null
   /** What the image is to be, `sha256:…`; null for whatever its name stands for at present. */
   imageDigest?: string | null
   mounts?: VolumeMount[]

@@ -20,6 +20,7 @@ const DEFAULTS = {
   queueFactor: 1,
   queueJobs: 1_000,
   pollMs: 500,
+  capacityMs: 60_000,
   images: {},
   args: [],
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { JobArgumentsError, requestArguments } from '../../../src/agent/executors/slurm/job-arguments.ts'
+import { exclusion, JobArgumentsError, requestArguments } from '../../../src/agent/executors/slurm/job-arguments.ts'
 import type { SlurmOptions } from '../../../src/agent/executors/slurm/slurm-options.ts'
 import type { KernelSpec } from '../../../src/domain/agent/protocol.ts'
 import { kernelSpec } from '../../contract/executor/executor-subject.ts'
@@ -11,6 +11,7 @@ const OPTIONS: SlurmOptions = {
   queueFactor: 4,
   queueJobs: 1_000,
   pollMs: 5_000,
+  capacityMs: 60_000,
   images: {},
   args: [],
 }
@@ -86,5 +87,22 @@ describe('what a job is submitted with', () => {
     expect(argumentsOf({ gang, resourceSlots: { 'cuda.a100': '1' } }, { gres })).toContain('--gpus-per-task=a100:1')
     expect(() => argumentsOf({ gang, resourceSlots: { fpga: '1' } }, { gres })).toThrow(/fpga .*2 kernels/)
     expect(() => argumentsOf({ resourceSlots: { tpu: '1' } }, { gres })).toThrow(/tpu/)
+  })
+
+  test('nodes where it has failed are avoided while others could have it, those that failed last the longest', () => {
+    const node = (name: string, cpus: number, usable = true) => ({ name, usable, amounts: new Map([['cpu', cpus]]) })
+    const avoiding = (avoidHosts: string[], nodes = [node('a', 4), node('b', 4)], more: Partial<KernelSpec> = {}) =>
+      exclusion(kernelSpec({ resourceSlots: { cpu: '3' }, avoidHosts, ...more }), OPTIONS, nodes)
+    expect(avoiding([])).toEqual([])
+    expect(avoiding(['a'])).toEqual(['--exclude=a'])
+    expect(avoiding(['a', 'b'])).toEqual(['--exclude=b'])
+    expect(avoiding(['a', '$(id)', '--x'])).toEqual(['--exclude=a'])
+    expect(avoiding(['a'], [])).toEqual([])
+    expect(avoiding(['a'], [node('a', 4), node('b', 4, false)])).toEqual([])
+    expect(avoiding(['a'], [node('a', 4), node('b', 2)])).toEqual([])
+    const together = { gang: { size: 2, singleNode: true } }
+    const apart = { gang: { size: 2, singleNode: false } }
+    const three = [node('a', 6), node('b', 4), node('c', 4)]
+    expect([avoiding(['a'], three, together), avoiding(['a'], three, apart)]).toEqual([[], ['--exclude=a']])
   })
 })

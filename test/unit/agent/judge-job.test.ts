@@ -130,7 +130,7 @@ test('a partition offers what its usable nodes have', () => {
   const text =
     'n1|idle|0/16/0/16|4000|gpu:a100:2(S:0-1)|\nn2|mixed|8/8/0/16|8000|(null)|\nn3|down*|0/0/16/16|4000|(null)|\nn1|idle|0/16/0/16|4000|gpu:a100:2|\n'
   const capacity = parseCapacity(text, { 'cuda.device': 'gpu' }, 1.25)
-  expect(capacity).toEqual({
+  expect(capacity).toMatchObject({
     slots: { cpu: '40', mem: String(15_000 * 1024 ** 2), 'cuda.device': '2' },
     slotsPerKernelMax: { cpu: '16', mem: String(8_000 * 1024 ** 2), 'cuda.device': '2' },
   })

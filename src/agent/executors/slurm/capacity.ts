@@ -1,9 +1,12 @@
+import { isDeepStrictEqual } from 'node:util'
+
 /** What a partition offers. Amounts are exact decimals as text; `mem` in bytes. */
 export interface Capacity {
   /** All usable nodes together, whoever's jobs are on them. */
   slots: Record<string, string>
   /** Component by component of the largest node, also of one that is away: it may be back at any time. */
   slotsPerKernelMax: Record<string, string>
+  nodes: readonly Node[]
 }
 
 export const SINFO_FORMAT = 'NodeList:|,StateLong:|,CPUsState:|,Memory:|,Gres:|'
@@ -11,9 +14,11 @@ export const SINFO_FORMAT = 'NodeList:|,StateLong:|,CPUsState:|,Memory:|,Gres:|'
 const MIB = 1024 * 1024
 const UNUSABLE = /^(down|drain|fail|maint|planned|reboot|power|inval|unk|no_respond|future|perfctrs)/
 
-interface Node {
+export interface Node {
   name: string
+  /** It takes jobs, now or behind those that it has. */
   usable: boolean
+  /** All that it has, whoever uses it. */
   amounts: Map<string, number>
 }
 
@@ -36,7 +41,21 @@ export function parseCapacity(text: string, gres: Readonly<Record<string, string
   return {
     slots: each(usable, (amounts) => amounts.reduce((sum, amount) => sum + amount, 0) * factor),
     slotsPerKernelMax: each(nodes, (amounts) => Math.max(0, ...amounts)),
+    nodes,
   }
+}
+
+/** Less than that is not worth another registration: nodes of large clusters come and go all the time. */
+const CHANGE_MIN = 0.05
+
+/** Whether what is offered has changed so much that the server should know. */
+export function hasChanged(offered: Capacity, now: Capacity): boolean {
+  const slots = new Set([offered, now].flatMap((each) => Object.keys(each.slots)))
+  const moved = [...slots].some((slot) => {
+    const [before, after] = [Number(offered.slots[slot] ?? 0), Number(now.slots[slot] ?? 0)]
+    return Math.abs(after - before) > before * CHANGE_MIN
+  })
+  return moved || !isDeepStrictEqual(offered.slotsPerKernelMax, now.slotsPerKernelMax)
 }
 
 /** A node is listed once for each partition that has it, and here once in all. */

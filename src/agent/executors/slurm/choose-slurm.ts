@@ -20,6 +20,7 @@ export interface SlurmConfig {
   slurmQueue: number
   slurmQueueJobs: number
   slurmPollMs: number
+  slurmCapacityMs: number
   slurmImages: Record<string, SlurmImage>
   slurmArgs: string[]
   uploadBytesMax: number
@@ -41,11 +42,12 @@ interface ChosenCluster {
 export async function chooseSlurm(config: SlurmConfig, agentDir: string, log: Logger): Promise<ChosenCluster> {
   const slurm = optionsOf(config)
   const { partition, gres, queueFactor } = slurm
-  const { slots, slotsPerKernelMax } = await createSlurmCommands()
+  const offered = await createSlurmCommands()
     .capacity(partition, gres, queueFactor)
     .catch((error: unknown) => {
       throw new ExecutorSetupError(`REPRISE_EXECUTOR=slurm: sinfo does not answer here (${messageOf(error)})`)
     })
+  const { slots, slotsPerKernelMax } = offered
   if (Number(slots['cpu']) === 0) {
     const where = partition === undefined ? 'the cluster' : `partition ${partition}`
     throw new ExecutorSetupError(`REPRISE_EXECUTOR=slurm: ${where} has no node that takes jobs, or does not exist`)
@@ -57,7 +59,7 @@ export async function chooseSlurm(config: SlurmConfig, agentDir: string, log: Lo
     // They would be those of whichever node has the job.
     ports: false,
     create: (hooks, agentId) =>
-      createSlurmExecutor({ agentDir, agentId, log, codeBytesMax: config.uploadBytesMax, slurm }, hooks),
+      createSlurmExecutor({ agentDir, agentId, log, codeBytesMax: config.uploadBytesMax, slurm, offered }, hooks),
   }
 }
 
@@ -83,6 +85,7 @@ function optionsOf(config: SlurmConfig): SlurmOptions {
     queueFactor: config.slurmQueue,
     queueJobs: config.slurmQueueJobs,
     pollMs: config.slurmPollMs,
+    capacityMs: config.slurmCapacityMs,
     images: config.slurmImages,
     args: config.slurmArgs,
   }

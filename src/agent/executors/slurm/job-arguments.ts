@@ -1,6 +1,7 @@
 import type { KernelSpec } from '../../../domain/agent/protocol.ts'
 import { EXECUTOR_OPTION_VALUE } from '../../../domain/session/executor-options.ts'
 import { PRIORITY_DEFAULT } from '../../../domain/session/priority.ts'
+import type { Node } from './capacity.ts'
 import type { SlurmOptions } from './slurm-options.ts'
 
 const MIB = 1024 * 1024
@@ -33,7 +34,6 @@ export function requestArguments(spec: KernelSpec, options: SlurmOptions): strin
     ...timeArguments(spec),
     ...niceArguments(spec),
     ...siteArguments(spec, options),
-    ...excluded(spec),
     ...options.args,
   ]
 }
@@ -128,8 +128,35 @@ function siteArguments(spec: KernelSpec, { partition, account, accounts, qos, co
   })
 }
 
-/** Nodes on which an earlier attempt has failed. */
-function excluded({ avoidHosts = [] }: KernelSpec): string[] {
-  const names = avoidHosts.filter((host) => /^[A-Za-z0-9][A-Za-z0-9.-]{0,62}$/.test(host))
-  return names.length === 0 ? [] : [`--exclude=${names.join()}`]
+/**
+ * Keeps it from nodes where earlier attempts have failed: from those where the last ones did, as long as what is left
+ * could have it.
+ */
+export function exclusion(spec: KernelSpec, { gres }: SlurmOptions, nodes: readonly Node[]): string[] {
+  const failed = (spec.avoidHosts ?? []).filter((host) => /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/.test(host))
+  for (let first = 0; first < failed.length; first++) {
+    const avoided = failed.slice(first)
+    if (
+      couldHave(
+        nodes.filter(({ usable, name }) => usable && !avoided.includes(name)),
+        spec,
+        gres,
+      )
+    ) {
+      return [`--exclude=${avoided.join()}`]
+    }
+  }
+  return []
+}
+
+/** Whether it fits if nothing else runs there. */
+function couldHave(nodes: readonly Node[], { resourceSlots, gang }: KernelSpec, gres: SlurmOptions['gres']): boolean {
+  const needs = Object.entries(resourceSlots).filter(
+    ([slot, amount]) => Number(amount) > 0 && (slot === 'cpu' || slot === 'mem' || Object.hasOwn(gres, slot)),
+  )
+  const counts = nodes.map(({ amounts }) =>
+    Math.min(...needs.map(([slot, amount]) => Math.floor((amounts.get(slot) ?? 0) / Number(amount))), gang?.size ?? 1),
+  )
+  const together = gang?.singleNode === true ? Math.max(0, ...counts) : counts.reduce((sum, count) => sum + count, 0)
+  return together >= (gang?.size ?? 1)
 }

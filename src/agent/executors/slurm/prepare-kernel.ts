@@ -9,7 +9,7 @@ import { chainDirectory, openChainDirectory } from '../process/chain/chain-direc
 import type { ChainHost } from '../process/chain/chain-host.ts'
 import { execFault } from '../process/shell/exec-fault.ts'
 import { exportsOf, programOf } from '../process/shell/environment.ts'
-import { JobArgumentsError, requestArguments } from './job-arguments.ts'
+import { exclusion, JobArgumentsError, requestArguments } from './job-arguments.ts'
 import type { SlurmHost } from './slurm-host.ts'
 import type { SlurmImage } from './slurm-options.ts'
 import type { SlurmKernel } from './slurm-kernel.ts'
@@ -57,6 +57,8 @@ export function makeRequest(host: SlurmHost, kernel: SlurmKernel): boolean {
 function setRequest(host: SlurmHost, kernel: SlurmKernel): void {
   kernel.image = imageOf(host, kernel.spec.image)
   kernel.request = [...requestArguments(kernel.spec, host.options), ...kernel.image.sbatch]
+  // Nodes come and go, so it is found out each time.
+  kernel.exclusion = exclusion(kernel.spec, host.options, host.nodes)
 }
 
 /** Writes what the job runs. From here on a later instance goes on. */
@@ -64,6 +66,7 @@ export async function launchKernel(host: SlurmHost & ChainHost, kernel: SlurmKer
   const { spec, path } = kernel
   try {
     kernel.found = await openChainDirectory(host, spec, null)
+    setRequest(host, kernel)
     const script = scriptOf(host, kernel, chainDirectory(host, spec))
     await writeRunScript(path, kernel.token, script)
   } catch (error) {

@@ -15,6 +15,8 @@ import { leftCheckpoint } from '../process/chain/look-at-checkpoint.ts'
 import { createChainDrops } from '../process/chain/drop-chains.ts'
 import { SHIPPED_PRESETS } from '../process/image-preset.ts'
 import { DEFAULT_PATH } from '../process/kernel-environment.ts'
+import type { Capacity } from './capacity.ts'
+import { createCapacityWatch } from './capacity-watch.ts'
 import { cancelJob, createJobWatch, hostOf } from './job-watch.ts'
 import { openLease } from './lease.ts'
 import { launchKernel, prepareKernel } from './prepare-kernel.ts'
@@ -34,6 +36,8 @@ export interface SlurmExecutorOptions {
   /** Of a kernel's uploaded code. */
   codeBytesMax: number
   slurm: SlurmOptions
+  /** What the agent offers when it starts; null: not known. */
+  offered?: Capacity | null
 }
 
 /**
@@ -42,7 +46,7 @@ export interface SlurmExecutorOptions {
  * what a crash leaves.
  */
 export function createSlurmExecutor(
-  { agentDir, agentId, log, codeBytesMax, slurm }: SlurmExecutorOptions,
+  { agentDir, agentId, log, codeBytesMax, slurm, offered = null }: SlurmExecutorOptions,
   hooks: ExecutorHooks,
 ): Executor {
   const shared = openSharedDirectory(slurm.directory, agentId)
@@ -83,6 +87,7 @@ export function createSlurmExecutor(
     commands: createSlurmCommands(),
     lease: openLease(shared.root),
     serverHeedsGone: false,
+    nodes: [],
     book,
     log,
     enqueue: (kernel) => queue.add(kernel),
@@ -92,6 +97,7 @@ export function createSlurmExecutor(
   const queue = createSubmitQueue(host)
   const watch = createJobWatch(host)
   const chains = createChainDrops(host)
+  const capacity = createCapacityWatch(host, { offered, offers: (offer) => hooks.offers?.(offer) })
 
   return {
     ...port,
@@ -100,6 +106,7 @@ export function createSlurmExecutor(
       await port.recover()
       removeBatches(host)
       await chains.resume()
+      await capacity.start()
       watch.wake()
     },
     observe: () =>
@@ -111,6 +118,7 @@ export function createSlurmExecutor(
     chains,
     async close() {
       queue.close()
+      await capacity.close()
       await port.close()
       await watch.close()
     },

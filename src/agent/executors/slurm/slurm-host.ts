@@ -1,6 +1,7 @@
 import type { Logger } from '../../../observability/log.ts'
 import type { KernelBook } from '../kernel-book/kernel-book.ts'
 import type { ImagePresets } from '../process/image-preset.ts'
+import type { Node } from './capacity.ts'
 import type { Lease } from './lease.ts'
 import type { SharedDirectory } from './shared-directory.ts'
 import type { SlurmCommands } from './slurm-commands.ts'
@@ -19,6 +20,8 @@ export interface SlurmHost {
   readonly lease: Lease
   /** See RegisterAnswer. */
   serverHeedsGone: boolean
+  /** Of the partition, as last seen; none while nobody knows. */
+  nodes: readonly Node[]
   readonly book: KernelBook<SlurmKernel>
   readonly log: Logger
   /** Has it submitted, as soon as others like it are there. */

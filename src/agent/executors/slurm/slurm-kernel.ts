@@ -20,6 +20,8 @@ export interface SlurmKernel extends KernelEntry {
   image: SlurmImage | null
   /** Equal for all that may share an array. */
   request: readonly string[]
+  /** What keeps it from nodes where earlier attempts failed: a wish, and part of no request that Slurm refuses. */
+  exclusion: readonly string[]
   submit: SubmitMark | null
   submissions: number
   /** When `sbatch` has succeeded, or an earlier instance may have called it, as `performance.now()`. */
@@ -46,6 +48,7 @@ export function newSlurmKernel(spec: KernelSpec, assignment: number, path: strin
     token: String(assignment),
     image: null,
     request: [],
+    exclusion: [],
     submit: null,
     submissions: 0,
     submittedAt: 0,

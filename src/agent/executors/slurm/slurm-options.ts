@@ -25,6 +25,8 @@ export interface SlurmOptions {
   /** Most jobs in Slurm at a time. */
   queueJobs: number
   pollMs: number
+  /** Between two looks at what the partition has. */
+  capacityMs: number
   images: Readonly<Record<string, SlurmImage>>
   /** Further arguments of `sbatch`, behind all others. */
   args: readonly string[]

@@ -154,8 +154,8 @@ function byRole(a: SlurmKernel, b: SlurmKernel): number {
   return a.spec.role.localeCompare(b.spec.role) || a.spec.index - b.spec.index
 }
 
-function batchKey({ request }: SlurmKernel): string {
-  return JSON.stringify(request)
+function batchKey({ request, exclusion }: SlurmKernel): string {
+  return JSON.stringify([request, exclusion])
 }
 
 /** Never rejects. @returns why to try again; null if there is no need to */
@@ -192,7 +192,10 @@ async function submitBatch(host: SlurmHost, batch: readonly SlurmKernel[]): Prom
     ...first.request,
   ]
   const script = scriptOf(host, batch, { gang, at, directory })
-  const result = await host.commands.submit(args, script)
+  const { exclusion } = first
+  const wished = await host.commands.submit([...exclusion, ...args], script)
+  const inVain = wished.kind === 'refused' && exclusion.length > 0
+  const result = inVain ? await host.commands.submit(args, script) : wished
   for (const kernel of batch) kernel.submittedAt = performance.now()
   host.wake()
   if (result.kind === 'submitted') return null

@@ -1,3 +1,4 @@
+import { AGENTS_NAMED_MAX } from '../../../domain/limits.ts'
 import type { KernelSpec } from '../../../domain/agent/protocol.ts'
 import type { FailureCause } from '../../../domain/session/causes.ts'
 import type { ClusterMember } from '../../../domain/session/cluster-environment.ts'
@@ -7,7 +8,7 @@ import type { ClusterMode, SessionType } from '../../../domain/session/statuses.
 import type { Queryable } from '../../database.ts'
 
 /** What of a kernel's specification is not read for orders. */
-type NotRead = 'avoidHosts' | 'checkpoint' | 'executorOptions' | 'mounts'
+type NotRead = 'checkpoint' | 'executorOptions' | 'mounts'
 
 /** The data from which orders to agents are built. */
 export interface OrderSource extends Omit<KernelSpec, NotRead> {
@@ -45,6 +46,13 @@ SELECT k.id AS "kernelId", s.id AS "sessionId", s.project_id AS "projectId", s.c
   CASE WHEN s.cluster_size > 1 THEN (
     SELECT json_build_object('size', count(*), 'singleNode', s.cluster_mode = 'SINGLE_NODE')
     FROM kernels m WHERE m.session_id = s.id AND m.agent_id = k.agent_id HAVING count(*) > 1) END AS gang,
+  CASE WHEN k.agent_id = ANY(s.avoid_agents) THEN (
+    SELECT json_agg(failed.host ORDER BY failed.attempt) FROM (
+      SELECT f.host, max(e.attempt) AS attempt
+      FROM sessions e JOIN retry_decisions d ON d.session_id = e.id JOIN kernels f ON f.session_id = e.id
+      WHERE e.chain_id = s.chain_id AND e.attempt < s.attempt AND d.details -> 'avoid' -> 'agents' ? k.agent_id::text
+        AND f.agent_id = k.agent_id AND f.host IS NOT NULL AND NOT f.stopped AND (f.status = 'ERROR' OR f.exit_code <> 0)
+      GROUP BY f.host ORDER BY attempt DESC LIMIT ${AGENTS_NAMED_MAX}) AS failed) END AS "avoidHosts",
   CASE WHEN s.terminate_force THEN 0 ELSE g.stop_grace_ms END AS "stopGraceMs",
   c.generation AS "checkpointGeneration", CASE WHEN c.files > 0 OR c.files IS NULL THEN c.attempt END AS "checkpointAttempt",
   CASE WHEN c.dropped_at IS NULL THEN c.store END AS "checkpointStore"
