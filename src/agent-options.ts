@@ -20,7 +20,11 @@ export async function agentOptions(
 ): Promise<Omit<AgentOptions, 'gateway'>> {
   const dataDir = resolve(config.dataDir)
   const agentDir = join(dataDir, 'agent')
-  const { isolation, create, slots, slotsPerKernelMax, ports } = await choose(config, { dataDir, agentDir }, log)
+  const { isolation, create, slots, slotsPerKernelMax, ports, volumes } = await choose(
+    config,
+    { dataDir, agentDir },
+    log,
+  )
   return {
     createExecutor: (hooks, agentId) => orConfigurationError(() => create(hooks, agentId)),
     isolation,
@@ -33,6 +37,7 @@ export async function agentOptions(
     slotsByHand: config.slots !== undefined,
     ...(slotsPerKernelMax !== undefined && { slotsPerKernelMax }),
     ...(ports !== undefined && { ports }),
+    ...(volumes !== undefined && { volumes }),
     labels: config.agentLabels,
     log,
   }

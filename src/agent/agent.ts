@@ -1,6 +1,6 @@
 import { mkdirSync, lstatSync } from 'node:fs'
 import { v7 as uuidv7, validate } from 'uuid'
-import type { AgentIsolation, DialChannel, Gateway } from '../domain/agent/protocol.ts'
+import type { AgentIsolation, AgentVolume, DialChannel, Gateway } from '../domain/agent/protocol.ts'
 import type { ErrorCode } from '../domain/errors.ts'
 import type { Logger } from '../observability/log.ts'
 import { acquireAgentLock } from './agent-lock.ts'
@@ -38,6 +38,8 @@ export interface AgentOptions {
   slotsPerKernelMax?: Record<string, string>
   /** Whether ports of its kernels can be reached at its address; missing: they can. */
   ports?: boolean
+  /** Directories that its kernels can have by name; missing: none. */
+  volumes?: AgentVolume[]
   labels: Record<string, string>
   /** Missing: not reported. */
   isolation?: AgentIsolation
@@ -136,7 +138,7 @@ async function loop(resources: AsyncDisposableStack, parts: LoopParts): Promise<
 }
 
 function identityOf(options: AgentOptions) {
-  const { name, resourceGroup, address, version, slots, slotsPerKernelMax, ports, labels, isolation } = options
+  const { name, resourceGroup, address, version, slots, slotsPerKernelMax, ports, volumes, labels, isolation } = options
   return {
     name,
     resourceGroup,
@@ -146,6 +148,7 @@ function identityOf(options: AgentOptions) {
     labels,
     ...(slotsPerKernelMax !== undefined && { slotsPerKernelMax }),
     ...(ports !== undefined && { ports }),
+    ...(volumes !== undefined && { volumes }),
     ...(isolation !== undefined && { isolation }),
   }
 }

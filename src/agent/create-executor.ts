@@ -1,4 +1,4 @@
-import type { AgentIsolation } from '../domain/agent/protocol.ts'
+import type { AgentIsolation, AgentVolume } from '../domain/agent/protocol.ts'
 import type { Logger } from '../observability/log.ts'
 import type { Executor, ExecutorHooks } from './executors/executor.ts'
 import { createNoopExecutor } from './executors/noop/noop-executor.ts'
@@ -30,6 +30,8 @@ export interface ChosenExecutor {
   slotsPerKernelMax?: Record<string, string>
   /** Whether ports of its kernels can be reached; missing: they can. */
   ports?: boolean
+  /** What its kernels can have by name; missing: nothing. */
+  volumes?: AgentVolume[]
   create(hooks: ExecutorHooks, agentId: string): Executor
 }
 

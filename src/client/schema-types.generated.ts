@@ -389,6 +389,8 @@ export type CreateSessionInput = {
   image?: string | null | undefined;
   /** Labels of your choice. */
   labels?: Array<LabelInput> | null | undefined;
+  /** Volumes for its kernels. It runs on agents that have all of them for its project. Retries and resubmissions keep them. */
+  mounts?: Array<MountInput> | null | undefined;
   /** Its name; need not be unique. */
   name: string;
   /** 0 to 100; the higher goes first. */
@@ -728,6 +730,16 @@ export type LogStream =
   | 'STDERR'
   /** Its standard output. */
   | 'STDOUT';
+
+/** A volume of agents for kernels. */
+export type MountInput = {
+  /** Where kernels find it: absolute, of letters, digits and _ . @ + -, not within /work, /chain, /tmp, /proc, /sys, /dev or another one. */
+  path: string;
+  /** Kernels are not to change what is in it. */
+  readOnly?: boolean | null | undefined;
+  /** The name that agents have for it, as in `volumes`. */
+  volume: string;
+};
 
 /** Which way. */
 export type OrderDirection =

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { byteAmount, list, uidRange, wholeNumber, yesOrNo } from './values.ts'
+import { byteAmount, list, uidRange, volumes, wholeNumber, yesOrNo } from './values.ts'
 import { variable } from './variable.ts'
 
 const PULL_POLICIES = ['missing', 'always', 'never'] as const
@@ -65,6 +65,14 @@ export const CONTAINER_VARIABLES = {
       "User and group ids that projects get in containers and for their files, with root's engine. No user may have one of them.",
     unit: null,
     schema: uidRange().optional(),
+  }),
+  containerVolumes: variable({
+    name: 'REPRISE_CONTAINER_VOLUMES',
+    default: 'none',
+    meaning:
+      'Directories that sessions may ask for by name, as JSON: `{"data": {"source": "/srv/data", "readOnly": true, "projects": ["default"]}}`. `readOnly` is false, and `projects` all, where they are missing.',
+    unit: null,
+    schema: volumes().default([]),
   }),
   containerRuntime: variable({
     name: 'REPRISE_CONTAINER_RUNTIME',

@@ -1,6 +1,8 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
 import { FOREVER, parseRetention, type Retention } from '../domain/retention.ts'
+import { AGENT_VOLUMES_MAX, NAME_LENGTH_MAX, VOLUME_PROJECTS_MAX } from '../domain/limits.ts'
+import { VOLUME_NAME, VOLUME_NAME_RULE } from '../domain/session/mount/volume-name.ts'
 import { parseAmount } from '../domain/amounts.ts'
 
 /** Parsers of environment variables. */
@@ -136,4 +138,17 @@ function parseSlots(text: string, context: z.RefinementCtx<string>): Record<stri
     else read[slot!] = amount
   }
   return read
+}
+
+/** Directories of this machine that kernels can have, by name. */
+export function volumes() {
+  const volume = z.strictObject({
+    source: z.string().regex(/^(\/[^/,:\p{Cc}]+)+$/u, 'must be an absolute path'),
+    readOnly: z.boolean().default(false),
+    projects: z.array(z.string().min(1).max(NAME_LENGTH_MAX)).max(VOLUME_PROJECTS_MAX).nullable().default(null),
+  })
+  const byName = z
+    .record(z.string().regex(VOLUME_NAME, VOLUME_NAME_RULE), volume)
+    .refine((all) => Object.keys(all).length <= AGENT_VOLUMES_MAX, `must be at most ${AGENT_VOLUMES_MAX}`)
+  return jsonOf(byName).transform((all) => Object.entries(all).map(([name, each]) => ({ name, ...each })))
 }

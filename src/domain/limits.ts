@@ -74,6 +74,11 @@ export const CPU_SECONDS_MAX = WALL_SECONDS_MAX * 65_536
 export const REPORTED_TEXT_LENGTH_MAX = 200
 /** Slurm's ids have digits, and for tasks of arrays `_` and digits. */
 export const SLURM_JOB_ID_LENGTH_MAX = 32
+/** Volumes in the kernels of one session, and how long the paths are under which they are there. */
+export const MOUNTS_MAX = 16
+export const MOUNT_PATH_LENGTH_MAX = 512
+/** Names of volumes in one answer. */
+export const VOLUMES_LISTED_MAX = 1_000
 /** Volumes of one agent, and the projects named for one of them. */
 export const AGENT_VOLUMES_MAX = 100
 export const VOLUME_PROJECTS_MAX = 1_000

@@ -45,6 +45,7 @@ function together(options: Partial<CreateSessionInput>, fields: Partial<CreateSe
     secretEnviron: joined(options.secretEnviron, fields.secretEnviron, ({ name }) => name),
     labels: joined(options.labels, fields.labels, ({ key }) => key),
     agentLabels: joined(options.agentLabels, fields.agentLabels, ({ key }) => key),
+    mounts: joined(options.mounts, fields.mounts, ({ path }) => path),
     executorOptions: joined(options.executorOptions, fields.executorOptions, ({ key }) => key),
     resourceSlots: joined(options.resourceSlots, fields.resourceSlots, ({ slot }) => slot),
     retryPolicy: fields.retryPolicy ? { ...options.retryPolicy, ...fields.retryPolicy } : options.retryPolicy,

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { CreateSessionInput } from '../../client/node/index.ts'
 import { messageOf } from '../../observability/error-message.ts'
+import { mounts } from '../options/session-options.ts'
 import { arrayNumbers, future, seconds } from '../options/values.ts'
 import { UsageError } from '../present-error.ts'
 
@@ -28,6 +29,7 @@ const FIELDS: Readonly<Record<keyof CreateSessionInput, Parse>> = {
   labels: (value) => entries(value, 'key', 'value'),
   agentLabels: (value) => entries(value, 'key', 'value'),
   executorOptions: (value) => entries(value, 'key', 'value'),
+  mounts: mountList,
   resourceSlots: (value) => entries(value, 'slot', 'amount'),
   batchTimeout: (value) => (typeof value === 'string' ? seconds(value) : value),
   startsAt: (value) => future(String(value instanceof Date ? value.toISOString() : value)),
@@ -113,6 +115,12 @@ function jobOf(value: unknown, place: string): Job {
 
 function isEntry(value: unknown): value is Entry {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** `data:/data:ro`, as on the command line, or as the API has it. */
+function mountList(value: unknown): unknown {
+  if (!Array.isArray(value)) return value
+  return value.map((each: unknown) => (typeof each === 'string' ? mounts(each)[0] : each))
 }
 
 function asItIs(value: unknown): unknown {

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import process from 'node:process'
 import { basename, isAbsolute, resolve } from 'node:path'
 import { InvalidArgumentError, type Command } from 'commander'
-import type { ClusterMode, CreateSessionInput, SessionType } from '../../client/node/index.ts'
+import type { ClusterMode, CreateSessionInput, MountInput, SessionType } from '../../client/node/index.ts'
 import { collect } from '../client-command.ts'
 import { addPolicyOptions, readPolicy, type PolicyOptions } from './policy-options.ts'
 import { arrayNumbers, choice, decimal, future, pair, seconds, wholeNumber } from './values.ts'
@@ -18,6 +18,7 @@ export interface SessionOptions extends PolicyOptions, SpecOptions, AgentOptions
   label?: [string, string][]
   agentLabel?: [string, string][]
   executorOption?: [string, string][]
+  mount?: MountInput[]
   startsAt?: string
   /** Ids or names; of those that are given to `sessionInput`, ids. */
   dependsOn?: string[]
@@ -95,6 +96,7 @@ export function addTemplateOptions(command: Command): Command {
   return addUploadOption(addAgentOptions(addSpecOptions(command)))
     .option('--agent-label <key=value>', 'label that an agent must have; may be repeated', pairs)
     .option('--executor-option <key=value>', 'what the executor is told, like partition=gpu; may be repeated', pairs)
+    .option('--mount <volume:path[:ro]>', 'volume of the agents, like data:/data:ro; may be repeated', mounts)
     .option('--image <image>', 'preset of environment and interpreter')
     .option('-l, --label <key=value>', 'label; may be repeated', pairs)
     .option('--cluster-size <n>', 'number of kernels', wholeNumber)
@@ -137,6 +139,7 @@ export function sessionInput(options: SessionOptions, command: readonly string[]
     ...agentLists(options),
     agentLabels: agentLabel?.map(([key, value]) => ({ key, value })),
     executorOptions: options.executorOption?.map(([key, value]) => ({ key, value })),
+    mounts: options.mount,
     clusterSize: options.clusterSize,
     clusterMode: options.clusterMode,
     sessionType: options.type,
@@ -177,6 +180,14 @@ export function slotsOf({ slot = [], cpu, mem }: SpecOptions) {
 
 export function pairs(text: string, earlier: [string, string][] = []): [string, string][] {
   return [...earlier, pair(text)]
+}
+
+export function mounts(text: string, earlier: MountInput[] = []): MountInput[] {
+  const [volume, path, mode, ...more] = text.split(':')
+  if (!volume || !path || more.length > 0 || (mode !== undefined && mode !== 'ro')) {
+    throw new InvalidArgumentError('It is not like VOLUME:PATH or VOLUME:PATH:ro.')
+  }
+  return [...earlier, { volume, path, readOnly: mode === 'ro' }]
 }
 
 function amount(text: string): string {

@@ -52,6 +52,7 @@ function describe(session: Session, terminal: Terminal): string {
       ['labels', list(labels.map(({ key, value }) => `${key}=${value}`))],
       ['group', session.resourceGroup.name],
       ['executor', list(session.executorOptions.map(({ key, value }) => `${key}=${value}`))],
+      ['volumes', list(session.mounts.map((mount) => mountOf(mount)))],
       ['code', session.codeSha256],
       ['key', keyOf(session)],
       ['kernels', list(session.kernels.map((kernel) => kernelOf(kernel)))],
@@ -79,6 +80,10 @@ function digestOf({ imageDigest, requiredImageDigest, parentSession }: Session):
   const before = parentSession?.imageDigest ?? null
   const other = before !== null && before !== imageDigest
   return other ? `${imageDigest}\nanother image than before: ${before}` : imageDigest
+}
+
+function mountOf({ volume, path, readOnly }: Session['mounts'][number]): string {
+  return `${volume}:${path}${readOnly ? ':ro' : ''}`
 }
 
 function keyOf({ concurrencyKey: key, concurrencyLimit: limit }: Session): string | null {

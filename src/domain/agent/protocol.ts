@@ -2,6 +2,7 @@ import type { CheckpointOffer, FoundCheckpoint, LeftCheckpoint } from './checkpo
 import type { ChannelPort } from './channel-port.ts'
 import type { KernelUsage } from './kernel-usage.ts'
 import type { FailureError } from '../session/failure.ts'
+import type { Mount } from '../session/mount/mounts.ts'
 import type { ProgramVerdict } from '../session/program-verdict.ts'
 
 /**
@@ -53,7 +54,8 @@ export interface KernelSpec {
   avoidHosts?: string[] | null
   /** What the image is to be, `sha256:…`; null for whatever its name stands for at present. */
   imageDigest?: string | null
-  mounts?: VolumeMount[]
+  /** Volumes of the agent, in the kernel. */
+  mounts?: Mount[]
 }
 
 export interface KernelGang {
@@ -61,14 +63,6 @@ export interface KernelGang {
   size: number
   /** They run on one machine, also where the agent has several. */
   singleNode: boolean
-}
-
-/** A directory or volume that the agent has under a name, in the kernel. */
-export interface VolumeMount {
-  volume: string
-  /** Absolute. */
-  path: string
-  readOnly: boolean
 }
 
 /**

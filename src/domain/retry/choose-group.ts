@@ -2,6 +2,7 @@ import { explainShortage } from '../scheduling/explain-shortage.ts'
 import { parseQuantities } from '../scheduling/quantity.ts'
 import { agentCapacity, type AgentCapacity } from '../scheduling/agent-capacity.ts'
 import { resourceRequest, type ResourceRequest } from '../scheduling/resource-request.ts'
+import type { OfferedVolume, VolumeNeed } from '../scheduling/volume-need.ts'
 import type { ClusterMode } from '../session/statuses.ts'
 
 export interface GroupSeeker {
@@ -14,6 +15,8 @@ export interface GroupSeeker {
   excludeAgents: readonly string[]
   /** The agent must have all of these labels. */
   agentLabels: Readonly<Record<string, string>>
+  /** The agent must have all of these volumes; null for none. */
+  volumeNeed: VolumeNeed | null
   resourceSlots: Readonly<Record<string, string>>
   clusterMode: ClusterMode
   clusterSize: number
@@ -27,6 +30,8 @@ export interface GroupAgent {
   capacity: Readonly<Record<string, string>>
   /** What a single kernel can have of it; null: all. */
   perKernel: Readonly<Record<string, string>> | null
+  /** Null for none. */
+  volumes: readonly OfferedVolume[] | null
 }
 
 /**
@@ -57,11 +62,12 @@ export function chooseGroup(seeker: GroupSeeker, agents: readonly GroupAgent[]):
   return first?.name ?? seeker.resourceGroup
 }
 
-function idleAgent({ id, labels, capacity: amounts, perKernel }: GroupAgent): AgentCapacity {
+function idleAgent({ id, labels, capacity: amounts, perKernel, volumes }: GroupAgent): AgentCapacity {
   const capacity = parseQuantities(amounts)
   return agentCapacity({
     id,
     labels,
+    volumes: volumes ?? [],
     capacity,
     perKernel: perKernel && parseQuantities(perKernel),
     free: new Map(capacity),

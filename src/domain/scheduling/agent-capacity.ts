@@ -1,9 +1,11 @@
 import type { Quantities, Quantity } from './quantity.ts'
+import type { OfferedVolume } from './volume-need.ts'
 
 /** An agent as placement sees it; its free amounts shrink as sessions are placed. */
 export interface AgentCapacity {
   id: string
   labels: Readonly<Record<string, string>>
+  volumes: readonly OfferedVolume[]
   /** Its resources when nothing runs on it. */
   capacity: Quantities
   /** What a kernel can have at most of the slots named, where the agent consists of several machines; null: all of it. */
@@ -22,10 +24,11 @@ export function agentCapacity({
   labels,
   capacity,
   perKernel = null,
+  volumes = [],
   free,
 }: Pick<AgentCapacity, 'id' | 'labels' | 'capacity' | 'free'> &
-  Partial<Pick<AgentCapacity, 'perKernel'>>): AgentCapacity {
-  return { id, labels, capacity, perKernel, free, reserved: new Map(), version: 0 }
+  Partial<Pick<AgentCapacity, 'perKernel' | 'volumes'>>): AgentCapacity {
+  return { id, labels, volumes, capacity, perKernel, free, reserved: new Map(), version: 0 }
 }
 
 export function fits(has: Quantities, demand: Quantities): boolean {

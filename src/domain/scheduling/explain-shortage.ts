@@ -1,6 +1,7 @@
 import { describeAmount } from '../amounts.ts'
 import { formatQuantity, type Quantities, type Quantity } from './quantity.ts'
 import { freeOf, holds, mostOf, type AgentCapacity } from './agent-capacity.ts'
+import { missingVolumes } from './volume-need.ts'
 import { suits, unitOf, type ResourceRequest, type Unit } from './resource-request.ts'
 
 /**
@@ -24,6 +25,11 @@ export function explainShortage(
 ): Shortage | undefined {
   if (agents.length === 0) return always(`no agent of resource group ${group} is alive`)
   const suitable = agents.filter((agent) => suits(request, agent))
+  const { volumeNeed } = request
+  if (suitable.length === 0 && volumeNeed !== null) {
+    const others = agents.filter((agent) => suits({ ...request, volumeNeed: null }, agent))
+    if (others.length > 0) return always(missingVolumes(others, volumeNeed, group))
+  }
   if (suitable.length === 0 && agents.some((agent) => suits({ ...request, excludeAgents: new Set() }, agent))) {
     return always(`it excludes every agent of resource group ${group} that it may go to and that is alive`)
   }

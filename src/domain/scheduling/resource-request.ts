@@ -1,6 +1,7 @@
 import type { ClusterMode } from '../session/statuses.ts'
 import type { Quantities } from './quantity.ts'
 import type { AgentCapacity } from './agent-capacity.ts'
+import { offersAll, type VolumeNeed } from './volume-need.ts'
 
 /**
  * What a session asks for, and where it may run. Of sessions with equal requests, all fit or none does; only the agents
@@ -19,6 +20,8 @@ export interface ResourceRequest {
   excludeAgents: ReadonlySet<string>
   /** An agent must have all of these labels. */
   agentLabels: Readonly<Record<string, string>>
+  /** An agent must have all of these volumes; null for none. */
+  volumeNeed: VolumeNeed | null
 }
 
 /** The order of the slots does not matter, and a slot with amount 0 counts as not named. */
@@ -29,8 +32,9 @@ export function resourceRequest(session: {
   allowAgents: readonly string[]
   excludeAgents: readonly string[]
   agentLabels: Readonly<Record<string, string>>
+  volumeNeed?: VolumeNeed | null
 }): ResourceRequest {
-  const { clusterMode, kernels, agentLabels } = session
+  const { clusterMode, kernels, agentLabels, volumeNeed = null } = session
   const slots = new Map([...session.slots].filter(([, amount]) => amount > 0n).toSorted(byKey))
   const allowed = session.allowAgents.toSorted()
   const excluded = session.excludeAgents.toSorted()
@@ -43,8 +47,9 @@ export function resourceRequest(session: {
     allowed,
     excluded,
     labels,
+    volumeNeed,
   ])
-  const agents = { allowAgents: new Set(allowed), excludeAgents: new Set(excluded), agentLabels }
+  const agents = { allowAgents: new Set(allowed), excludeAgents: new Set(excluded), agentLabels, volumeNeed }
   return { key, clusterMode: mode, kernels, slots, ...agents }
 }
 
@@ -72,9 +77,10 @@ export function totalOf(request: ResourceRequest): Quantities {
 }
 
 /** Whether the agent may take the session at all, regardless of what is free on it. */
-export function suits(request: ResourceRequest, agent: Pick<AgentCapacity, 'id' | 'labels'>): boolean {
+export function suits(request: ResourceRequest, agent: Pick<AgentCapacity, 'id' | 'labels' | 'volumes'>): boolean {
   if (request.allowAgents.size > 0 && !request.allowAgents.has(agent.id)) return false
   if (request.excludeAgents.has(agent.id)) return false
+  if (request.volumeNeed !== null && !offersAll(agent.volumes, request.volumeNeed)) return false
   return Object.entries(request.agentLabels).every(([key, value]) => agent.labels[key] === value)
 }
 

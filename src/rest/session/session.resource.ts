@@ -5,6 +5,7 @@ import { exitSignalOf } from '../../domain/session/exit-signal.ts'
 import { failureReason } from '../../domain/session/failure-reason.ts'
 import { retryState } from '../../domain/retry/retry-state.ts'
 import { showStoredPolicy } from '../../domain/retry/policy/stored-policy.ts'
+import type { Mount } from '../../domain/session/mount/mounts.ts'
 import { secretNames } from '../../domain/session/sealed-variable.ts'
 import { STATUSES } from '../../domain/session/statuses.ts'
 import type { SessionRecord } from '../../services/session/read-sessions.ts'
@@ -104,6 +105,9 @@ export const SessionResource = z
     executor_options: labels().openapi({
       description: 'What the executor is told of it; of those, the ones that its resource group allows.',
     }),
+    mounts: z
+      .array(z.object({ volume: z.string(), path: z.string(), read_only: z.boolean() }))
+      .openapi({ description: 'Volumes of its agents that its kernels have.' }),
     concurrency_key: z.string().nullable().openapi({
       description: 'Of the sessions of its project with this key only `concurrency_limit` are placed at once.',
     }),
@@ -182,6 +186,7 @@ export function toSession(record: SessionRecord): z.infer<typeof SessionResource
     exclude_agents: record.excludeAgents,
     agent_labels: toLabels(record.agentLabels),
     executor_options: toLabels(record.executorOptions),
+    mounts: toMounts(record.mounts),
     concurrency_key: record.concurrencyKey,
     concurrency_limit: record.concurrencyLimit,
     created_at: record.createdAt.toISOString(),
@@ -213,4 +218,8 @@ export function toSession(record: SessionRecord): z.infer<typeof SessionResource
       child_session_id: decision?.childSessionId ?? null,
     },
   }
+}
+
+function toMounts(mounts: unknown) {
+  return (mounts as Mount[]).map(({ volume, path, readOnly }) => ({ volume, path, read_only: readOnly }))
 }

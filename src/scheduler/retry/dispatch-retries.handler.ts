@@ -162,8 +162,10 @@ async function retryChildren(
   const children = new Map(retries.map((retry) => [retry.sessionId, childOf(retry, changes.get(retry.sessionId)!)]))
   const movers = [...children.values()].filter(({ avoidGroups, resourceGroup }) => avoidGroups.includes(resourceGroup))
   const agents: GroupAgent[] = movers.length > 0 ? await readAliveAgents(tx) : []
+  const needs = new Map(retries.map(({ sessionId, volumeNeed }) => [sessionId, volumeNeed]))
   for (const child of movers) {
-    child.resourceGroup = chooseGroup({ ...child, clusterSize: child.kernelIds.length }, agents)
+    const volumeNeed = needs.get(child.parentSessionId!) ?? null
+    child.resourceGroup = chooseGroup({ ...child, volumeNeed, clusterSize: child.kernelIds.length }, agents)
   }
   return children
 }

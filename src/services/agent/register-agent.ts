@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { LEASE, type Lease } from '../../domain/agent/lease.ts'
 import type { RegisterAnswer, RegisterRequest } from '../../domain/agent/protocol.ts'
-import { VOLUME_NAME, VOLUME_NAME_RULE } from '../../domain/agent/volume-name.ts'
+import { VOLUME_NAME, VOLUME_NAME_RULE } from '../../domain/session/mount/volume-name.ts'
 import { RepriseError } from '../../domain/errors.ts'
 import { AGENT_VOLUMES_MAX, LABELS_MAX, NAME_LENGTH_MAX, SLOTS_MAX, VOLUME_PROJECTS_MAX } from '../../domain/limits.ts'
 import { isPlainText, PLAIN_TEXT } from '../../domain/plain-text.ts'

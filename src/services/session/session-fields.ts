@@ -9,6 +9,7 @@ import {
   ENVIRON_ENTRIES_MAX,
   EXECUTOR_OPTIONS_MAX,
   LABELS_MAX,
+  MOUNTS_MAX,
   NAME_LENGTH_MAX,
 } from '../../domain/limits.ts'
 import { parseRetryPolicy } from '../../domain/retry/policy/parse-policy.ts'
@@ -21,6 +22,8 @@ import {
   EXECUTOR_OPTION_VALUE,
   EXECUTOR_OPTION_VALUE_FAULT,
 } from '../../domain/session/executor-options.ts'
+import { mountAbove, mountPathFault } from '../../domain/session/mount/mounts.ts'
+import { VOLUME_NAME, VOLUME_NAME_RULE } from '../../domain/session/mount/volume-name.ts'
 import { isStorableText, STORABLE_TEXT, UNSTORABLE } from '../../domain/storable-text.ts'
 import { slotAmounts } from '../input/slot-amounts-input.ts'
 import { text } from '../input/text-input.ts'
@@ -70,6 +73,34 @@ export const executorOptions = pairs(
   z.string().regex(EXECUTOR_OPTION_VALUE, EXECUTOR_OPTION_VALUE_FAULT),
   EXECUTOR_OPTIONS_MAX,
 )
+
+/** In order of their paths: the order in which they are given does not matter. */
+export const mounts = z
+  .array(
+    z.strictObject({
+      volume: z.string().regex(VOLUME_NAME, VOLUME_NAME_RULE),
+      path: z.string().superRefine((path, context) => {
+        const fault = mountPathFault(path)
+        if (fault !== null) context.addIssue(fault)
+      }),
+      readOnly: z
+        .boolean()
+        .nullish()
+        .transform((readOnly) => readOnly ?? false),
+    }),
+  )
+  .max(MOUNTS_MAX)
+  .superRefine((all, context) => {
+    for (const [index, { path }] of all.entries()) {
+      const above = mountAbove(
+        path,
+        all.filter((_, other) => other !== index).map((other) => other.path),
+      )
+      if (above === undefined) continue
+      context.addIssue({ code: 'custom', path: [index, 'path'], message: `another volume is mounted at ${above}` })
+    }
+  })
+  .transform((all) => all.toSorted((a, b) => (a.path < b.path ? -1 : 1)))
 
 export const agentIds = z
   .array(z.uuid().toLowerCase())

@@ -17,6 +17,7 @@ export const CONTAINER_DEFAULTS: ContainerOptions = {
   allow: ['*'],
   pull: 'missing',
   network: 'host',
+  volumes: [],
   processes: 1024,
   shmBytes: 64 * 1024 * 1024,
   readOnly: true,

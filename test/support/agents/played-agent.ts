@@ -52,7 +52,7 @@ export function playedAgent(
     id?: string
     instanceId?: string
     /** What else it says when it registers. */
-    says?: Pick<RegisterRequest, 'slotsPerKernelMax' | 'ports'>
+    says?: Pick<RegisterRequest, 'slotsPerKernelMax' | 'ports' | 'volumes'>
   } = {},
 ): PlayedAgent {
   const { slots = { cpu: '4' }, resourceGroup = 'default', id = randomUUID(), instanceId = randomUUID() } = options

@@ -8,16 +8,27 @@ const SEEKER: GroupSeeker = {
   allowAgents: [],
   excludeAgents: [],
   agentLabels: {},
+  volumeNeed: null,
   resourceSlots: { cpu: '2' },
   clusterMode: 'SINGLE_NODE',
   clusterSize: 1,
 }
 
+const VOLUME = { name: 'data', readOnly: true, projects: ['beta'] }
+
 /** `<group>/<name>`, each with 4 cpu where nothing is said. */
 function agents(...ids: (string | [id: string, given: Partial<GroupAgent>])[]): GroupAgent[] {
   return ids.map((one) => {
     const [id, given] = typeof one === 'string' ? [one, {}] : one
-    return { id, resourceGroup: id.split('/')[0]!, labels: {}, capacity: { cpu: '4' }, perKernel: null, ...given }
+    return {
+      id,
+      resourceGroup: id.split('/')[0]!,
+      labels: {},
+      capacity: { cpu: '4' },
+      perKernel: null,
+      volumes: null,
+      ...given,
+    }
   })
 }
 
@@ -25,6 +36,12 @@ it.each<[string, Partial<GroupSeeker>, GroupAgent[], string]>([
   ['the first by name', {}, agents('home/1', 'c/1', 'b/1'), 'b'],
   ['its own where there is no other', {}, agents('home/1'), 'home'],
   ['its own where it does not avoid it', { avoidGroups: ['b'] }, agents('home/1', 'c/1'), 'home'],
+  [
+    'one that has its volumes for its project',
+    { volumeNeed: { project: 'alpha', mounts: [{ volume: 'data', path: '/data', readOnly: true }] } },
+    agents('home/1', ['b/1', { volumes: [VOLUME] }], ['c/1', { volumes: [{ ...VOLUME, projects: ['alpha'] }] }]),
+    'c',
+  ],
   [
     'one with a machine that is large enough',
     {},

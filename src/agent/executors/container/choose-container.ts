@@ -1,5 +1,5 @@
 import { accessSync, constants } from 'node:fs'
-import type { AgentIsolation } from '../../../domain/agent/protocol.ts'
+import type { AgentIsolation, AgentVolume } from '../../../domain/agent/protocol.ts'
 import { messageOf } from '../../../observability/error-message.ts'
 import type { Logger } from '../../../observability/log.ts'
 import type { Executor, ExecutorHooks } from '../executor.ts'
@@ -7,6 +7,7 @@ import type { UidRange } from '../process/isolation/project-uids.ts'
 import { ExecutorSetupError } from '../setup-error.ts'
 import { createContainerExecutor } from './container-executor.ts'
 import type { ContainerOptions } from './container-options.ts'
+import { type ContainerVolume, volumeFault } from './container-volumes.ts'
 import { type Engine, type EngineDescription, openEngine } from './engine/engine.ts'
 import { engineSockets, socketFault } from './engine/find-engine.ts'
 import type { PullPolicy } from './engine/pull-image.ts'
@@ -19,6 +20,7 @@ export interface ContainerConfig {
   containerAuthFile?: string | undefined
   containerNetwork: string
   containerUids?: UidRange | undefined
+  containerVolumes: ContainerVolume[]
   containerRuntime?: string | undefined
   containerPids: number
   containerShm: number
@@ -39,7 +41,11 @@ export async function chooseContainer(
   config: ContainerConfig,
   agentDir: string,
   log: Logger,
-): Promise<{ isolation: AgentIsolation; create(hooks: ExecutorHooks, agentId: string): Executor }> {
+): Promise<{
+  isolation: AgentIsolation
+  volumes: AgentVolume[]
+  create(hooks: ExecutorHooks, agentId: string): Executor
+}> {
   const container = optionsOf(config)
   const { engine, description } = await findEngine(config)
   try {
@@ -55,6 +61,7 @@ export async function chooseContainer(
   const limits = { chainBytes: config.chainBytesMax, chainFiles: config.chainFilesMax }
   return {
     isolation: { name: 'container', byHand: true },
+    volumes: container.volumes.map(({ name: called, readOnly, projects }) => ({ name: called, readOnly, projects })),
     create: (hooks, agentId) =>
       createContainerExecutor(
         { agentDir, agentId, chainsDir, log, limits, codeBytesMax, uids, engine, description, container },
@@ -70,12 +77,17 @@ function optionsOf(config: ContainerConfig): ContainerOptions {
   } catch (error) {
     throw new ExecutorSetupError(`REPRISE_CONTAINER_AUTH_FILE cannot be read: ${messageOf(error)}`)
   }
+  for (const volume of config.containerVolumes) {
+    const fault = volumeFault(volume)
+    if (fault !== null) throw new ExecutorSetupError(`REPRISE_CONTAINER_VOLUMES: ${volume.name}: ${fault}`)
+  }
   return {
     image: config.containerImage,
     allow: config.containerAllow,
     pull: config.containerPull,
     authFile,
     network: config.containerNetwork,
+    volumes: config.containerVolumes,
     runtime: config.containerRuntime,
     processes: config.containerPids,
     shmBytes: config.containerShm,

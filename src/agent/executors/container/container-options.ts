@@ -1,3 +1,4 @@
+import type { ContainerVolume } from './container-volumes.ts'
 import type { PullPolicy } from './engine/pull-image.ts'
 
 export interface ContainerOptions {
@@ -10,6 +11,8 @@ export interface ContainerOptions {
   authFile?: string | undefined
   /** `default` for the engine's own, `none`, `host`, or one by name. */
   network: string
+  /** What sessions may ask for by name. */
+  volumes: readonly ContainerVolume[]
   /** The engine's default where it is not set. */
   runtime?: string | undefined
   processes: number

@@ -4,6 +4,7 @@ import { homeVariables, kernelVariables } from '../process/kernel-environment.ts
 import type { ContainerGroup } from './container-groups.ts'
 import type { ContainerKernel } from './container-kernel.ts'
 import type { ContainerOptions } from './container-options.ts'
+import type { VolumeBind } from './container-volumes.ts'
 import type { CreateBody } from './engine/create-body.ts'
 import type { EngineDescription } from './engine/engine.ts'
 
@@ -44,6 +45,7 @@ export interface ContainerPlaces {
   /** As whom it runs inside. */
   user: string
   group: ContainerGroup | null
+  volumes: readonly VolumeBind[]
   /** Numbers of the devices that it gets. */
   gpus: readonly number[]
   /** Among the kernels of its session, if they are all here. */
@@ -100,7 +102,11 @@ export function containerSpec(
       RestartPolicy: { Name: 'no' },
       AutoRemove: false,
       LogConfig: logsOf(engine),
-      Mounts: [bind(places.work, WORK, false), bind(places.chain, CHAIN, false)],
+      Mounts: [
+        bind({ source: places.work, target: WORK, readOnly: false }),
+        bind({ source: places.chain, target: CHAIN, readOnly: false }),
+        ...places.volumes.map(bind),
+      ],
       NetworkMode: network,
       ...portsOf(kernel, network),
       ...(places.cluster !== null && {
@@ -159,8 +165,10 @@ function logsOf({ name }: EngineDescription): object {
   return { Type: 'local', Config: { 'max-size': '64m', 'max-file': '2', compress: 'false' } }
 }
 
-function bind(source: string, target: string, readOnly: boolean): object {
-  return { Type: 'bind', Source: source, Target: target, ReadOnly: readOnly }
+/** What is mounted below the source would be writable in a read-only one. */
+function bind({ source, target, readOnly }: VolumeBind): object {
+  const options = readOnly ? { BindOptions: { NonRecursive: true } } : {}
+  return { Type: 'bind', Source: source, Target: target, ReadOnly: readOnly, ...options }
 }
 
 function portsOf({ port }: ContainerKernel, network: string): object {

@@ -8,6 +8,7 @@ import type { ContainerGroup } from './container-groups.ts'
 import type { ContainerHost } from './container-host.ts'
 import type { ContainerKernel } from './container-kernel.ts'
 import { type ClusterPlace, containerSpec, ContainerSpecError, gpuCount, gpusOfBody } from './container-spec.ts'
+import { type VolumeBind, volumeBinds, volumeFault } from './container-volumes.ts'
 import type { CreateBody } from './engine/create-body.ts'
 import { EngineSilentError } from './engine/engine-client.ts'
 
@@ -38,6 +39,7 @@ export async function launchKernel(host: ContainerHost, kernel: ContainerKernel)
       group: (kernel.group = createGroup(host, kernel)),
       gpus: takeGpus(host, kernel),
       cluster,
+      volumes: volumesOf(host, kernel),
     })
     const script: RunScript = { digest: kernel.image!.digest, body: kernel.body }
     await writeRunScript(path, kernel.token, JSON.stringify(script))
@@ -62,6 +64,17 @@ async function joinNetwork(host: ContainerHost, kernel: ContainerKernel): Promis
     }
   }
   return undefined
+}
+
+/** They may have changed since the agent was started, and since the kernel was prepared. */
+function volumesOf({ options }: ContainerHost, { spec }: ContainerKernel): VolumeBind[] {
+  const binds = volumeBinds(options.volumes, spec)
+  if (typeof binds === 'string') throw new ContainerSpecError(binds)
+  for (const bind of binds) {
+    const fault = volumeFault(bind)
+    if (fault !== null) throw new ContainerSpecError(`its volume for ${bind.target} cannot be mounted: ${fault}`)
+  }
+  return binds
 }
 
 /** For a later instance, in place of a shell's script. */

@@ -6,6 +6,7 @@ import { pullCode } from '../kernel-book/pull-code.ts'
 import { createKernelDirectory } from '../kernel-directory/kernel-directory.ts'
 import type { ContainerHost } from './container-host.ts'
 import type { ContainerKernel } from './container-kernel.ts'
+import { volumeBinds } from './container-volumes.ts'
 import { EngineSilentError } from './engine/engine-client.ts'
 import { isAllowed } from './engine/image-reference.ts'
 import type { ResolvedImage } from './engine/pull-image.ts'
@@ -54,6 +55,8 @@ function refusalOf({ options }: ContainerHost, { spec }: ContainerKernel): Failu
   if (image !== null && !isAllowed(image, options.allow)) {
     return { name: 'validation-failed', message: `image ${image} is not allowed here (REPRISE_CONTAINER_ALLOW)` }
   }
+  const binds = volumeBinds(options.volumes, spec)
+  if (typeof binds === 'string') return { name: 'executor-failed', message: binds }
   if (spec.portVariable !== null && options.network === 'none') {
     return { name: 'executor-failed', message: 'a kernel that serves needs a network (REPRISE_CONTAINER_NETWORK)' }
   }

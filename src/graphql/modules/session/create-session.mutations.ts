@@ -15,6 +15,7 @@ import { asResult, typeOf } from '../error/result.ts'
 import { sessionPayload, type SessionPayload } from './session-payload.ts'
 import { RetryPolicyInput } from '../retry/retry-policy.types.ts'
 import { EnvVarInput, ExecutorOptionInput, LabelInput, ResourceSlotInput } from './pairs.inputs.ts'
+import { MountInput } from './mount.type.ts'
 import { ClusterModeEnum, SessionTypeEnum } from './session.enums.ts'
 
 export const CreateSessionInput = builder.inputType('CreateSessionInput', {
@@ -56,6 +57,11 @@ export const CreateSessionInput = builder.inputType('CreateSessionInput', {
       type: [ExecutorOptionInput],
       description:
         "What the executor is told beside the resource group's own options, as the `partition` of a Slurm cluster; only keys of the group's `allowedExecutorOptions`. Retries and resubmissions keep them.",
+    }),
+    mounts: t.field({
+      type: [MountInput],
+      description:
+        'Volumes for its kernels. It runs on agents that have all of them for its project. Retries and resubmissions keep them.',
     }),
     concurrencyKey: t.string({
       description: 'Of the sessions of its project with this key only `concurrencyLimit` are placed at once.',

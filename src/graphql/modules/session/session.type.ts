@@ -10,6 +10,8 @@ import { exitSignalOf } from '../../../domain/session/exit-signal.ts'
 import { NO_CHECKPOINT } from '../../../services/session/read-sessions.ts'
 import { CheckpointType } from './checkpoint.type.ts'
 import { ExitSignalType, UsageType } from '../kernel/usage.type.ts'
+import { MountType } from './mount.type.ts'
+import type { Mount } from '../../../domain/session/mount/mounts.ts'
 import { FailureCauseEnum } from '../retry/retry.enums.ts'
 import { EnvVar, ExecutorOption, Label, labelsOf, ResourceSlot, slotsOf } from './pairs.type.ts'
 import {
@@ -179,6 +181,12 @@ export const SessionNode = builder.prismaNode('Session', {
         'Its own executor options. Those that its resource group does not allow, after it was moved there or the group was changed, do not count.',
       select: { executorOptions: true },
       resolve: ({ executorOptions }) => labelsOf(executorOptions),
+    }),
+    mounts: t.field({
+      type: [MountType],
+      description: 'Volumes that its kernels have, by paths.',
+      select: { mounts: true },
+      resolve: ({ mounts }) => mounts as unknown as Mount[],
     }),
     codeSha256: t.exposeString('codeSha256', {
       nullable: true,

@@ -1,5 +1,6 @@
 import { parseQuantities, parseQuantity, type Quantity } from '../../../domain/scheduling/quantity.ts'
 import { agentCapacity, type AgentCapacity } from '../../../domain/scheduling/agent-capacity.ts'
+import type { OfferedVolume } from '../../../domain/scheduling/volume-need.ts'
 import type { Queryable } from '../../database.ts'
 
 /** A slot of an agent; or an agent without any, and then the last three columns are null. */
@@ -10,6 +11,8 @@ interface SlotRow {
   labels: Record<string, string> | null
   /** Null for all that the agent has. */
   perKernel: Record<string, string> | null
+  /** Null for none. */
+  volumes: OfferedVolume[] | null
   slot: string | null
   /** Plain decimals. Negative if the agent declares less than is in use. */
   free: string
@@ -19,11 +22,11 @@ interface SlotRow {
 /** Rows of plain columns: JSON for each agent takes twice as long to make and to read. */
 const SQL = `
 SELECT a.resource_group AS "group", a.id, nullif(a.labels, '{}') AS labels, s.slot, (s.declared - s.used)::text AS free,
-  s.declared::text AS declared, a.slots_per_kernel_max AS "perKernel"
+  s.declared::text AS declared, a.slots_per_kernel_max AS "perKernel", a.volumes
 FROM agents a LEFT JOIN agent_slots s ON s.agent_id = a.id AND s.declared > 0
 WHERE a.resource_group = ANY($1) AND a.status = 'ALIVE'`
 
-interface AgentSlots extends Pick<AgentCapacity, 'id' | 'labels' | 'perKernel'> {
+interface AgentSlots extends Pick<AgentCapacity, 'id' | 'labels' | 'perKernel' | 'volumes'> {
   group: string
   free: Map<string, Quantity>
   capacity: Map<string, Quantity>
@@ -38,12 +41,13 @@ export async function readAgentCapacity(
   resourceGroups: readonly string[],
 ): Promise<Map<string, AgentCapacity[]>> {
   const agents = new Map<string, AgentSlots>()
-  for (const { group, id, labels, perKernel, slot, free, declared } of (await tx.query<SlotRow>(SQL, [resourceGroups]))
-    .rows) {
+  const { rows } = await tx.query<SlotRow>(SQL, [resourceGroups])
+  for (const { group, id, labels, perKernel, volumes, slot, free, declared } of rows) {
     let agent = agents.get(id)
     if (!agent) {
       const most = perKernel && parseQuantities(perKernel)
-      agent = { group, id, labels: labels ?? {}, perKernel: most, free: new Map(), capacity: new Map() }
+      const kinds = { labels: labels ?? {}, perKernel: most, volumes: volumes ?? [] }
+      agent = { group, id, ...kinds, free: new Map(), capacity: new Map() }
       agents.set(id, agent)
     }
     if (slot === null) continue

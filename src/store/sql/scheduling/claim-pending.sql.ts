@@ -1,8 +1,10 @@
 import { HEAD_OF_LINE_SKIPS_MAX } from '../../../domain/limits.ts'
 import type { Judged } from '../../../domain/session/judge.ts'
 import type { ClusterMode } from '../../../domain/session/statuses.ts'
+import type { VolumeNeed } from '../../../domain/scheduling/volume-need.ts'
 import type { Queryable } from '../../database.ts'
 import { DEPENDENCIES } from '../session/dependencies.sql.ts'
+import { VOLUME_NEED } from '../session/session-columns.sql.ts'
 
 export interface PendingSession extends Omit<Judged, 'kernels'> {
   id: string
@@ -22,6 +24,7 @@ export interface PendingSession extends Omit<Judged, 'kernels'> {
   allowAgents: string[]
   excludeAgents: string[]
   agentLabels: Record<string, string>
+  volumeNeed: VolumeNeed | null
   kernelIds: string[]
   concurrencyKey: string | null
   concurrencyLimit: number | null
@@ -127,7 +130,7 @@ SELECT s.id, s.chain_id AS "chainId", s.attempt, s.trace_parent AS "traceParent"
   s.status_changed_at < now() - make_interval(secs => g.pending_timeout_ms / 1000.0) IS TRUE AS expired,
   s.pending_reason AS "pendingReason", s.cluster_mode AS "clusterMode", s.resource_slots AS "resourceSlots", s.skips,
   s.avoid_agents AS "avoidAgents", s.allow_agents AS "allowAgents", s.exclude_agents AS "excludeAgents",
-  s.agent_labels AS "agentLabels", s.concurrency_key AS "concurrencyKey", s.concurrency_limit AS "concurrencyLimit",
+  s.agent_labels AS "agentLabels", ${VOLUME_NEED} AS "volumeNeed", s.concurrency_key AS "concurrencyKey", s.concurrency_limit AS "concurrencyLimit",
   s.waits_for_key AS "waitsForKey", ARRAY(SELECT k.id FROM kernels k WHERE k.session_id = s.id ORDER BY k.role, k.index) AS "kernelIds",
   CASE WHEN s.starts_at > now() THEN ceil(extract(epoch FROM s.starts_at - now()) * 1000)::float8 END AS "startsInMs",
   coalesce(d.open, 0)::int AS "dependenciesOpen", d.failed AS "dependencyFailed", s.class::text AS "schedulingClass",

@@ -1,8 +1,10 @@
 import { HEAD_OF_LINE_SKIPS_MAX, RESERVATIONS_MAX, QUEUE_POSITION_MAX } from '../../../domain/limits.ts'
 import type { Sequencer } from '../../../domain/scheduling/sequence.ts'
 import type { ClusterMode } from '../../../domain/session/statuses.ts'
+import type { VolumeNeed } from '../../../domain/scheduling/volume-need.ts'
 import type { Queryable } from '../../database.ts'
 import { DEPENDENCIES } from '../session/dependencies.sql.ts'
+import { VOLUME_NEED } from '../session/session-columns.sql.ts'
 import { DRAINED } from './pending-groups.sql.ts'
 
 /** What determines where a pending session can be placed. */
@@ -20,6 +22,7 @@ export interface PendingDemand {
   avoidAgents: string[]
   excludeAgents: string[]
   agentLabels: Record<string, string>
+  volumeNeed: VolumeNeed | null
   concurrencyKey: string | null
 }
 
@@ -40,7 +43,7 @@ export interface PendingRow extends PendingDemand {
 const DEMAND_COLUMNS = `s.id, s.attempt, s.resource_group AS "group", s.priority, s.project_id AS "projectId", s.user_id AS "userId",
   s.cluster_mode AS "clusterMode", s.cluster_size AS "clusterSize", s.resource_slots AS "resourceSlots",
   s.allow_agents AS "allowAgents", s.avoid_agents AS "avoidAgents", s.exclude_agents AS "excludeAgents",
-  s.agent_labels AS "agentLabels", s.concurrency_key AS "concurrencyKey"`
+  s.agent_labels AS "agentLabels", ${VOLUME_NEED} AS "volumeNeed", s.concurrency_key AS "concurrencyKey"`
 
 const OTHERS = `FROM sessions o WHERE o.status = 'PENDING' AND o.next_try_at IS NULL AND o.resource_group = s.resource_group`
 

@@ -1,6 +1,8 @@
 import type { SealedVariable } from '../../../domain/session/sealed-variable.ts'
 import type { FailureCause } from '../../../domain/session/causes.ts'
 import type { ExecutorOptions } from '../../../domain/session/executor-options.ts'
+import type { VolumeNeed } from '../../../domain/scheduling/volume-need.ts'
+import type { Mount } from '../../../domain/session/mount/mounts.ts'
 import type { ClusterMode, SessionOrigin, SessionType } from '../../../domain/session/statuses.ts'
 
 /**
@@ -76,6 +78,8 @@ export const SESSION_COLUMNS = {
   agentLabels: inherited('agent_labels', sql<Record<string, string>>('jsonb'), {}),
   /** { key: value } of those that the resource group allows. */
   executorOptions: inherited('executor_options', sql<ExecutorOptions>('jsonb'), {}),
+  /** Volumes that its kernels have. */
+  mounts: inherited('mounts', sql<Mount[]>('jsonb'), []),
   /** Null for none, and then there is no limit. */
   concurrencyKey: inherited('concurrency_key', sql<string | null>('text'), null),
   concurrencyLimit: inherited('concurrency_limit', sql<number | null>('int'), null),
@@ -134,7 +138,12 @@ export interface ChildSource extends Inherited {
   dependsOnChains: string[]
   /** Of the image that it ran, or was to run; null if that is not known. */
   imageDigest: string | null
+  volumeNeed: VolumeNeed | null
 }
+
+/** A VolumeNeed of `sessions s`; null for most. */
+export const VOLUME_NEED = `CASE WHEN s.mounts <> '[]' THEN json_build_object('mounts', s.mounts,
+    'project', (SELECT p.name FROM projects p WHERE p.id = s.project_id)) END`
 
 /** The columns of a ChildSource, from `sessions s` and the first session of its chain, `root`. */
 export const CHILD_SOURCE_COLUMNS = `
@@ -142,6 +151,7 @@ export const CHILD_SOURCE_COLUMNS = `
   root.creation_id AS "rootCreationId", s.attempt, s.epoch, s.epoch_started_at AS "epochStartedAt",
   s.retry_count AS "retryCount", s.uncounted_retries AS "uncountedRetries", s.max_retries AS "maxRetries",
   coalesce(s.image_digest, s.required_image_digest) AS "imageDigest",
+  ${VOLUME_NEED} AS "volumeNeed",
   ARRAY(SELECT sd.chain_id FROM session_dependencies sd WHERE sd.session_id = s.id) AS "dependsOnChains"`
 
 /**

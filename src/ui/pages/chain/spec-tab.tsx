@@ -93,6 +93,10 @@ function rowsOf(spec: Spec): [string, string][] {
       agents.some((count) => count > 0) && `${agents[0]} allowed, ${agents[1]} avoided, ${agents[2]} excluded`,
     ],
     ['agent labels', spec.agentLabels.map(({ key, value }) => `${key}=${value}`).join(', ')],
+    [
+      'volumes',
+      spec.mounts.map((each) => `${each.volume} at ${each.path}${each.readOnly ? ', read-only' : ''}`).join('; '),
+    ],
     ['executor options', spec.executorOptions.map(({ key, value }) => `${key}=${value}`).join(', ')],
     [
       'at once',

@@ -1,0 +1,31 @@
+import { MOUNT_PATH_LENGTH_MAX } from '../../limits.ts'
+
+/** A directory that agents have under a name, as kernels of a session see it. */
+export interface Mount {
+  volume: string
+  /** Absolute. */
+  path: string
+  readOnly: boolean
+}
+
+/** What kernels have there themselves; the rest is the image's. */
+const TAKEN = ['/work', '/chain', '/tmp', '/proc', '/sys', '/dev']
+
+/** Why nothing can be mounted there; null if it can. Safe in the terms of every engine. */
+export function mountPathFault(path: string): string | null {
+  if (path.length > MOUNT_PATH_LENGTH_MAX) return `must be at most ${MOUNT_PATH_LENGTH_MAX} characters`
+  if (!/^(\/[A-Za-z0-9_.@+-]+)+$/.test(path) || path.split('/').some((part) => part === '.' || part === '..')) {
+    return 'must be absolute, without . and .., of letters, digits and _ . @ + -'
+  }
+  const taken = TAKEN.find((place) => isWithin(path, place))
+  return taken === undefined ? null : `${taken} is what kernels have there themselves`
+}
+
+/** Another one of these that is mounted there, too, or above it. */
+export function mountAbove(path: string, others: readonly string[]): string | undefined {
+  return others.find((other) => isWithin(path, other))
+}
+
+function isWithin(path: string, place: string): boolean {
+  return path === place || path.startsWith(`${place}/`)
+}
