@@ -23,6 +23,7 @@ import { migrate } from './store/postgres/migrate.ts'
 import { ensureServerRole, isSuperuser } from './store/postgres/server-role.ts'
 import { constants } from 'node:fs'
 import { access as mayAccess, chmod, mkdir, stat } from 'node:fs/promises'
+import { createCheckpointStore } from './services/agent/checkpoint-store.ts'
 import { createCodeStore, type CodeStore } from './services/code/code-store.ts'
 import { sealPlainWebhooks } from './services/webhook/seal-webhook-secrets.ts'
 import type { SecretBox } from './services/access/secret-box.ts'
@@ -97,6 +98,10 @@ export async function startRuntime(
     db,
     secrets,
     code: await openCode(config, dataDir),
+    relay: createCheckpointStore({
+      directory: checkpointDirectory(config, dataDir),
+      bytesMax: config.checkpointRelayMax,
+    }),
     wake,
     topics,
     bus,

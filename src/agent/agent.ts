@@ -77,6 +77,7 @@ export function createAgent(options: AgentOptions): Agent {
     resources.defer(() => lock.release())
     const known = { ...identityOf(options), agentId: loadAgentId(agentDir), instanceId: uuidv7() }
     const { agentId } = known
+    const { gateway } = options
     let outdated = false
     const hooks: ExecutorHooks = {
       changed: changes.raise,
@@ -85,7 +86,12 @@ export function createAgent(options: AgentOptions): Agent {
         outdated = true
         changes.raise()
       },
-      fetchCode: (kernel, signal) => options.gateway.fetchCode({ agentId, ...kernel }, signal),
+      fetchCode: (kernel, signal) => gateway.fetchCode({ agentId, ...kernel }, signal),
+      relay: {
+        offer: (request, signal) => gateway.offerCheckpoint({ agentId, ...request }, signal),
+        send: (request, chunks, signal) => gateway.sendCheckpoint({ agentId, ...request }, chunks, signal),
+        fetch: (kernel, signal) => gateway.fetchCheckpoint({ agentId, ...kernel }, signal),
+      },
     }
     const executor = options.createExecutor(hooks, agentId)
     const identity = {

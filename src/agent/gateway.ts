@@ -2,6 +2,8 @@ import type { Lease } from '../domain/agent/lease.ts'
 import type { Gateway, RegisterAnswer, RegisterRequest, SyncAnswer, SyncRequest } from '../domain/agent/protocol.ts'
 import { SYNC_WAIT_MAX_MS } from '../domain/limits.ts'
 import type { CodeStore } from '../services/code/code-store.ts'
+import type { CheckpointStore } from '../services/agent/checkpoint-store.ts'
+import { offerCheckpoint, openRelayed, receiveCheckpoint } from '../services/agent/relay-checkpoint.ts'
 import { openKernelCode } from '../services/agent/open-kernel-code.ts'
 import { registerAgent } from '../services/agent/register-agent.ts'
 import type { ServiceContext, Viewer } from '../services/service-context.ts'
@@ -12,6 +14,7 @@ import { createSyncTurns } from './sync-turns.ts'
 export interface GatewayContext extends Pick<ServiceContext, 'db' | 'wake' | 'secrets' | 'metrics'> {
   lease?: Lease
   code: CodeStore
+  relay: CheckpointStore
   /** Calls the listener when there may be changes for the agent. @returns what removes the listener */
   onAgent(agentId: string, listener: () => void): () => void
   /** Called when the kernel's log has grown. */
@@ -41,6 +44,9 @@ export function createGateway(context: GatewayContext): ServerGateway {
   return {
     register: (request, _signal, viewer = null) => registerAgent(context, request, viewer),
     fetchCode: (request) => openKernelCode(context, request),
+    offerCheckpoint: (request) => offerCheckpoint(context, request),
+    sendCheckpoint: (request, chunks) => receiveCheckpoint(context, request, chunks),
+    fetchCheckpoint: (request) => openRelayed(context, request),
     async sync(request, signal) {
       const deadline = performance.now() + Math.min(request.waitMs, SYNC_WAIT_MAX_MS)
       const wakeSignal = createWakeSignal([signal])

@@ -1,10 +1,23 @@
+import { Readable } from 'node:stream'
 import {
+  AGENT_CHECKPOINT_FETCH_PATH,
+  AGENT_CHECKPOINT_HEADER,
+  AGENT_CHECKPOINT_OFFER_PATH,
+  AGENT_CHECKPOINT_SEND_PATH,
   AGENT_CODE_PATH,
   AGENT_REGISTER_PATH,
   AGENT_SYNC_PATH,
   type AgentErrorAnswer,
 } from '../domain/agent/http-protocol.ts'
-import type { CodeAnswer, DialChannel, Gateway, RegisterAnswer, SyncAnswer } from '../domain/agent/protocol.ts'
+import type {
+  CheckpointAnswer,
+  CheckpointWish,
+  CodeAnswer,
+  DialChannel,
+  Gateway,
+  RegisterAnswer,
+  SyncAnswer,
+} from '../domain/agent/protocol.ts'
 import { ERRORS, RepriseError, type ErrorCode } from '../domain/errors.ts'
 import type { Logger } from '../observability/log.ts'
 import { dialAround } from './channel/dial-channel.ts'
@@ -39,11 +52,12 @@ export function createHttpGateway({ urls, token, log }: HttpGatewayOptions): Htt
     body: object,
     signal: AbortSignal,
     read: (response: Response, url: URL) => Promise<T> = readAnswer,
+    chunks?: AsyncIterable<Uint8Array>,
   ): Promise<T> {
     const asked = current
     const url = urls[asked]!
     try {
-      return await post(new URL(url.replace(/\/*$/, path)), { token, body, signal, read })
+      return await post(new URL(url.replace(/\/*$/, path)), { token, body, signal, read, chunks })
     } catch (error) {
       if (current === asked && isServerAtFault(error, signal)) {
         current = (asked + 1) % urls.length
@@ -57,6 +71,11 @@ export function createHttpGateway({ urls, token, log }: HttpGatewayOptions): Htt
     register: (request, signal) => call<RegisterAnswer>(AGENT_REGISTER_PATH, request, signal),
     sync: (request, signal) => call<SyncAnswer>(AGENT_SYNC_PATH, request, signal),
     fetchCode: (request, signal) => call<CodeAnswer>(AGENT_CODE_PATH, request, signal, readArchive),
+    offerCheckpoint: (request, signal) => call<CheckpointWish>(AGENT_CHECKPOINT_OFFER_PATH, request, signal),
+    sendCheckpoint: (request, chunks, signal) =>
+      call<{ recorded: boolean }>(AGENT_CHECKPOINT_SEND_PATH, request, signal, readAnswer, chunks),
+    fetchCheckpoint: (request, signal) =>
+      call<CheckpointAnswer>(AGENT_CHECKPOINT_FETCH_PATH, request, signal, readCheckpoint),
     dial: (order, signal) => dialAround(order, [...urls.slice(current), ...urls.slice(0, current)], signal),
     get url() {
       return urls[current]!
@@ -75,14 +94,28 @@ interface PostOptions<T> {
   body: object
   signal: AbortSignal
   read: (response: Response, url: URL) => Promise<T>
+  /** Sent as the body; what would be it is in a header then. */
+  chunks: AsyncIterable<Uint8Array> | undefined
 }
 
-async function post<T>(url: URL, { token, body, signal, read }: PostOptions<T>): Promise<T> {
+async function post<T>(url: URL, { token, body, signal, read, chunks }: PostOptions<T>): Promise<T> {
+  const authorization = `Bearer ${token}`
+  const sent: RequestInit & { duplex?: 'half' } =
+    chunks === undefined
+      ? { headers: { authorization, 'content-type': 'application/json' }, body: JSON.stringify(body) }
+      : {
+          headers: {
+            authorization,
+            'content-type': 'application/zstd',
+            [AGENT_CHECKPOINT_HEADER]: JSON.stringify(body),
+          },
+          body: Readable.toWeb(Readable.from(chunks, { objectMode: false })) as unknown as ReadableStream,
+          duplex: 'half',
+        }
   try {
     const response = await fetch(url, {
       method: 'POST',
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      body: JSON.stringify(body),
+      ...sent,
       // A redirect would send the token to another host.
       redirect: 'error',
       signal,
@@ -111,6 +144,12 @@ async function readArchive(response: Response, url: URL): Promise<CodeAnswer> {
   const bytes = Number(response.headers.get('content-length') ?? Number.NaN)
   if (!response.ok || response.body === null || !Number.isSafeInteger(bytes)) return readAnswer<never>(response, url)
   return { bytes, chunks: response.body }
+}
+
+async function readCheckpoint(response: Response, url: URL): Promise<CheckpointAnswer> {
+  const copy = parse(response.headers.get(AGENT_CHECKPOINT_HEADER) ?? '')
+  const archive = await readArchive(response, url)
+  return { ...(copy as Omit<CheckpointAnswer, keyof CodeAnswer>), ...archive }
 }
 
 function parse(text: string): object | undefined {

@@ -1,10 +1,12 @@
-import { open } from 'node:fs/promises'
+import { open, type FileHandle } from 'node:fs/promises'
 import { ArchiveError, type ArchiveEntry } from './archive-entry.ts'
 import { ARCHIVE_END, archiveHeader, archivePadding } from './archive-format.ts'
 
 /** An entry, and where its content is. */
 export interface PackedEntry extends ArchiveEntry {
   path: string
+  /** In place of the path, where that may have come to lead elsewhere. */
+  open?(): Promise<FileHandle>
 }
 
 const READ_BYTES = 256 * 1024
@@ -27,8 +29,9 @@ export function packedBytes(entries: readonly PackedEntry[]): number {
   return each.reduce((sum, bytes) => sum + bytes, ARCHIVE_END.length)
 }
 
-async function* contentOf({ path, bytes, name }: PackedEntry): AsyncGenerator<Uint8Array, void> {
-  await using file = await open(path)
+async function* contentOf(entry: PackedEntry): AsyncGenerator<Uint8Array, void> {
+  const { path, bytes, name } = entry
+  await using file = await (entry.open?.() ?? open(path))
   const changed = () => new ArchiveError(`${name} has changed while it was read`)
   let read = 0
   for (;;) {

@@ -2,6 +2,8 @@ import { z } from 'zod'
 import {
   REQUESTS_AT_ONCE_DEFAULT,
   UPLOAD_CEILING_BYTES,
+  RELAY_BYTES_DEFAULT,
+  RELAY_CEILING_BYTES,
   UPLOAD_BYTES_DEFAULT,
   UPLOAD_PROJECT_BYTES_DEFAULT,
 } from '../domain/limits.ts'
@@ -36,9 +38,17 @@ export const API_VARIABLES = {
     name: 'REPRISE_CHECKPOINT_DIR',
     default: '`checkpoints` in the data directory',
     meaning:
-      'Directory of what clients upload for sessions (`reprise run --upload`). All servers of a database share one: set it where there are several.',
+      'Directory of what clients upload for sessions (`reprise run --upload`), and of copies of checkpoints. All servers of a database share one: set it where there are several.',
     unit: null,
     schema: z.string().optional(),
+  }),
+  checkpointRelayMax: variable({
+    name: 'REPRISE_CHECKPOINT_RELAY_MAX',
+    default: '1g',
+    meaning:
+      'The largest checkpoint that goes from one agent to another through the server, before it is compressed. `0`: none does.',
+    unit: 'bytes, with k, m, g, t (binary)',
+    schema: byteAmount(RELAY_CEILING_BYTES, 0).default(RELAY_BYTES_DEFAULT),
   }),
   uploadBytesMax: variable({
     name: 'REPRISE_UPLOAD_BYTES_MAX',

@@ -64,11 +64,11 @@ export function bytesOrNone() {
   })
 }
 
-export function byteAmount(max: number) {
+export function byteAmount(max: number, min = 1) {
   const error = 'must be like 64m, and not too large'
   return z.string().transform((text, context): number => {
     const amount = Number(parseAmount('mem', text))
-    if (!Number.isSafeInteger(amount) || amount === 0 || amount > max) context.addIssue(error)
+    if (!Number.isSafeInteger(amount) || amount < min || amount > max) context.addIssue(error)
     return amount
   })
 }

@@ -540,3 +540,16 @@ export const CHANNEL_LIFETIME_MS = 24 * 3_600_000
 /** Between the hang-up of a command whose client has left and its SIGKILL. */
 export const CHANNEL_GRACE_MS = 5_000
 export const TERMINAL_SIDE_MAX = 1_000
+
+/** Of the archive of a checkpoint that goes through the servers; what is larger belongs on a store that agents share. */
+export const RELAY_BYTES_DEFAULT = 1024 ** 3
+export const RELAY_CEILING_BYTES = 1024 ** 4
+/** Files, directories and links in it. */
+export const RELAY_ENTRIES_MAX = 20_000
+/** What nobody writes to for so long is not under way any more: the HTTP server ends requests that stall sooner. */
+export const RELAY_LEFTOVER_AFTER_MS = 600_000
+/**
+ * From a kernel's end, or its program's wish, on. Meanwhile the end is recorded already, and the next attempt waits. An
+ * upload is one request, which the HTTP server gives 120 s.
+ */
+export const RELAY_WITHIN_MS = 120_000

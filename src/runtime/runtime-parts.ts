@@ -6,6 +6,7 @@ import type { WakeHub } from '../events/wake-hub.ts'
 import type { Logger } from '../observability/log.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Tracer } from '../observability/trace.ts'
+import type { CheckpointStore } from '../services/agent/checkpoint-store.ts'
 import type { CodeStore } from '../services/code/code-store.ts'
 import type { ChannelHolders } from '../channel/channel-holders.ts'
 import type { SecretBox } from '../services/access/secret-box.ts'
@@ -23,6 +24,7 @@ export interface RuntimeParts {
   db: Database
   secrets: SecretBox
   code: CodeStore
+  relay: CheckpointStore
   wake: WakeHub
   topics: Topics
   bus: EventBus

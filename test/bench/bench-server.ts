@@ -15,7 +15,7 @@ import type { Database } from '../../src/store/database.ts'
 import { recordPresence } from '../../src/store/sql/server-presence.sql.ts'
 import type { BenchGround } from './ground.ts'
 import { TEST_SECRETS } from '../support/servers/test-secrets.ts'
-import { TEST_CODE } from '../support/servers/test-code.ts'
+import { TEST_CODE, TEST_RELAY } from '../support/servers/test-code.ts'
 
 export type ServiceName = keyof ReturnType<typeof createSchedulerServices>
 
@@ -78,6 +78,7 @@ export function openServer(ground: BenchGround, db: Database, connectionString?:
           secrets: TEST_SECRETS,
           metrics,
           code: TEST_CODE,
+          relay: TEST_RELAY,
           onAgent: hub.onAgent,
           logged: () => {},
         }),

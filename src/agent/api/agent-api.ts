@@ -7,12 +7,17 @@ import { Hono, type Context } from 'hono'
 import { WebSocketServer } from 'ws'
 import { z } from 'zod'
 import {
+  AGENT_CHECKPOINT_FETCH_PATH,
+  AGENT_CHECKPOINT_HEADER,
+  AGENT_CHECKPOINT_OFFER_PATH,
+  AGENT_CHECKPOINT_SEND_PATH,
   AGENT_CODE_PATH,
   AGENT_CHANNEL_PATH,
   AGENT_REGISTER_PATH,
   AGENT_SYNC_PATH,
   type AgentErrorAnswer,
 } from '../../domain/agent/http-protocol.ts'
+import { GENERATION_MAX } from '../../domain/agent/checkpoint.ts'
 import type { CodeRequest, RegisterRequest, SyncRequest } from '../../domain/agent/protocol.ts'
 import { RepriseError, ERRORS, maskedFault } from '../../domain/errors.ts'
 import {
@@ -46,6 +51,21 @@ const codeSchema: z.ZodType<CodeRequest> = z.object({
   agentId: z.uuid(),
   kernelId: z.uuid(),
   assignment: z.int().min(0).max(2_147_483_647),
+})
+
+const checkpointSchema = z.object({
+  agentId: z.uuid(),
+  kernelId: z.uuid(),
+  assignment: z.int().min(0).max(2_147_483_647),
+  generation: z.int().min(0).max(GENERATION_MAX),
+  copy: z
+    .object({
+      sha256: z.string().regex(/^[0-9a-f]{64}$/, 'must be a SHA-256 in hexadecimal'),
+      archiveBytes: z.int().min(0),
+      files: z.int().min(0).max(2_147_483_647),
+      bytes: z.int().min(0),
+    })
+    .optional(),
 })
 
 /** How long a client may continue to send a request that was refused before the connection is cut. */
@@ -120,6 +140,26 @@ export function createAgentApi(context: AgentApiContext): AgentApi {
     const { bytes, chunks } = await gateway.fetchCode(request, c.get('gone'))
     return sendArchive(c.env.outgoing, bytes, chunks)
   })
+  app.all(AGENT_CHECKPOINT_OFFER_PATH, async (c) => {
+    const given = await readJson(c.env.incoming, { bytesMax: REGISTER_BYTES_MAX, withinMs })
+    const request = parseInput(checkpointSchema, given)
+    await ownership.assertOwns(c.get('viewer'), request.agentId)
+    return answer(c, await gateway.offerCheckpoint(request, c.get('gone')))
+  })
+  app.all(AGENT_CHECKPOINT_SEND_PATH, async (c) => {
+    const { incoming } = c.env
+    const given = parseJson(Buffer.from(String(incoming.headers[AGENT_CHECKPOINT_HEADER])), 'no JSON in its header')
+    const { copy, ...request } = parseInput(checkpointSchema, given)
+    if (copy === undefined) throw new RepriseError('MALFORMED_REQUEST', 'the header does not say what is sent')
+    await ownership.assertOwns(c.get('viewer'), request.agentId)
+    return answer(c, await gateway.sendCheckpoint({ ...request, copy }, bodyOf(incoming), c.get('gone')))
+  })
+  app.all(AGENT_CHECKPOINT_FETCH_PATH, async (c) => {
+    const request = parseInput(codeSchema, await readJson(c.env.incoming, { bytesMax: REGISTER_BYTES_MAX, withinMs }))
+    await ownership.assertOwns(c.get('viewer'), request.agentId)
+    const { bytes, chunks, ...copy } = await gateway.fetchCheckpoint(request, c.get('gone'))
+    return sendArchive(c.env.outgoing, bytes, chunks, { [AGENT_CHECKPOINT_HEADER]: JSON.stringify(copy) })
+  })
   app.onError((thrown, c) => {
     if (thrown instanceof RequestGone) return RESPONSE_ALREADY_SENT
     const error = isDatabaseOutage(thrown) ? databaseUnavailable() : thrown
@@ -135,7 +175,14 @@ export function createAgentApi(context: AgentApiContext): AgentApi {
   }
 
   return {
-    paths: [AGENT_REGISTER_PATH, AGENT_SYNC_PATH, AGENT_CODE_PATH],
+    paths: [
+      AGENT_REGISTER_PATH,
+      AGENT_SYNC_PATH,
+      AGENT_CODE_PATH,
+      AGENT_CHECKPOINT_OFFER_PATH,
+      AGENT_CHECKPOINT_SEND_PATH,
+      AGENT_CHECKPOINT_FETCH_PATH,
+    ],
     async handle(request, response, requestId) {
       const listener = getRequestListener((given, env) => app.fetch(given, { ...env, requestId }), {
         overrideGlobalObjects: false,
@@ -186,15 +233,26 @@ async function sendArchive(
   response: ServerResponse,
   bytes: number,
   chunks: AsyncIterable<Uint8Array>,
+  headers: OutgoingHttpHeaders = {},
 ): Promise<Response> {
   response.writeHead(200, {
     'Content-Type': 'application/x-tar',
     'Content-Length': bytes,
     'Cache-Control': 'no-store',
     'X-Content-Type-Options': 'nosniff',
+    ...headers,
   })
   await pipeline(chunks, response).catch(() => response.destroy())
   return RESPONSE_ALREADY_SENT
+}
+
+/** One that stalls is ended by the HTTP server. @throws RequestGone */
+async function* bodyOf(incoming: IncomingMessage): AsyncGenerator<Uint8Array, void> {
+  try {
+    for await (const chunk of incoming.iterator({ destroyOnReturn: false })) yield chunk as Uint8Array
+  } catch {
+    throw new RequestGone()
+  }
 }
 
 /** Known errors are sent as they are; any other shows only the request id, under which the log has the details. */

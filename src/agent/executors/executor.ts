@@ -2,6 +2,10 @@ import type { Readable, Writable } from 'node:stream'
 import type { ChannelSignal, ExecRequest } from '../../domain/agent/channel-protocol.ts'
 import type {
   ChainSize,
+  CheckpointAnswer,
+  CheckpointCopy,
+  CheckpointRequest,
+  CheckpointWish,
   CodeAnswer,
   CodeRequest,
   KernelSpec,
@@ -128,4 +132,17 @@ export interface ExecutorHooks {
    * @throws RepriseError KERNEL_NOT_FOUND, CODE_NOT_FOUND; anything else may pass
    */
   fetchCode?(kernel: Omit<CodeRequest, 'agentId'>, signal: AbortSignal): Promise<CodeAnswer>
+  /** Missing where there is no server: checkpoints stay where they are. */
+  relay?: CheckpointRelay
+}
+
+/** The way of checkpoints through the servers; see Gateway. */
+export interface CheckpointRelay {
+  offer(request: Omit<CheckpointRequest, 'agentId'>, signal: AbortSignal): Promise<CheckpointWish>
+  send(
+    request: Omit<CheckpointRequest, 'agentId'> & { copy: CheckpointCopy },
+    chunks: AsyncIterable<Uint8Array>,
+    signal: AbortSignal,
+  ): Promise<{ recorded: boolean }>
+  fetch(kernel: Omit<CodeRequest, 'agentId'>, signal: AbortSignal): Promise<CheckpointAnswer>
 }

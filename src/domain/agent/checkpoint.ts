@@ -1,3 +1,6 @@
+import { REPORTED_TEXT_LENGTH_MAX } from '../limits.ts'
+import { toPlainLine } from '../plain-text.ts'
+
 /**
  * What attempts of a chain leave for each other in `REPRISE_CHAIN_DIR`.
  *
@@ -10,8 +13,11 @@
 export interface CheckpointOffer {
   /** Names the directory. Those of lower generations are needed by nobody. */
   generation: number
-  /** The newest checkpoint on record; `store` is null if it has been dropped. Null: none. */
-  newest: { attempt: number; store: string | null } | null
+  /**
+   * The newest checkpoint on record; `store` is null if it has been dropped, `relayed` says that the servers have a copy
+   * of it. Null: none.
+   */
+  newest: { attempt: number; store: string | null; relayed?: boolean } | null
 }
 
 export const FOUND_STATES = ['HERE', 'FETCHED', 'MISSING'] as const
@@ -23,6 +29,8 @@ export interface FoundCheckpoint {
   state: (typeof FOUND_STATES)[number]
   /** The attempt that left it; null if nobody knows. */
   attempt: number | null
+  /** Why the servers' copy of one that is missing could not be had; for people. */
+  reason?: string
 }
 
 export interface LeftCheckpoint {
@@ -38,9 +46,12 @@ export interface LeftCheckpoint {
 /** Never refused, or the start of a kernel would not be recorded; null if it tells nothing. */
 export function readFoundCheckpoint(value: unknown): FoundCheckpoint | null {
   if (typeof value !== 'object' || value === null) return null
-  const { state, attempt } = value as Record<string, unknown>
+  const { state, attempt, reason } = value as Record<string, unknown>
   const known = FOUND_STATES.find((each) => each === state)
-  return known === undefined ? null : { state: known, attempt: count(attempt, ATTEMPT_MAX) }
+  const why = toPlainLine(reason, REPORTED_TEXT_LENGTH_MAX)
+  return known === undefined
+    ? null
+    : { state: known, attempt: count(attempt, ATTEMPT_MAX), ...(why !== null && { reason: why }) }
 }
 
 /** The same for what was left. */

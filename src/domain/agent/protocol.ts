@@ -279,6 +279,42 @@ export interface CodeAnswer {
   chunks: AsyncIterable<Uint8Array>
 }
 
+/** The checkpoint of a kernel's chain, which the kernel's agent offers to the servers. */
+export interface CheckpointRequest extends CodeRequest {
+  /** Of its directory. */
+  generation: number
+  /** Missing: only whether a copy would be of use is asked. */
+  copy?: CheckpointCopy | undefined
+}
+
+/** A checkpoint as it travels: one archive. */
+export interface CheckpointCopy {
+  sha256: string
+  /** Of the archive, before it is compressed. */
+  archiveBytes: number
+  /** Files, and bytes in them. */
+  files: number
+  bytes: number
+}
+
+export interface CheckpointWish {
+  /** False: there is no use for a copy, or the servers have it already. */
+  wanted: boolean
+  /** Why it is not; words for people. */
+  reason: string | null
+  /** Whether the servers have this very copy, and it is on record now. */
+  recorded: boolean
+  /** Of the archive. */
+  bytesMax: number
+}
+
+/** `chunks` are compressed with zstd; `bytes` counts them. */
+export interface CheckpointAnswer extends CodeAnswer {
+  attempt: number
+  sha256: string
+  archiveBytes: number
+}
+
 /** The server side as an agent sees it: in process the gateway itself, otherwise a client of its HTTP endpoints. */
 export interface Gateway {
   /** @throws RepriseError FORBIDDEN, RESOURCE_GROUP_NOT_FOUND, VALIDATION_FAILED */
@@ -287,6 +323,20 @@ export interface Gateway {
   sync(request: SyncRequest, signal: AbortSignal): Promise<SyncAnswer>
   /** @throws RepriseError KERNEL_NOT_FOUND (it is no longer this agent's), CODE_NOT_FOUND */
   fetchCode(request: CodeRequest, signal: AbortSignal): Promise<CodeAnswer>
+  /** @throws RepriseError KERNEL_NOT_FOUND */
+  offerCheckpoint(request: CheckpointRequest, signal: AbortSignal): Promise<CheckpointWish>
+  /**
+   * @param chunks the archive, compressed with zstd
+   * @returns recorded: false if something newer is on record
+   * @throws RepriseError KERNEL_NOT_FOUND, REQUEST_TOO_LARGE, VALIDATION_FAILED, QUOTA_EXCEEDED
+   */
+  sendCheckpoint(
+    request: CheckpointRequest & { copy: CheckpointCopy },
+    chunks: AsyncIterable<Uint8Array>,
+    signal: AbortSignal,
+  ): Promise<{ recorded: boolean }>
+  /** @throws RepriseError KERNEL_NOT_FOUND, CODE_NOT_FOUND (there is no copy of the newest checkpoint) */
+  fetchCheckpoint(request: CodeRequest, signal: AbortSignal): Promise<CheckpointAnswer>
 }
 
 /**

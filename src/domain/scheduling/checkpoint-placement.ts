@@ -2,7 +2,7 @@ import type { Avoided } from './agent-pool.ts'
 
 /** The checkpoint of a waiting session's chain, and the agents that have its store. */
 export interface StoredCheckpoint {
-  /** The session goes nowhere else, as long as it waits. */
+  /** The session goes nowhere else, as long as it waits. False also if the servers have a copy, which any agent can have. */
   isRequired: boolean
   /** The attempt that left it. */
   attempt: number

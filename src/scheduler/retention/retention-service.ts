@@ -8,6 +8,8 @@ import {
 import { isBounded, type Retention } from '../../domain/retention.ts'
 import type { Logger } from '../../observability/log.ts'
 import type { Metrics } from '../../observability/metrics.ts'
+import type { CheckpointStore } from '../../services/agent/checkpoint-store.ts'
+import { removeRelayLeftovers } from '../../services/agent/relay-checkpoint.ts'
 import type { CodeStore } from '../../services/code/code-store.ts'
 import { removeCodeLeftovers, removeUnusedCode } from '../../services/code/remove-unused-code.ts'
 import type { Database } from '../../store/database.ts'
@@ -31,13 +33,17 @@ export function createRetentionService(context: {
   log: Logger
   metrics: Metrics
   code: CodeStore
+  relay: CheckpointStore
   policy: RetentionPolicy
   codeKeptDays: number
 }): BackgroundService {
   const { policy } = context
   return defineMeasuredService(context, 'remove-old', RETENTION_INTERVAL_MS, async (signal) => {
     const { done } = await removeOld(context, policy, signal)
-    return { done: done + (await removeCode(context, signal)) }
+    const copies = signal.aborted ? 0 : await removeRelayLeftovers(context)
+    if (copies > 0)
+      context.log.info({ removed: copies, what: 'copies' }, `retention: ${copies} copies of checkpoints removed`)
+    return { done: done + copies + (await removeCode(context, signal)) }
   })
 }
 

@@ -225,9 +225,11 @@ function specOf(source: OrderSource) {
     checkpointGeneration,
     checkpointAttempt,
     checkpointStore,
+    checkpointRelayed,
     ...rest
   } = source
-  const newest = checkpointAttempt === null ? null : { attempt: checkpointAttempt, store: checkpointStore }
+  const place = { store: checkpointStore, relayed: checkpointRelayed === true }
+  const newest = checkpointAttempt === null ? null : { attempt: checkpointAttempt, ...place }
   const checkpoint = checkpointGeneration === null ? null : { generation: checkpointGeneration, newest }
   const group = { executorOptions: groupExecutorOptions, allowedExecutorOptions }
   const spec = { ...rest, checkpoint, executorOptions: executorOptionsFor(group, sessionExecutorOptions) }

@@ -64,7 +64,7 @@ export function createCodeStore(options: { directory: string; bytesMax: number; 
           ...received,
           async keep() {
             await rename(part, pathOf(key))
-            await sync(directory)
+            await syncDirectory(directory)
           },
           [Symbol.asyncDispose]: discard,
         }
@@ -125,7 +125,7 @@ async function write(
 }
 
 /** So that the names in it survive a crash of the machine. */
-async function sync(directory: string): Promise<void> {
+export async function syncDirectory(directory: string): Promise<void> {
   await using handle = await open(directory)
   await handle.sync()
 }
@@ -134,7 +134,7 @@ async function sizeOf(path: string): Promise<number | null> {
   return (await stat(path).catch(ifMissing))?.size ?? null
 }
 
-function ifMissing(error: NodeJS.ErrnoException): null {
+export function ifMissing(error: NodeJS.ErrnoException): null {
   if (error.code === 'ENOENT') return null
   throw error
 }

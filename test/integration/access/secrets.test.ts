@@ -19,7 +19,7 @@ import { playedAgent } from '../../support/agents/played-agent.ts'
 import { useResubmission } from '../../support/sessions/resubmission.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 import { TEST_SECRETS } from '../../support/servers/test-secrets.ts'
-import { TEST_CODE } from '../../support/servers/test-code.ts'
+import { TEST_CODE, TEST_RELAY } from '../../support/servers/test-code.ts'
 
 const given = useScheduling()
 const resubmit = useResubmission(given)
@@ -120,6 +120,7 @@ describe('secret variables', () => {
       secrets: other,
       metrics: server.metrics,
       code: TEST_CODE,
+      relay: TEST_RELAY,
       onAgent: server.hub.onAgent,
       logged: () => {},
     })

@@ -27,6 +27,9 @@ async function watchedApi(options: { bodyWithinMs?: number } = {}) {
   const gateway: ServerGateway = {
     register: async () => ({ logOffsets: [], heartbeatMs: 1, fenceAfterMs: 1 }),
     fetchCode: () => Promise.reject(new Error('no code')),
+    offerCheckpoint: () => Promise.reject(new Error('no checkpoint')),
+    sendCheckpoint: () => Promise.reject(new Error('no checkpoint')),
+    fetchCheckpoint: () => Promise.reject(new Error('no checkpoint')),
     sync: (request, signal) =>
       new Promise((resolve) => {
         waits.push({ request, signal })

@@ -30,6 +30,8 @@ interface Machine {
 }
 
 async function machine(name: string, chainsDir?: string): Promise<Machine> {
+  // What goes through the server has tests of its own.
+  given.gateway.offerCheckpoint = async () => ({ wanted: false, reason: null, recorded: false, bytesMax: 0 })
   const agentDir = await temporaryDirectory(name)
   const options = { name, elsewhere: { agentDir, address: '127.0.0.1' }, ...(chainsDir !== undefined && { chainsDir }) }
   const agent = given.newAgent(options)

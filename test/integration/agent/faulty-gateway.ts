@@ -106,6 +106,9 @@ export function faultyGateway(server: Gateway): FaultyGateway {
       while (atServer.size > 0) await Promise.allSettled(atServer)
     },
     fetchCode: (request, signal) => server.fetchCode(request, signal),
+    offerCheckpoint: (request, signal) => server.offerCheckpoint(request, signal),
+    sendCheckpoint: (request, chunks, signal) => server.sendCheckpoint(request, chunks, signal),
+    fetchCheckpoint: (request, signal) => server.fetchCheckpoint(request, signal),
     async register(request, signal) {
       const answer = await pass(request, signal, (connection) => server.register(request, connection))
       registrations.push(request)

@@ -24,6 +24,10 @@ export function swayedGateway(server: Gateway): SwayedGateway {
   return {
     register: (request, signal) => pass(signal, (connection) => server.register(request, connection)),
     fetchCode: (request, signal) => pass(signal, (connection) => server.fetchCode(request, connection)),
+    offerCheckpoint: (request, signal) => pass(signal, (connection) => server.offerCheckpoint(request, connection)),
+    sendCheckpoint: (request, chunks, signal) =>
+      pass(signal, (connection) => server.sendCheckpoint(request, chunks, connection)),
+    fetchCheckpoint: (request, signal) => pass(signal, (connection) => server.fetchCheckpoint(request, connection)),
     sync: (request, signal) =>
       pass(signal, (connection) => server.sync(tell === null ? request : tell(request), connection)),
     cut: () => outage.abort(new Error('the server went away')),

@@ -24,7 +24,7 @@ import { databaseOf } from '../../../src/store/prisma.ts'
 import { testDatabase } from '../database/database.ts'
 import { createFactories } from '../sessions/factories.ts'
 import { TEST_SECRETS } from './test-secrets.ts'
-import { TEST_CODE } from './test-code.ts'
+import { TEST_CODE, TEST_RELAY } from './test-code.ts'
 
 export interface Answer {
   status: number
@@ -73,6 +73,7 @@ export async function startGraphQLServer(
       secrets: TEST_SECRETS,
       metrics,
       code: TEST_CODE,
+      relay: TEST_RELAY,
       onAgent: wake.onAgent,
       logged: () => {},
     }),

@@ -13,7 +13,7 @@ import { createSession } from '../../../src/services/session/create-sessions.ts'
 import type { ServiceContext, Viewer } from '../../../src/services/service-context.ts'
 import type { Database } from '../../../src/store/database.ts'
 import { TEST_SECRETS } from './test-secrets.ts'
-import { TEST_CODE } from './test-code.ts'
+import { TEST_CODE, TEST_RELAY } from './test-code.ts'
 
 export const DEFAULT_PROJECT_ID = '00000000-0000-7000-8000-000000000002'
 
@@ -84,6 +84,7 @@ export function testServer(
       secrets: TEST_SECRETS,
       metrics,
       code: TEST_CODE,
+      relay: TEST_RELAY,
       onAgent: hub.onAgent,
       logged: () => {},
     }),

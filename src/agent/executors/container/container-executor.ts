@@ -16,6 +16,7 @@ import { foundBefore, leaveChain } from '../process/chain/chain-directory.ts'
 import type { ChainLimits } from '../process/chain/chain-host.ts'
 import { createChainWatch } from '../process/chain/chain-watch.ts'
 import { createChainDrops } from '../process/chain/drop-chains.ts'
+import { relayAtEnd } from '../process/chain/relay-checkpoint.ts'
 import { leftCheckpoint } from '../process/chain/look-at-checkpoint.ts'
 import { runningKernel } from '../process/exec/running-kernel.ts'
 import { createKeeper } from '../process/fence/keeper.ts'
@@ -78,6 +79,7 @@ export function createContainerExecutor(options: ContainerExecutorOptions, hooks
       isEnding: ({ ending }) => ending !== null,
       outsideFault: ({ spec }) => overfull(host, spec),
       leftCheckpoint: (kernel) => leftCheckpoint(host, kernel),
+      relayCheckpoint: (kernel) => relayAtEnd(host, kernel),
       settled: () => watch.wake(),
       remove: (kernel) => remove(host, kernel),
       removed(kernel) {
@@ -102,6 +104,7 @@ export function createContainerExecutor(options: ContainerExecutorOptions, hooks
     limits,
     codeBytesMax,
     fetchCode: hooks.fetchCode,
+    relay: hooks.relay,
     groups: openContainerGroups(agentDir, description),
     images: createImagePuller(engine, { authFile: container.authFile }),
     networks: createSessionNetworks({

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { FailureError } from '../../../domain/session/failure.ts'
 import { messageOf } from '../../../observability/error-message.ts'
 import { choosePort } from '../kernel-book/choose-port.ts'
+import { pullCheckpoint } from '../process/chain/pull-checkpoint.ts'
 import { pullCode } from '../kernel-book/pull-code.ts'
 import { createKernelDirectory } from '../kernel-directory/kernel-directory.ts'
 import type { ContainerHost } from './container-host.ts'
@@ -23,7 +24,7 @@ export async function prepareKernel(host: ContainerHost, kernel: ContainerKernel
   if (image === null) return
   if ('message' in image) return host.book.fail(kernel, image.name, image.message)
   kernel.image = image
-  kernel.isPlaced ||= await pullCode(host, kernel, kernel.uid)
+  kernel.isPlaced ||= (await pullCode(host, kernel, kernel.uid)) && (await pullCheckpoint(host, kernel, kernel.uid))
   if (kernel.isPlaced) await host.book.prepared(kernel)
 }
 

@@ -47,6 +47,8 @@ export interface KernelSteps<K extends KernelEntry> {
   outsideFault(kernel: K): Promise<FailureError | null>
   /** What its chain has stored at its end, looked at when nothing of it is left; null if there is nothing to tell. */
   leftCheckpoint(kernel: K): Promise<LeftCheckpoint | null> | null
+  /** Sends the checkpoint that it left to the servers, for at most a bounded time. Never rejects. */
+  relayCheckpoint(kernel: K): Promise<void>
   /** Whether it is EXITED or FAILED now: what was kept for it can go. */
   settled(kernel: K): void
   /** Removes what it has outside its directory, before that. */
@@ -206,10 +208,23 @@ export function createKernelBook<K extends KernelEntry>(
     const left = steps.leftCheckpoint(kernel)
     const awaited = [
       ...(isOwnFailure(kernel) ? [takeVerdict(kernel)] : []),
-      ...(left === null ? [] : [left.then((found) => void (kernel.left = found))]),
+      ...(left === null ? [] : [takeLeft(kernel, left)]),
     ]
     if (awaited.length > 0) holdBack(kernel, awaited)
     settle(kernel, 'EXITED', endedAt)
+  }
+
+  /** Of an attempt that has succeeded, nobody goes on. */
+  async function takeLeft(kernel: K, left: Promise<LeftCheckpoint | null>): Promise<void> {
+    kernel.left = await left
+    const hasSucceeded = kernel.exitCode === 0 && !kernel.oomKilled && kernel.error === null && !kernel.stopped
+    if (kernel.left === null || kernel.left.files === 0 || hasSucceeded || kernel.removing || closed) return
+    kernel.relaying = true
+    void steps.relayCheckpoint(kernel).then(() => {
+      kernel.relaying = false
+      changed()
+      if (kernel.removing) remove(kernel)
+    })
   }
 
   /** A program that was kept from its work by something outside has not failed by itself. */
@@ -246,7 +261,7 @@ export function createKernelBook<K extends KernelEntry>(
 
   /** The kernel must not be running. */
   function remove(kernel: K): void {
-    if (kernel.phase === 'REMOVED' || kernel.lingers) return
+    if (kernel.phase === 'REMOVED' || kernel.lingers || kernel.relaying) return
     kernel.phase = 'REMOVED'
     changed()
     kernel.busy = kernel.busy

@@ -45,6 +45,8 @@ export interface KernelEntry {
   stopped: boolean
   /** With EXITED: something of it may still run, out of reach. It is not removed before that is ruled out. */
   lingers: boolean
+  /** With EXITED: its checkpoint is on its way to the servers. It is not removed, and not called gone, before that ends. */
+  relaying: boolean
   removing: boolean
   successor: Successor | null
   /** The operation in progress on the directory, which a removal must wait for. */
@@ -60,6 +62,8 @@ export interface KernelEntry {
   verdict: ProgramVerdict | null
   /** What earlier attempts had left in its chain's directory; null for nothing. */
   found: FoundCheckpoint | null
+  /** Why the servers' copy of its checkpoint could not be had; for people. */
+  fetchFault: string | null
   /** What its chain had stored at its end; null if nothing is to be told. */
   left: LeftCheckpoint | null
   /** Its verdict file is being read, or its chain's directory; it is observed as running until then. */
@@ -85,6 +89,7 @@ export function newKernelEntry(spec: KernelSpec, assignment: number, path: strin
     stopError: null,
     stopped: false,
     lingers: false,
+    relaying: false,
     removing: false,
     successor: null,
     busy: Promise.resolve(),
@@ -97,6 +102,7 @@ export function newKernelEntry(spec: KernelSpec, assignment: number, path: strin
     usage: null,
     verdict: null,
     found: null,
+    fetchFault: null,
     left: null,
     endPending: false,
     startedAt: null,
@@ -113,11 +119,16 @@ export function observeKernel(kernel: KernelEntry): ObservedKernel {
   const { id: kernelId, assignment, startedAt, port } = kernel
   const phase = kernel.endPending && kernel.phase === 'EXITED' ? 'RUNNING' : kernel.phase
   const status = phase === 'LAUNCHING' ? 'PREPARED' : (phase as ObservedStatus)
-  const { found } = kernel
+  const { fetchFault } = kernel
+  const found =
+    kernel.found?.state === 'MISSING' && fetchFault !== null ? { ...kernel.found, reason: fetchFault } : kernel.found
   const common = { kernelId, assignment, status, startedAt, port, ...(found !== null && { foundCheckpoint: found }) }
   if (phase === 'RUNNING') return { ...common, exitCode: null, oomKilled: false, error: null, endedAt: null }
   const { exitCode, oomKilled, error, endedAt, verdict, stopped, usage, left } = kernel
+  const { relaying, note } = kernel
   const how = {
+    ...(relaying && phase === 'EXITED' && { gone: false }),
+    ...(phase === 'PULLING' && note !== null && { progress: note }),
     ...(phase === 'EXITED' && { stopped }),
     ...(verdict !== null && { verdict }),
     ...(usage !== null && { usage }),

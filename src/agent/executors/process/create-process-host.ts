@@ -10,6 +10,7 @@ import { readStatus } from '../kernel-directory/kernel-directory.ts'
 import { parseStatus } from '../kernel-directory/shim-status.ts'
 import { overfull } from './chain/chain-bound.ts'
 import { leaveChain } from './chain/chain-directory.ts'
+import { relayAtEnd } from './chain/relay-checkpoint.ts'
 import { leftCheckpoint } from './chain/look-at-checkpoint.ts'
 import { createChainWatch } from './chain/chain-watch.ts'
 import { SHIPPED_PRESETS, type ImagePresets } from './image-preset.ts'
@@ -83,6 +84,7 @@ export function createProcessHost(options: ProcessExecutorOptions, hooks: Execut
       isEnding: ({ ending, path }) => ending !== null || parseStatus(readStatus(path)).exitCode !== null,
       outsideFault: ({ spec }) => overfull(host, spec),
       leftCheckpoint: (kernel) => leftCheckpoint(host, kernel),
+      relayCheckpoint: (kernel) => relayAtEnd(host, kernel),
       settled(kernel) {
         if (kernel.cgroup !== null) leaveCgroup(host, kernel.cgroup)
         kernel.cgroup = null
@@ -108,6 +110,7 @@ export function createProcessHost(options: ProcessExecutorOptions, hooks: Execut
     limits: { ...DEFAULT_LIMITS, ...options.limits },
     codeBytesMax: options.codeBytesMax ?? UPLOAD_BYTES_DEFAULT,
     fetchCode: hooks.fetchCode,
+    relay: hooks.relay,
     forkServer: createForkServer(kernelsDir, () => forkServerEntry(isolation, agentDir), log, {
       message: (message) => handleShimMessage(host, message),
       gone: (reason) => book.kernels.forEach((kernel) => giveUpLaunch(host, kernel, reason)),

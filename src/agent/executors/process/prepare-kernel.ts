@@ -2,6 +2,7 @@ import { messageOf } from '../../../observability/error-message.ts'
 import { pullImage } from './image-preset.ts'
 import { createKernelDirectory } from '../kernel-directory/kernel-directory.ts'
 import { choosePort } from '../kernel-book/choose-port.ts'
+import { pullCheckpoint } from './chain/pull-checkpoint.ts'
 import { pullCode } from '../kernel-book/pull-code.ts'
 import type { ProcessHost } from './process-host.ts'
 import type { ProcessKernel } from './process-kernel.ts'
@@ -27,5 +28,6 @@ export async function prepareKernel(host: ProcessHost, kernel: ProcessKernel): P
   const image = pullImage(host.presets, spec.image, host.path)
   if (typeof image === 'string') return host.book.fail(kernel, 'image-pull-failed', image)
   kernel.image = image
-  if (await pullCode(host, kernel, kernel.uid)) await host.book.prepared(kernel)
+  if ((await pullCode(host, kernel, kernel.uid)) && (await pullCheckpoint(host, kernel, kernel.uid)))
+    await host.book.prepared(kernel)
 }

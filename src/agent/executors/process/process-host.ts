@@ -35,6 +35,7 @@ export interface ProcessHost {
   /** Of a kernel's uploaded code. */
   readonly codeBytesMax: number
   readonly fetchCode: ExecutorHooks['fetchCode']
+  readonly relay: ExecutorHooks['relay']
   readonly forkServer: ForkServer
   readonly keeper: Keeper
   readonly log: Logger

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { messageOf } from '../../../observability/error-message.ts'
+import { pullCheckpoint } from '../process/chain/pull-checkpoint.ts'
 import { type CodeHost, pullCode } from '../kernel-book/pull-code.ts'
 import { verdictPath } from '../kernel-directory/verdict-file.ts'
 import { createKernelDirectory, writeRunScript } from '../kernel-directory/kernel-directory.ts'
@@ -23,7 +24,10 @@ class RefusedError extends Error {
   }
 }
 
-export async function prepareKernel(host: SlurmHost & CodeHost<SlurmKernel>, kernel: SlurmKernel): Promise<void> {
+export async function prepareKernel(
+  host: SlurmHost & ChainHost & CodeHost<SlurmKernel>,
+  kernel: SlurmKernel,
+): Promise<void> {
   const { assignment, spec, path } = kernel
   try {
     if (spec.portVariable !== null)
@@ -40,7 +44,8 @@ export async function prepareKernel(host: SlurmHost & CodeHost<SlurmKernel>, ker
   }
   // A stop or a removal may have happened meanwhile.
   if (kernel.phase !== 'PREPARING' || host.book.closed) return
-  if (await pullCode(host, kernel, null)) await host.book.prepared(kernel)
+  if ((await pullCode(host, kernel, null)) && (await pullCheckpoint(host, kernel, null)))
+    await host.book.prepared(kernel)
 }
 
 /** For one that is submitted another time. @returns false if it cannot be: then it has failed */

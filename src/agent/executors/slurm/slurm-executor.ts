@@ -11,6 +11,7 @@ import { observeKernel } from '../kernel-book/kernel-entry.ts'
 import * as directory from '../kernel-directory/kernel-directory.ts'
 import { leaveChain } from '../process/chain/chain-directory.ts'
 import type { ChainHost } from '../process/chain/chain-host.ts'
+import { relayAtEnd } from '../process/chain/relay-checkpoint.ts'
 import { leftCheckpoint } from '../process/chain/look-at-checkpoint.ts'
 import { createChainDrops } from '../process/chain/drop-chains.ts'
 import { SHIPPED_PRESETS } from '../process/image-preset.ts'
@@ -63,6 +64,7 @@ export function createSlurmExecutor(
       isEnding: ({ path }) => parseJobStatus(readControlFile(join(path, 'status'))).exitCode !== null,
       outsideFault: async () => null,
       leftCheckpoint: (kernel) => leftCheckpoint(host, kernel),
+      relayCheckpoint: (kernel) => relayAtEnd(host, kernel),
       settled: () => watch.wake(),
       removed(kernel) {
         removeBatch(host, kernel)
@@ -81,6 +83,7 @@ export function createSlurmExecutor(
     tooLarge: new Map(),
     codeBytesMax,
     fetchCode: hooks.fetchCode,
+    relay: hooks.relay,
     limits: { chainBytes: null, chainFiles: null },
     presets: SHIPPED_PRESETS,
     path: process.env['PATH'] ?? DEFAULT_PATH,

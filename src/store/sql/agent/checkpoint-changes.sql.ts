@@ -23,7 +23,8 @@ const WHY_MISSING = `CASE WHEN c.dropped_at IS NOT NULL THEN 'it has been remove
 const FOUND = `found AS (
   INSERT INTO session_checkpoints (session_id, state, from_attempt, store, bytes, note)
   SELECT s.id, f.state, f.attempt, CASE WHEN f.attempt = c.attempt THEN c.store END, CASE WHEN f.attempt = c.attempt THEN c.bytes END,
-    CASE f.state WHEN 'MISSING' THEN 'starts without the checkpoint of attempt ' || f.attempt || ': ' || ${WHY_MISSING} END
+    CASE f.state WHEN 'MISSING' THEN 'starts without the checkpoint of attempt ' || f.attempt || ': ' || ${WHY_MISSING}
+      || coalesce('; the servers have a copy, but ' || (l.found_checkpoint ->> 'reason'), '') END
   FROM changed JOIN locked l USING (id) JOIN kernels k USING (id) JOIN sessions s ON s.id = k.session_id
   JOIN agents here ON here.id = $4
   LEFT JOIN checkpoints c ON c.chain_id = s.chain_id

@@ -30,6 +30,8 @@ export interface OrderSource extends Omit<KernelSpec, NotRead> {
   checkpointAttempt: number | null
   /** Null if it has been dropped. */
   checkpointStore: string | null
+  /** Whether the servers have a copy of it. */
+  checkpointRelayed: boolean | null
 }
 
 const SQL = `
@@ -55,7 +57,8 @@ SELECT k.id AS "kernelId", s.id AS "sessionId", s.project_id AS "projectId", s.c
       GROUP BY f.host ORDER BY attempt DESC LIMIT ${AGENTS_NAMED_MAX}) AS failed) END AS "avoidHosts",
   CASE WHEN s.terminate_force THEN 0 ELSE g.stop_grace_ms END AS "stopGraceMs",
   c.generation AS "checkpointGeneration", CASE WHEN c.files > 0 OR c.files IS NULL THEN c.attempt END AS "checkpointAttempt",
-  CASE WHEN c.dropped_at IS NULL THEN c.store END AS "checkpointStore"
+  CASE WHEN c.dropped_at IS NULL THEN c.store END AS "checkpointStore",
+  c.relay_attempt = c.attempt AS "checkpointRelayed"
 FROM kernels k JOIN sessions s ON s.id = k.session_id JOIN resource_groups g ON g.name = s.resource_group
 JOIN projects p ON p.id = s.project_id
 LEFT JOIN checkpoints c ON c.chain_id = s.chain_id AND s.attempt > 1

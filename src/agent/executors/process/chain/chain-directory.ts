@@ -1,6 +1,7 @@
-import { mkdirSync, opendirSync, renameSync, rmdirSync } from 'node:fs'
+import { mkdirSync, opendirSync, renameSync, rmdirSync, rmSync } from 'node:fs'
 import { chown, lchown, lstat, readdir } from 'node:fs/promises'
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { type FoundCheckpoint, judgeCheckpoint } from '../../../../domain/agent/checkpoint.ts'
 import type { KernelSpec } from '../../../../domain/agent/protocol.ts'
@@ -14,6 +15,9 @@ const STALE = '.stale-'
 
 /** What is being removed is renamed to such a name first: no id of a chain begins like this. */
 export const DROPPED = '.dropped-'
+
+/** What this agent has under way for a chain, beside its directory: what it fetches, and what it sends. */
+const DRAFT = /^\.(?:new|snap)-[0-9a-f]{12}-/
 
 type OfChain = Pick<KernelSpec, 'chainId' | 'checkpoint'>
 
@@ -32,8 +36,23 @@ export function chainName(chainId: string, generation: number): string {
 
 /** The chain whose directory, or former directory, has this name; of other names, what is no id. */
 export function chainOf(name: string): { chainId: string; generation: number } {
-  const [, chainId = '', generation = '0'] = /^(.*?)(?:\.(\d{1,10}))?$/.exec(name.replace(STALE, ''))!
+  const plain = name.replace(STALE, '').replace(DRAFT, '')
+  const [, chainId = '', generation = '0'] = /^(.*?)(?:\.(\d{1,10}))?$/.exec(plain)!
   return { chainId, generation: Number(generation) }
+}
+
+export function draftPath(host: ChainHost, spec: OfChain, kind: 'new' | 'snap'): string {
+  return join(host.chainsDir, `.${kind}-${ownToken(host)}-${chainName(spec.chainId, generationOf(spec))}`)
+}
+
+/** Of an instance of this agent that has died. */
+export function isOwnDraft(host: ChainHost, name: string): boolean {
+  return DRAFT.test(name) && name.split('-')[1] === ownToken(host)
+}
+
+/** Agents may share the store, and their directories have the same path on several machines. */
+function ownToken({ book }: ChainHost): string {
+  return createHash('sha256').update(`${hostname()} ${book.kernelsDir}`).digest('hex').slice(0, 12)
 }
 
 export function droppedPath(host: ChainHost): string {
@@ -59,9 +78,11 @@ export async function openChainDirectory(
   return found
 }
 
-function takeChainDirectory(host: ChainHost, spec: KernelSpec, path: string): FoundCheckpoint | null {
+/** What the directory is for this attempt; `wanted` is false where it has taken it already, or needs nothing more. */
+export function judgeChain(host: ChainHost, spec: KernelSpec) {
+  const path = chainDirectory(host, spec)
   const mark = readChainMark(path)
-  const { found, isStale } = judgeCheckpoint({
+  const judged = judgeCheckpoint({
     attempt: spec.attempt,
     isFirstKernel: isFirstKernel(spec),
     offer: spec.checkpoint,
@@ -69,6 +90,28 @@ function takeChainDirectory(host: ChainHost, spec: KernelSpec, path: string): Fo
     mark,
     isEmpty: isEmpty(path),
   })
+  const lacks = judged.found?.state === 'MISSING' && mark?.attempt !== spec.attempt
+  const wanted = lacks && spec.checkpoint?.newest?.relayed === true
+  return { ...judged, mark, path, wanted }
+}
+
+/**
+ * Puts a fetched checkpoint in the place of the directory, which the attempt has from here on. What a crash leaves
+ * between the two is what was fetched, taken for nobody's: it is fetched again.
+ */
+export function placeFetched(host: ChainHost, spec: KernelSpec, draft: string): void {
+  const { wanted, mark, path } = judgeChain(host, spec)
+  if (!wanted) return
+  if (isEmpty(path)) rmSync(path, { recursive: true, force: true })
+  else moveAside(host, spec, mark?.attempt ?? 0)
+  const found = { state: 'FETCHED', attempt: spec.checkpoint!.newest!.attempt } as const
+  removeChainMark(path)
+  renameSync(draft, path)
+  writeChainMark(path, { attempt: spec.attempt, found })
+}
+
+function takeChainDirectory(host: ChainHost, spec: KernelSpec, path: string): FoundCheckpoint | null {
+  const { found, isStale, mark } = judgeChain(host, spec)
   if (isStale) moveAside(host, spec, mark?.attempt ?? 0)
   mkdirSync(path, { recursive: true, mode: 0o700 })
   if (mark?.attempt !== spec.attempt) writeChainMark(path, { attempt: spec.attempt, found })

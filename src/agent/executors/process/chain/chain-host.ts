@@ -1,5 +1,6 @@
 import type { KernelSpec } from '../../../../domain/agent/protocol.ts'
 import type { Logger } from '../../../../observability/log.ts'
+import type { CheckpointRelay } from '../../executor.ts'
 import type { KernelEntry } from '../../kernel-book/kernel-entry.ts'
 
 /** What keeps directories for chains. */
@@ -7,10 +8,17 @@ export interface ChainHost {
   readonly chainsDir: string
   /** Identifies that directory. */
   readonly chainStore: string
-  readonly book: { readonly kernels: ReadonlyMap<string, KernelEntry>; readonly closed: boolean }
+  readonly book: {
+    readonly kernelsDir: string
+    changed(): void
+    readonly kernels: ReadonlyMap<string, KernelEntry>
+    readonly closed: boolean
+  }
   readonly limits: ChainLimits
   /** By name, those whose directories were not looked through to the end. */
   readonly tooLarge: Map<string, Pick<KernelSpec, 'chainId' | 'checkpoint'>>
+  /** Missing: checkpoints stay where they are. */
+  readonly relay: CheckpointRelay | undefined
   readonly log: Logger
 }
 

@@ -5,7 +5,7 @@ import { validate } from 'uuid'
 import { messageOf } from '../../../../observability/error-message.ts'
 import type { ChainDirectories } from '../../executor.ts'
 import { runInBackground } from './background-command.ts'
-import { chainOf, DROPPED, droppedPath, isChainNeeded } from './chain-directory.ts'
+import { chainOf, DROPPED, droppedPath, isChainNeeded, isOwnDraft } from './chain-directory.ts'
 import { removeChainMark } from './chain-mark.ts'
 import { measureChains } from './measure-chains.ts'
 import type { ChainHost } from './chain-host.ts'
@@ -57,7 +57,8 @@ export function createChainDrops(host: ChainHost): ChainDirectories & { resume()
     },
     measure: () => measureChains(host),
     async resume() {
-      for (const name of await readdir(host.chainsDir)) if (name.startsWith(DROPPED)) remove(join(host.chainsDir, name))
+      for (const name of await readdir(host.chainsDir))
+        if (name.startsWith(DROPPED) || isOwnDraft(host, name)) remove(join(host.chainsDir, name))
     },
   }
 }

@@ -1,0 +1,135 @@
+import { createHash } from 'node:crypto'
+import { rm } from 'node:fs/promises'
+import { Readable } from 'node:stream'
+import { createZstdDecompress } from 'node:zlib'
+import { ArchiveError } from '../../../../archive/archive-entry.ts'
+import { extractArchive } from '../../../../archive/extract-archive.ts'
+import { RepriseError } from '../../../../domain/errors.ts'
+import { RELAY_ENTRIES_MAX } from '../../../../domain/limits.ts'
+import { messageOf } from '../../../../observability/error-message.ts'
+import { wait } from '../../../../waiting/wait.ts'
+import { reconnectPauseMs } from '../../../reconnect-pause.ts'
+import type { KernelEntry } from '../../kernel-book/kernel-entry.ts'
+import { draftPath, judgeChain, placeFetched } from './chain-directory.ts'
+import type { ChainHost } from './chain-host.ts'
+
+/** A download without a byte for this long is begun anew, perhaps at another server. */
+const STALLED_AFTER_MS = 30_000
+const WANTED_CHECK_MS = 100
+const PROGRESS_EVERY_MS = 500
+
+/** By directory: kernels of one session that are prepared here at once fetch once. */
+const underWay = new Map<string, Promise<unknown>>()
+
+/**
+ * Brings the chain's newest checkpoint here, if the servers have a copy of it and this store has not: all of it, or
+ * nothing. A server that is away is asked again for as long as the kernel is wanted; if there is no copy, or it is
+ * damaged or does not fit here, the attempt begins without, and says why.
+ *
+ * @param uid to whom it belongs then; null for the agent's own user
+ * @returns false if the kernel is not to be prepared further
+ */
+export async function pullCheckpoint(host: ChainHost, kernel: KernelEntry, uid: number | null): Promise<boolean> {
+  const isWanted = () => (kernel.phase === 'PREPARING' || kernel.phase === 'PULLING') && !host.book.closed
+  for (let failures = 1; isWanted(); failures++) {
+    const { wanted, path } = judgeChain(host, kernel.spec)
+    if (!wanted || host.relay === undefined) return true
+    kernel.phase = 'PULLING'
+    host.book.changed()
+    const other = underWay.get(path)
+    if (other !== undefined) {
+      await other.catch(() => {})
+      continue
+    }
+    try {
+      const fetching = fetchInto(host, kernel, { uid, isWanted })
+      underWay.set(path, fetching)
+      await fetching
+    } catch (error) {
+      if (!isWanted()) return false
+      const reason = finalReason(error)
+      host.log.warn({ kernelId: kernel.id, error: messageOf(error), failures }, 'a checkpoint could not be fetched')
+      if (reason !== null) {
+        kernel.fetchFault = reason
+        return true
+      }
+      const until = performance.now() + reconnectPauseMs(failures, Math.random())
+      while (isWanted() && performance.now() < until) await wait(WANTED_CHECK_MS)
+    } finally {
+      underWay.delete(path)
+    }
+  }
+  return isWanted()
+}
+
+class DamagedError extends Error {}
+
+/** What the next try would find as it is; null for what may pass. */
+function finalReason(error: unknown): string | null {
+  if (error instanceof ArchiveError) return `it is refused: ${error.message}`
+  if (error instanceof DamagedError || (error instanceof RepriseError && error.code === 'CODE_NOT_FOUND'))
+    return error.message
+  const { code = '', message } = error as NodeJS.ErrnoException
+  if (code.startsWith('ZSTD_')) return 'it is damaged'
+  return LOCAL.includes(code) ? `it could not be written: ${message}` : null
+}
+
+/** Of this machine's file system. */
+const LOCAL = ['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'EEXIST', 'ENOTEMPTY', 'ENAMETOOLONG', 'EMFILE', 'EIO']
+
+async function fetchInto(
+  host: ChainHost,
+  kernel: KernelEntry,
+  { uid, isWanted }: { uid: number | null; isWanted(): boolean },
+): Promise<void> {
+  const { id: kernelId, assignment, spec } = kernel
+  const draft = draftPath(host, spec, 'new')
+  const ending = new AbortController()
+  let lastByteAt = performance.now()
+  const timer = setInterval(() => {
+    if (!isWanted()) ending.abort(new Error('the kernel is not wanted any more'))
+    if (performance.now() - lastByteAt > STALLED_AFTER_MS) ending.abort(new Error('the server is silent'))
+  }, WANTED_CHECK_MS)
+  try {
+    await rm(draft, { recursive: true, force: true })
+    const { attempt, sha256, archiveBytes, chunks } = await host.relay!.fetch({ kernelId, assignment }, ending.signal)
+    const most = host.limits.chainBytes
+    if (most !== null && archiveBytes > most)
+      throw new ArchiveError(`it has ${archiveBytes} bytes, and this agent allows ${most} (REPRISE_CHAIN_BYTES_MAX)`)
+    const hash = createHash('sha256')
+    const unpacked = Readable.from(watched(), { objectMode: false }).on('error', (error) => zstd.destroy(error))
+    const zstd = createZstdDecompress()
+    async function* watched() {
+      for await (const chunk of chunks) {
+        ending.signal.throwIfAborted()
+        lastByteAt = performance.now()
+        yield chunk
+      }
+    }
+    async function* checked() {
+      let [got, told] = [0, 0]
+      for await (const chunk of unpacked.pipe(zstd) as AsyncIterable<Uint8Array>) {
+        if ((got += chunk.length) > archiveBytes) throw new ArchiveError('it is longer than what was announced')
+        hash.update(chunk)
+        if (performance.now() - told > PROGRESS_EVERY_MS) {
+          told = performance.now()
+          kernel.note = `fetching the checkpoint of attempt ${attempt}: ${inMegabytes(got, archiveBytes)}`
+          host.book.changed()
+        }
+        yield chunk
+      }
+      if (got !== archiveBytes) throw new Error(`the server broke off after ${got} of ${archiveBytes} bytes`)
+    }
+    await extractArchive(checked(), draft, { uid, entriesMax: RELAY_ENTRIES_MAX })
+    const found = hash.digest('hex')
+    if (found !== sha256) throw new DamagedError(`it is damaged: its SHA-256 is ${found}, and was ${sha256}`)
+    if (isWanted()) placeFetched(host, spec, draft)
+  } finally {
+    clearInterval(timer)
+    await rm(draft, { recursive: true, force: true }).catch(() => {})
+  }
+}
+
+function inMegabytes(got: number, all: number): string {
+  return `${Math.floor(got / 1e6)} of ${Math.ceil(all / 1e6)} MB`
+}

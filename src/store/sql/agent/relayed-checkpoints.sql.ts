@@ -1,0 +1,91 @@
+import type { CheckpointCopy, CodeRequest } from '../../../domain/agent/protocol.ts'
+import type { Queryable } from '../../database.ts'
+
+/** The chain of a kernel that its agent has or had, and the record of its checkpoint. */
+export interface RelayingKernel {
+  chainId: string
+  attempt: number
+  /** The agent has it now. */
+  isCurrent: boolean
+  /** Of the record; 0 without one. */
+  generation: number
+  /** The newest attempt on record; null for none. */
+  newestAttempt: number | null
+  relayAttempt: number | null
+  relaySha256: string | null
+  relayBytes: number | null
+  /** An agent that is there, and to which the chain may go, does not see the store of this one. */
+  isOfUse: boolean
+}
+
+/** Indexes: the primary keys; agents are looked through once. */
+const READ_SQL = `
+SELECT s.chain_id AS "chainId", s.attempt, k.terminated_at IS NULL AS "isCurrent", coalesce(c.generation, 0) AS generation,
+  c.attempt AS "newestAttempt", c.relay_attempt AS "relayAttempt", c.relay_sha256 AS "relaySha256",
+  c.relay_bytes::float8 AS "relayBytes",
+  EXISTS (SELECT FROM agents o WHERE o.chain_store <> a.chain_store AND o.status IN ('ALIVE', 'SUSPECT', 'DRAINING')
+    AND (o.resource_group = s.resource_group OR s.retry_policy -> 'rules' @> '[{"avoid": "RESOURCE_GROUP"}]')) AS "isOfUse"
+FROM kernels k JOIN sessions s ON s.id = k.session_id JOIN agents a ON a.id = k.agent_id
+LEFT JOIN checkpoints c ON c.chain_id = s.chain_id
+WHERE k.id = $1 AND k.agent_id = $2 AND k.assignment = $3`
+
+export async function readRelayingKernel(
+  db: Queryable,
+  { kernelId, agentId, assignment }: CodeRequest,
+): Promise<RelayingKernel | undefined> {
+  return (await db.query<RelayingKernel>(READ_SQL, [kernelId, agentId, assignment])).rows[0]
+}
+
+/**
+ * Locks the record of the chain's checkpoint. Monotone, as the record itself: the copy of an earlier attempt, or of a
+ * generation that is over, takes no later one's place. Only the first kernel's goes on record. Whoever reads the row
+ * sees the old copy or the new one.
+ */
+const RECORD_SQL = `
+INSERT INTO checkpoints AS c (chain_id, project_id, generation, attempt, store, files, bytes, published_at,
+  relay_attempt, relay_sha256, relay_bytes, relay_at)
+SELECT s.chain_id, s.project_id, $4, s.attempt, a.chain_store, $5, $6, now(), s.attempt, $7, $8, now()
+FROM kernels k JOIN sessions s ON s.id = k.session_id JOIN agents a ON a.id = k.agent_id
+LEFT JOIN checkpoints r ON r.chain_id = s.chain_id
+WHERE k.id = $1 AND k.agent_id = $2 AND k.assignment = $3 AND k.role = 'main' AND k.index = 1
+  AND a.chain_store IS NOT NULL AND coalesce(r.generation, 0) = $4
+ON CONFLICT (chain_id) DO UPDATE SET attempt = excluded.attempt, store = excluded.store, files = excluded.files,
+  bytes = excluded.bytes, published_at = excluded.published_at, dropped_at = NULL,
+  relay_attempt = excluded.relay_attempt, relay_sha256 = excluded.relay_sha256, relay_bytes = excluded.relay_bytes,
+  relay_at = excluded.relay_at
+WHERE c.generation = excluded.generation AND coalesce(c.attempt, 0) <= excluded.attempt`
+
+const STALE_SQL = `
+INSERT INTO scheduling_history (entity, entity_id, phase, result, message)
+SELECT 'KERNEL', $1::uuid, 'agent-sync', 'SKIPPED', $2
+WHERE NOT EXISTS (SELECT FROM scheduling_history h WHERE h.entity_id = $1::uuid AND h.phase = 'agent-sync' AND h.message = $2)`
+const STALE = 'stale checkpoint: a newer attempt, or another generation, is on record'
+
+/** @returns false if something newer is on record, which its history then says */
+export async function recordRelayed(
+  tx: Queryable,
+  { kernelId, agentId, assignment, generation }: CodeRequest & { generation: number },
+  { files, bytes, sha256, archiveBytes }: CheckpointCopy,
+): Promise<boolean> {
+  const values = [kernelId, agentId, assignment, generation, files, bytes, sha256, archiveBytes]
+  if ((await tx.query(RECORD_SQL, values)).rowCount === 1) return true
+  await tx.query(STALE_SQL, [kernelId, STALE])
+  return false
+}
+
+const ON_RECORD_SQL = `
+SELECT chain_id AS "chainId", relay_sha256 AS sha256 FROM checkpoints
+WHERE chain_id = ANY($1::uuid[]) AND relay_sha256 IS NOT NULL`
+
+/** The copies of these chains. */
+export async function readRelayed(db: Queryable, chainIds: readonly string[]): Promise<Map<string, string>> {
+  const { rows } = await db.query<{ chainId: string; sha256: string }>(ON_RECORD_SQL, [chainIds])
+  return new Map(rows.map(({ chainId, sha256 }) => [chainId, sha256]))
+}
+
+const LOCK_SQL = 'SELECT relay_sha256 AS sha256 FROM checkpoints WHERE chain_id = $1 FOR UPDATE'
+
+/** Until the end of the transaction no other copy gets its name. @returns the one on record; null for none */
+export async function lockRelayed(tx: Queryable, chainId: string): Promise<string | null> {
+  return (await tx.query<{ sha256: string | null }>(LOCK_SQL, [chainId])).rows[0]?.sha256 ?? null
+}

@@ -1,0 +1,301 @@
+/** Checkpoints between agents that have no store in common: through the server, whole or not at all. */
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { zstdCompressSync } from 'node:zlib'
+import { expect, test } from 'vitest'
+import { archiveHeader, archivePadding, ARCHIVE_END } from '../../../src/archive/archive-format.ts'
+import { packCheckpoint } from '../../../src/agent/executors/process/chain/pack-checkpoint.ts'
+import type { CheckpointCopy } from '../../../src/domain/agent/protocol.ts'
+import { removeRelayLeftovers } from '../../../src/services/agent/relay-checkpoint.ts'
+import { createCheckpointStore } from '../../../src/services/agent/checkpoint-store.ts'
+import { retryNow } from '../../../src/services/retry/retry-now.ts'
+import { eventually } from '../../support/eventually.ts'
+import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
+import { TEST_RELAY } from '../../support/servers/test-code.ts'
+import { useAgentProgram } from './agent-fixture.ts'
+
+const given = useAgentProgram()
+
+/** Says what it finds, adds its attempt, and fails. */
+const ADD = `cd "$REPRISE_CHAIN_DIR"; echo "$REPRISE_CHECKPOINT$REPRISE_CHECKPOINT_ATTEMPT:$(cat steps 2>/dev/null | tr '\\n' ,)"
+  echo $REPRISE_ATTEMPT >>steps; exit 3`
+
+async function machine(name: string) {
+  const agentDir = await temporaryDirectory(name)
+  const agent = given.newAgent({ name, elsewhere: { agentDir, address: '127.0.0.1' } })
+  await agent.start()
+  await eventually(async () => (await given.db.query('SELECT FROM agents WHERE name = $1', [name])).rowCount === 1)
+  return { name, agent, chainsDir: join(agentDir, 'chains') }
+}
+
+async function workGoesTo(name: string): Promise<void> {
+  await given.db.query(
+    `UPDATE agents SET drained_at = CASE WHEN name = $1 THEN NULL ELSE now() END,
+    status = (CASE WHEN name = $1 THEN 'ALIVE' ELSE 'DRAINING' END)::agent_status`,
+    [name],
+  )
+}
+
+async function begin(command: string) {
+  const retryPolicy = { maxRetries: 5, retryDelay: 3600 }
+  return (await given.create(['sh', '-c', command], { retryPolicy })).sessionId
+}
+
+async function retryOn(chainId: string, name: string): Promise<void> {
+  await workGoesTo(name)
+  const { rows } = await given.db.query<{ sessionId: string }>(
+    'SELECT tail_id AS "sessionId" FROM chains WHERE chain_id = $1',
+    [chainId],
+  )
+  await retryNow(given.server.context, rows[0]!)
+}
+
+/** The output of an attempt, once it has failed and nothing of it is under way. */
+async function attempt(chainId: string, number: number): Promise<string> {
+  const kernel = await eventually(
+    async () =>
+      (
+        await given.db.query<{ id: string }>(
+          `SELECT k.id FROM sessions s JOIN kernels k ON k.session_id = s.id
+          WHERE s.chain_id = $1 AND s.attempt = $2 AND s.status = 'ERROR' AND s.retry_decided AND k.confirmed_gone`,
+          [chainId, number],
+        )
+      ).rows[0],
+    { what: `attempt ${number}` },
+  )
+  return (await given.text(kernel.id)).trim()
+}
+
+async function record(chainId: string) {
+  const { rows } = await given.db.query<{ attempt: number; relay_attempt: number | null; relay_sha256: string | null }>(
+    'SELECT attempt, relay_attempt, relay_sha256 FROM checkpoints WHERE chain_id = $1',
+    [chainId],
+  )
+  return rows[0]
+}
+
+async function found(chainId: string, number: number) {
+  const { rows } = await given.db.query<{ state: string; from_attempt: number | null; note: string | null }>(
+    `SELECT c.state, c.from_attempt, c.note FROM session_checkpoints c JOIN sessions s ON s.id = c.session_id
+      WHERE s.chain_id = $1 AND s.attempt = $2`,
+    [chainId, number],
+  )
+  return rows[0]
+}
+
+async function kernelOf(chainId: string, number: number) {
+  const { rows } = await given.db.query<{ kernelId: string; agentId: string; assignment: number }>(
+    `SELECT k.id AS "kernelId", k.agent_id AS "agentId", k.assignment FROM sessions s JOIN kernels k ON k.session_id = s.id
+      WHERE s.chain_id = $1 AND s.attempt = $2`,
+    [chainId, number],
+  )
+  return rows[0]!
+}
+
+async function* chunksOf(bytes: Uint8Array) {
+  yield bytes
+}
+
+const copies = async (chainId: string) => {
+  const all = (await TEST_RELAY.chains()).includes(chainId)
+  return all ? (await TEST_RELAY.removeOthers(chainId, 'none', Number.POSITIVE_INFINITY), chainId) : null
+}
+
+test('a retry elsewhere goes on with what the server has a copy of, also back where an old one is', async () => {
+  const [one, two] = [await machine('one'), await machine('two')]
+  await workGoesTo(one.name)
+  const chainId = await begin(ADD)
+  expect(await attempt(chainId, 1)).toBe('none:')
+  expect(await record(chainId)).toMatchObject({ attempt: 1, relay_attempt: 1 })
+
+  await retryOn(chainId, two.name)
+  expect(await attempt(chainId, 2)).toBe('fetched1:1,')
+  expect(await found(chainId, 2)).toEqual({ state: 'FETCHED', from_attempt: 1, note: null })
+  expect(await record(chainId)).toMatchObject({ attempt: 2, relay_attempt: 2 })
+
+  await retryOn(chainId, one.name)
+  expect(await attempt(chainId, 3)).toBe('fetched2:1,2,')
+  expect(readFileSync(join(one.chainsDir, `.stale-${chainId}`, 'steps'), 'utf8')).toBe('1\n')
+  expect(await copies(chainId)).toBe(chainId)
+  // Nothing that was under way is left.
+  for (const { chainsDir } of [one, two])
+    expect(readdirSync(chainsDir).filter((name) => /^\.(new|snap)-/.test(name))).toEqual([])
+}, 60_000)
+
+test('what is unchanged is not sent again', async () => {
+  await machine('two')
+  const one = await machine('one')
+  await workGoesTo(one.name)
+  let sent = 0
+  const { sendCheckpoint } = given.gateway
+  given.gateway.sendCheckpoint = (...args) => (sent++, sendCheckpoint(...args))
+  const chainId = await begin('cd "$REPRISE_CHAIN_DIR"; echo same >state; exit 3')
+  await attempt(chainId, 1)
+  await retryOn(chainId, one.name)
+  await attempt(chainId, 2)
+  expect(await record(chainId)).toMatchObject({ attempt: 2, relay_attempt: 2 })
+  expect(sent).toBe(1)
+}, 60_000)
+
+test('nothing is sent where nobody needs it, or where nothing was left', async () => {
+  const one = await machine('one')
+  const wishes: (string | null)[] = []
+  const { offerCheckpoint } = given.gateway
+  given.gateway.offerCheckpoint = async (request, signal) => {
+    const wish = await offerCheckpoint(request, signal)
+    wishes.push(wish.reason)
+    return wish
+  }
+  const alone = await begin(ADD)
+  await attempt(alone, 1)
+  expect(wishes).toEqual(['all agents that could need it see the same store'])
+  expect(await record(alone)).toMatchObject({ attempt: 1, relay_attempt: null })
+  await machine('two')
+  await workGoesTo(one.name)
+  const bare = await begin('exit 3')
+  await attempt(bare, 1)
+  expect(wishes).toHaveLength(1)
+}, 60_000)
+
+const faults: [string, (chunks: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>][] = [
+  ['is another one', () => chunksOf(zstdCompressSync(Buffer.alloc(1024)))],
+  ['breaks off', () => chunksOf(new Uint8Array([0x28, 0xb5, 0x2f, 0xfd]))],
+  ['is no archive', () => chunksOf(Buffer.from('nothing'))],
+]
+
+test.each(faults)(
+  'an upload that %s leaves nothing, and the end is recorded all the same',
+  async (_, instead) => {
+    const [one, two] = [await machine('one'), await machine('two')]
+    await workGoesTo(one.name)
+    const { sendCheckpoint } = given.gateway
+    given.gateway.sendCheckpoint = (request, chunks, signal) => sendCheckpoint(request, instead(chunks), signal)
+    const chainId = await begin(ADD)
+    await attempt(chainId, 1)
+    expect(await record(chainId)).toMatchObject({ attempt: 1, relay_attempt: null })
+    await retryOn(chainId, two.name)
+    expect(await attempt(chainId, 2)).toBe('missing1:')
+    expect(await TEST_RELAY.removeOthers(chainId, 'none', 1)).toBe(0)
+  },
+  60_000,
+)
+
+test('a copy that is damaged is not used: the attempt begins without, and says why', async () => {
+  const [one, two] = [await machine('one'), await machine('two')]
+  await workGoesTo(one.name)
+  const chainId = await begin(ADD)
+  await attempt(chainId, 1)
+  const { fetchCheckpoint } = given.gateway
+  given.gateway.fetchCheckpoint = async (request, signal) => {
+    const answer = await fetchCheckpoint(request, signal)
+    const other = Buffer.concat([archiveHeader(file('steps', 2)), Buffer.from('9\n'), archivePadding(2), ARCHIVE_END])
+    return { ...answer, archiveBytes: other.length, chunks: chunksOf(zstdCompressSync(other)) }
+  }
+  await retryOn(chainId, two.name)
+  expect(await attempt(chainId, 2)).toBe('missing1:')
+  expect((await found(chainId, 2))!.note).toMatch(/; the servers have a copy, but it is damaged: its SHA-256 is/)
+}, 60_000)
+
+test('an archive that leaves the directory is refused by the server and by the agent', async () => {
+  const [one, two] = [await machine('one'), await machine('two')]
+  await workGoesTo(one.name)
+  const chainId = await begin(ADD)
+  await attempt(chainId, 1)
+  const kernel = await kernelOf(chainId, 1)
+  const links = [
+    { ...file('a', 0), kind: 'link', target: '../../etc/passwd' },
+    { ...file('a', 0), kind: 'link', target: '/etc/passwd' },
+    file('../a', 0),
+    file('/a', 0),
+  ] as const
+  for (const entry of links) {
+    const bytes = Buffer.concat([archiveHeader(entry), ARCHIVE_END])
+    await expect(
+      given.gateway.sendCheckpoint(
+        { ...kernel, generation: 0, copy: copyOf(bytes) },
+        chunksOf(zstdCompressSync(bytes)),
+        never,
+      ),
+    ).rejects.toMatchObject({ code: 'VALIDATION_FAILED' })
+  }
+  const hostile = Buffer.concat([archiveHeader(links[0]), ARCHIVE_END])
+  given.gateway.fetchCheckpoint = async () => {
+    const packed = zstdCompressSync(hostile)
+    return { ...copyOf(hostile), attempt: 1, bytes: packed.length, chunks: chunksOf(packed) }
+  }
+  await retryOn(chainId, two.name)
+  expect(await attempt(chainId, 2)).toBe('missing1:')
+  expect(existsSync(join(two.chainsDir, chainId, 'a'))).toBe(false)
+}, 60_000)
+
+test('only an agent that has or had the kernel sends, and nothing old takes the place of something newer', async () => {
+  const [one, two] = [await machine('one'), await machine('two')]
+  await workGoesTo(one.name)
+  const chainId = await begin(ADD)
+  await attempt(chainId, 1)
+  await retryOn(chainId, two.name)
+  await attempt(chainId, 2)
+  const before = await record(chainId)
+  const [first, second] = [await kernelOf(chainId, 1), await kernelOf(chainId, 2)]
+  const bytes = Buffer.concat([archiveHeader(file('steps', 0)), ARCHIVE_END])
+  const send = (kernel: typeof first, generation = 0, copy = copyOf(bytes)) =>
+    given.gateway.sendCheckpoint({ ...kernel, generation, copy }, chunksOf(zstdCompressSync(bytes)), never)
+  expect(await send(first)).toEqual({ recorded: false })
+  expect(await send(second, 1)).toEqual({ recorded: false })
+  await expect(send({ ...second, agentId: first.agentId })).rejects.toMatchObject({ code: 'KERNEL_NOT_FOUND' })
+  await expect(send({ ...second, assignment: 7 })).rejects.toMatchObject({ code: 'KERNEL_NOT_FOUND' })
+  const large = { ...copyOf(bytes), archiveBytes: TEST_RELAY.bytesMax + 1 }
+  await expect(send(second, 0, large)).rejects.toMatchObject({ code: 'REQUEST_TOO_LARGE' })
+  expect(await record(chainId)).toEqual(before)
+  const { rows } = await given.db.query(
+    `SELECT message FROM scheduling_history WHERE entity_id = $1 AND phase = 'agent-sync'`,
+    [first.kernelId],
+  )
+  expect(rows).toContainEqual({ message: 'stale checkpoint: a newer attempt, or another generation, is on record' })
+  await expect(given.gateway.fetchCheckpoint(second, never)).rejects.toMatchObject({ code: 'KERNEL_NOT_FOUND' })
+}, 60_000)
+
+test('files that no record names are removed, and the one on record never', async () => {
+  const [one] = [await machine('one'), await machine('two')]
+  await workGoesTo(one.name)
+  const chainId = await begin(ADD)
+  await attempt(chainId, 1)
+  const { relay_sha256: sha256 } = (await record(chainId))!
+  const directory = await temporaryDirectory('server')
+  const relay = createCheckpointStore({ directory, bytesMax: 1e6 })
+  mkdirSync(join(directory, 'relay', chainId), { recursive: true })
+  for (const name of [`${sha256}.tar.zst`, `${'0'.repeat(64)}.tar.zst`, `${'0'.repeat(64)}.x.part`])
+    writeFileSync(join(directory, 'relay', chainId, name), '')
+  const context = { db: given.db, relay }
+  expect(await removeRelayLeftovers(context)).toBe(0)
+  await eventually(async () => (await removeRelayLeftovers(context, 1)) === 2)
+  expect(readdirSync(join(directory, 'relay', chainId))).toEqual([`${sha256}.tar.zst`])
+  await given.db.query('DELETE FROM checkpoints WHERE chain_id = $1', [chainId])
+  expect(await removeRelayLeftovers(context, 1)).toBe(1)
+  expect(readdirSync(join(directory, 'relay'))).toEqual([])
+}, 60_000)
+
+test('no link is followed where a checkpoint is packed', async () => {
+  const directory = await temporaryDirectory('checkpoint')
+  writeFileSync(join(directory, 'secret'), 'secret')
+  mkdirSync(join(directory, 'chain'))
+  symlinkSync('../secret', join(directory, 'chain', 'out'))
+  await expect(packCheckpoint(join(directory, 'chain'), 1e6)).rejects.toThrow('which is outside')
+  await expect(packCheckpoint(join(directory, 'chain'), 10)).rejects.toThrow('which is outside')
+  symlinkSync('chain', join(directory, 'other'))
+  await expect(packCheckpoint(join(directory, 'other'), 1e6)).rejects.toMatchObject({
+    code: expect.stringMatching(/ELOOP|ENOTDIR/),
+  })
+})
+
+const never = new AbortController().signal
+
+function file(name: string, bytes: number) {
+  return { kind: 'file' as const, name, bytes, executable: false, target: null }
+}
+
+function copyOf(bytes: Uint8Array): CheckpointCopy {
+  const sha256 = createHash('sha256').update(bytes).digest('hex')
+  return { sha256, archiveBytes: bytes.length, files: 1, bytes: 0 }
+}
