@@ -57,8 +57,11 @@ export function createChainDrops(host: ChainHost): ChainDirectories & { resume()
     },
     measure: () => measureChains(host),
     async resume() {
-      for (const name of await readdir(host.chainsDir))
-        if (name.startsWith(DROPPED) || isOwnDraft(host, name)) remove(join(host.chainsDir, name))
+      for (const name of await readdir(host.chainsDir)) {
+        if (name.startsWith(DROPPED)) remove(join(host.chainsDir, name))
+        // Renamed first: a kernel that goes on may already make one anew.
+        if (isOwnDraft(host, name)) dropDirectory(name)
+      }
     },
   }
 }
