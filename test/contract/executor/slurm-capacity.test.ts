@@ -32,7 +32,9 @@ describe.skipIf(missing !== null)(`what Slurm has${missing === null ? '' : `: ${
       expect(cpus()).toBe('32')
       await cluster.run('scontrol', 'update', `NodeName=${node}`, 'State=DRAIN', 'Reason=test')
       await eventually(() => cpus() === '16').catch(async (error: unknown) => {
-        throw new Error(await cluster.run('sinfo', '-N', '--Format=NodeList:|,StateLong:|,CPUsState:|'), { cause: error })
+        throw new Error(await cluster.run('sinfo', '-N', '--Format=NodeList:|,StateLong:|,CPUsState:|'), {
+          cause: error,
+        })
       })
       await cluster.run('scontrol', 'update', `NodeName=${node}`, 'State=RESUME')
       await eventually(() => cpus() === '32')
