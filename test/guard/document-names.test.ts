@@ -35,6 +35,7 @@ const OTHERS = [
   '--build-arg',
   '--clusters',
   '--cpus-per-task',
+  '--exclude',
   '--exclusive',
   '--format',
   '--gres',
