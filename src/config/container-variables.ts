@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { byteAmount, list, uidRange, volumes, wholeNumber, yesOrNo } from './values.ts'
+import { byteAmount, list, retention, uidRange, volumes, wholeNumber, yesOrNo } from './values.ts'
 import { variable } from './variable.ts'
 
 const PULL_POLICIES = ['missing', 'always', 'never'] as const
@@ -39,6 +39,14 @@ export const CONTAINER_VARIABLES = {
     meaning: 'When images are pulled: `missing` (unless they are there), `always`, or `never`.',
     unit: null,
     schema: z.enum(PULL_POLICIES).default('missing'),
+  }),
+  containerImageKeep: variable({
+    name: 'REPRISE_CONTAINER_IMAGE_KEEP',
+    default: '7d',
+    meaning:
+      "How long an image that the agent has pulled is kept after its last use, like `12h` or `7d`, or how many such images, like `20`, or both, like `7d,20`; or `forever`. While the engine's disk is more than 90 % full, none is kept that nothing uses, the least recently used going first.",
+    unit: 'h, d, w or y; images',
+    schema: retention().default({ ageSeconds: 7 * 86_400, count: null }),
   }),
   containerAuthFile: variable({
     name: 'REPRISE_CONTAINER_AUTH_FILE',

@@ -16,6 +16,8 @@ export interface HeldAgent {
   start(): void
   stop(kernelId: string, graceMs: number): void
   forget(kernelId: string): void
+  /** All of it, with its log. */
+  said(): string
   /** It has said so. */
   reaches(kernelId: string, status: ObservedStatus): Promise<unknown>
   kill(): Promise<void>
@@ -29,17 +31,21 @@ export function holdAgent(
 ): HeldAgent {
   const input = { agentDir, agentId, socket, specs, overrides }
   const words = [HOLDER, Buffer.from(JSON.stringify(input)).toString('base64')]
-  const child = spawn(process.execPath, words, { stdio: ['pipe', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, words, { stdio: 'pipe' })
   let said = ''
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (said += text))
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => (said += text))
   return {
     start: () => void child.stdin.write('start\n'),
     stop: (kernelId, graceMs) => void child.stdin.write(`stop ${kernelId} ${graceMs}\n`),
     forget: (kernelId) => void child.stdin.write(`forget ${kernelId}\n`),
+    said: () => said,
     reaches: (kernelId, status) =>
       eventually(() => said.includes(`${kernelId} ${status}\n`), {
         withinMs: SLOWLY_MS,
         what: `the other agent's kernel ${status}`,
+      }).catch((error: Error) => {
+        throw new Error(`${error.message}; it has said ${said.slice(-2_000)}`)
       }),
     async kill() {
       if (child.exitCode !== null || child.signalCode !== null) return

@@ -10,6 +10,7 @@ import {
   startRegistry,
   whyNoRegistry,
 } from '../../support/containers/private-registry.ts'
+import { copyTag } from '../../support/containers/registry-image.ts'
 import { type Held, slowDown, type SlowEngine } from '../../support/containers/slow-engine.ts'
 import { eventually } from '../../support/eventually.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
@@ -231,13 +232,3 @@ describe.each(ENGINES)('an agent with %s that is killed when', (name) => {
     await eventually(() => !existsSync(fixture.kernel(kernelId)), { withinMs: SLOWLY_MS })
   })
 })
-
-/** Gives what a registry has another name. */
-async function copyTag(host: string, repository: string, from: string, to: string): Promise<void> {
-  const types = ['application/vnd.docker.distribution.manifest.v2+json', 'application/vnd.oci.image.manifest.v1+json']
-  const manifests = `http://${host}/v2/${repository}/manifests`
-  const answer = await fetch(`${manifests}/${from}`, { headers: { accept: types.join(', ') } })
-  const headers = { 'content-type': answer.headers.get('content-type')! }
-  const put = await fetch(`${manifests}/${to}`, { method: 'PUT', headers, body: await answer.text() })
-  expect(put.status).toBe(201)
-}

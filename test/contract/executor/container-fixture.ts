@@ -7,6 +7,7 @@ import type { Executor, ExecutorHooks } from '../../../src/agent/executors/execu
 import { createContainerExecutor } from '../../../src/agent/executors/container/container-executor.ts'
 import type { ContainerOptions } from '../../../src/agent/executors/container/container-options.ts'
 import { openEngine } from '../../../src/agent/executors/container/engine/engine.ts'
+import { FOREVER } from '../../../src/domain/retention.ts'
 import { BASE_IMAGE, type PrivateEngine } from '../../support/containers/private-engine.ts'
 import { eventually } from '../../support/eventually.ts'
 import type { ExecutorFixture } from './executor-subject.ts'
@@ -16,6 +17,7 @@ export const CONTAINER_DEFAULTS: ContainerOptions = {
   image: BASE_IMAGE,
   allow: ['*'],
   pull: 'missing',
+  imageKeep: FOREVER,
   network: 'host',
   volumes: [],
   processes: 1024,

@@ -8,7 +8,7 @@ import type { ContainerOptions } from '../../../src/agent/executors/container/co
 import { openEngine } from '../../../src/agent/executors/container/engine/engine.ts'
 import type { KernelSpec } from '../../../src/domain/agent/protocol.ts'
 import { CONTAINER_DEFAULTS } from './container-fixture.ts'
-import { testLog } from './process-fixture.ts'
+import { createLogger } from '../../../src/observability/log.ts'
 
 const { agentDir, agentId, socket, specs, overrides } = JSON.parse(
   Buffer.from(process.argv[2] ?? '', 'base64').toString(),
@@ -19,13 +19,14 @@ const { agentDir, agentId, socket, specs, overrides } = JSON.parse(
   specs: KernelSpec[]
   overrides: Partial<ContainerOptions>
 }
+const log = await createLogger({ level: 'debug', format: 'json' })
 const engine = openEngine(socket)
 const description = await engine.describe()
 const executor = createContainerExecutor(
   {
     agentDir,
     agentId,
-    log: testLog,
+    log,
     limits: { chainBytes: null, chainFiles: null },
     codeBytesMax: 1024 ** 3,
     engine,

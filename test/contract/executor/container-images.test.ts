@@ -1,8 +1,10 @@
-import { writeFile } from 'node:fs/promises'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { type Engine, openEngine } from '../../../src/agent/executors/container/engine/engine.ts'
 import { createImagePuller, type PullPolicy } from '../../../src/agent/executors/container/engine/pull-image.ts'
+import { openPulledImages } from '../../../src/agent/executors/container/engine/pulled-images.ts'
+import { FOREVER } from '../../../src/domain/retention.ts'
 import { lastingPort } from '../../support/agents/lasting-port.ts'
 import {
   BASE_IMAGE,
@@ -18,7 +20,13 @@ import {
   startRegistry,
   whyNoRegistry,
 } from '../../support/containers/private-registry.ts'
+import { slowDown } from '../../support/containers/slow-engine.ts'
+import { eventually } from '../../support/eventually.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
+import { holdAgent } from './container-agent.ts'
+import { createContainerFixture } from './container-fixture.ts'
+import { kernelSpec } from './executor-subject.ts'
+import { testLog } from './process-fixture.ts'
 
 const DIGEST = `sha256:${'0'.repeat(64)}`
 const WRONG = { username: REGISTRY_USER.username, password: 'another password' }
@@ -58,12 +66,39 @@ describe.each(ENGINES)('images of %s', (name) => {
     return path
   }
 
-  async function resolve(image: string, { policy = 'missing', auth }: { policy?: PullPolicy; auth?: string } = {}) {
-    const puller = createImagePuller(engine, { authFile: auth, retryAfterMs: [10] })
-    const progress: string[] = []
-    const answer = await puller.resolve({ name: image, digest: null, policy }, (text) => progress.push(text))
+  interface Asked {
+    policy?: PullPolicy
+    digest?: string
+    auth?: string
+    /** As many as ask for it at once. */
+    times?: number
+    from?: Engine
+  }
+
+  async function resolveAll(image: string, { policy = 'missing', digest, auth, times = 1, from = engine }: Asked = {}) {
+    const pulled = openPulledImages(from, {
+      file: join(root, 'images.json'),
+      keep: FOREVER,
+      rootDir: '',
+      inUse: () => new Set(),
+      log: testLog,
+    })
+    const puller = createImagePuller(from, { authFile: auth, pulled, retryAfterMs: [10] })
+    const answers = Array.from({ length: times }, async () => {
+      const progress: string[] = []
+      const request = { name: image, digest: digest ?? null, policy }
+      const answer = await puller.resolve(request, (text) => progress.push(text))
+      return { answer, progress }
+    })
+    const all = await Promise.all(answers)
     puller.close()
-    return { answer, progress }
+    await pulled.close()
+    return all
+  }
+
+  async function resolve(image: string, asked: Asked = {}) {
+    const [only] = await resolveAll(image, asked)
+    return only!
   }
 
   test.skipIf(missing !== null).each([
@@ -72,6 +107,7 @@ describe.each(ENGINES)('images of %s', (name) => {
     ['an unknown digest', 'image-not-found', () => `${open.host}/team/tool@${DIGEST}`],
     ['no credentials', 'image-unauthorised', () => `${locked.host}/team/secret:1`],
     ['nobody who answers', 'image-unreachable', () => `${silent}/team/tool:1`],
+    ['a host that nobody knows', 'image-unreachable', () => 'registry.invalid/team/tool:1'],
     ['no valid name', 'image-invalid', () => `${open.host}/Team/TOOL:1`],
   ])('%s: %s', async (_, reason, image) => {
     const { answer } = await resolve(image())
@@ -87,19 +123,14 @@ describe.each(ENGINES)('images of %s', (name) => {
     expect(told).not.toContain(Buffer.from(`${WRONG.username}:${WRONG.password}`).toString('base64'))
 
     const { answer, progress } = await resolve(image, { auth: await authFile(REGISTRY_USER) })
-    expect(answer).toMatchObject({ digest: expect.stringMatching(/^sha256:[0-9a-f]{64}$/) as string, pulled: true })
-    expect(progress[0]).toMatch(`pulling ${image}: `)
+    expect(answer).toMatchObject({ digest: expect.stringMatching(/^sha256:[0-9a-f]{64}$/) as string })
+    expect(progress[0]).toBe(`pulling ${image}`)
   })
 
   test.skipIf(missing !== null)('by id there are only those of the name', async () => {
     await privateEngine.cli('tag', BASE_IMAGE, 'localhost/private:1')
     const { id } = (await engine.inspectImage('localhost/private:1'))!
-    const byId = async (image: string) => {
-      const puller = createImagePuller(engine, { retryAfterMs: [] })
-      const answer = await puller.resolve({ name: image, digest: id, policy: 'never' }, () => undefined)
-      puller.close()
-      return answer
-    }
+    const byId = async (image: string) => (await resolve(image, { digest: id, policy: 'never' })).answer
     expect(await byId('localhost/private:2')).toMatchObject({ id, digest: id })
     expect(await byId(`${open.host}/team/other:1`)).toMatchObject({ name: 'image-not-found' })
   })
@@ -115,8 +146,65 @@ describe.each(ENGINES)('images of %s', (name) => {
     const image = `${open.host}/team/tool:1`
     expect((await resolve(image, { policy: 'never' })).answer).toMatchObject({ name: 'image-not-found' })
     const pulled = await resolve(image)
-    expect(pulled.answer).toMatchObject({ pulled: true })
+    expect(pulled.progress[0]).toBe(`pulling ${image}`)
     const there = await resolve(image)
-    expect(there).toEqual({ answer: { ...pulled.answer, pulled: false }, progress: [] })
+    expect(there).toEqual({ answer: pulled.answer, progress: [] })
   })
+
+  test.skipIf(missing !== null)('however many wait for an image, it is pulled once', async () => {
+    const image = await pushBase(privateEngine, open.host, 'team/awaited:1')
+    await using proxy = await slowDown(privateEngine.socket, `${privateEngine.socket}.pull`, (request) =>
+      request.startsWith('POST /images/create') ? 'request' : null,
+    )
+    const slow = openEngine(proxy.socket)
+    const all = resolveAll(image, { times: 5, from: slow })
+    await eventually(() => proxy.asked().length > 0)
+    proxy.passOn(true)
+    const answers = await all
+    expect(new Set(answers.map(({ answer }) => JSON.stringify(answer))).size).toBe(1)
+    expect(answers[0]!.answer).toMatchObject({ digest: expect.stringMatching(/^sha256:/) as string })
+    expect(answers.every(({ progress }) => progress[0] === `pulling ${image}`)).toBe(true)
+    expect(proxy.asked()).toHaveLength(1)
+    await slow.close()
+  })
+
+  test.skipIf(missing !== null)(
+    'credentials are in nothing that an agent writes, says or gives to the engine to keep',
+    { timeout: 240_000 },
+    async () => {
+      const image = `${locked.host}/team/secret:1`
+      await engine.removeImage(image)
+      const fixture = await createContainerFixture(privateEngine)
+      const spec = kernelSpec({ command: ['env'], image })
+      const refused = kernelSpec({ command: ['env'], image: `${locked.host}/team/none:1` })
+      const auth = await authFile(REGISTRY_USER)
+      const agent = holdAgent(fixture, privateEngine.socket, [spec, refused], { authFile: auth, pull: 'always' })
+      agent.start()
+      await agent.reaches(spec.kernelId, 'EXITED')
+      await agent.reaches(refused.kernelId, 'FAILED')
+      const { Id } = (await fixture.container(spec.kernelId))!
+      const kept = [
+        agent.said(),
+        (await privateEngine.call('GET', `/containers/${Id}/json`)).text,
+        (await privateEngine.call('GET', `/images/${encodeURIComponent(image)}/json`)).text,
+        ...(await everyFile(fixture.agentDir)),
+      ].join('\n')
+      expect(kept).toContain(spec.kernelId)
+      expect(kept).toContain('PATH=')
+      const { username, password } = REGISTRY_USER
+      for (const secret of [password, Buffer.from(`${username}:${password}`).toString('base64'), 'password']) {
+        expect(kept).not.toContain(secret)
+      }
+      await agent.kill()
+      await privateEngine.call('DELETE', `/containers/${Id}?force=1`)
+      await fixture.dispose()
+    },
+  )
 })
+
+async function everyFile(directory: string): Promise<string[]> {
+  const found = await readdir(directory, { recursive: true, withFileTypes: true })
+  return Promise.all(
+    found.filter((each) => each.isFile()).map((each) => readFile(join(each.parentPath, each.name), 'utf8')),
+  )
+}

@@ -38,6 +38,8 @@ export interface PrivateEngine extends AsyncDisposable {
   readonly name: EngineName
   readonly socket: string
   readonly url: string
+  /** Where its images are. */
+  readonly disk: string
   start(): Promise<void>
   stop(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>
   /** It answers nobody until it goes on. */
@@ -61,6 +63,8 @@ export interface EngineOptions {
   hub?: string
   /** Docker's containers outlive it; those of Podman always do. */
   liveRestore?: boolean
+  /** Of a file system of its own for its images, in memory. */
+  diskBytes?: number
   /** With a bridge of its own. */
   bridge?: boolean
 }
@@ -78,6 +82,11 @@ export async function startEngine(name: EngineName, options: EngineOptions): Pro
     HOME: root,
     TMPDIR: root,
   }
+  const disk = join(root, name === 'docker' ? 'data' : 'root')
+  if (options.diskBytes !== undefined) {
+    await mkdir(disk)
+    await run('mount', ['-t', 'tmpfs', '-o', `size=${options.diskBytes}`, 'reprise-test', disk])
+  }
   const args =
     name === 'docker' ? dockerArguments(root, socket, options) : await podmanArguments(root, socket, env, options)
   const program = findProgram(name === 'docker' ? 'dockerd' : 'podman')!
@@ -86,8 +95,11 @@ export async function startEngine(name: EngineName, options: EngineOptions): Pro
   const engine: PrivateEngine = {
     name,
     socket,
+    disk,
     url: `unix://${socket}`,
     async start() {
+      // Of a Docker that was killed: its containerd went with it, but is a zombie where nobody waits for orphans.
+      await rm(join(root, 'exec', 'containerd', 'containerd.pid'), { force: true })
       const log = await open(join(root, 'log'), 'a')
       // Podman writes what it has seen of a lack of memory into its working directory.
       child = spawn(program, args, { env, cwd: root, stdio: ['ignore', log.fd, log.fd] })

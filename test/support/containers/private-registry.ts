@@ -15,6 +15,9 @@ export function whyNoRegistry(): string | null {
 export interface PrivateRegistry extends AsyncDisposable {
   /** host:port. Speaks plain HTTP. */
   readonly host: string
+  /** It answers nobody until it goes on. */
+  pause(): void
+  goOn(): void
 }
 
 export const REGISTRY_USER = { username: 'reader', password: 'a password' }
@@ -44,6 +47,8 @@ export async function startRegistry(directory: string, { locked = false } = {}):
   })
   return {
     host,
+    pause: () => void child.kill('SIGSTOP'),
+    goOn: () => void child.kill('SIGCONT'),
     async [Symbol.asyncDispose]() {
       const ended = once(child, 'exit')
       child.kill('SIGKILL')

@@ -8,8 +8,12 @@ export interface SlowEngine extends AsyncDisposable {
   asked(): readonly string[]
   /** Those of them that the engine has answered. */
   answered(): readonly string[]
-  /** The engine gets to know of the requests, whatever has become of who sent them. */
-  passOn(): void
+  /**
+   * The engine gets to know of the requests, whatever has become of who sent them.
+   *
+   * @param answered who sent them gets its answers
+   */
+  passOn(answered?: boolean): void
 }
 
 /** What is held of a request: itself, so that the engine does not get it before `passOn`, or its answer for ever. */
@@ -20,7 +24,7 @@ const REQUEST = /^(?:GET|POST|DELETE) \S+/
 /** @param hold is asked for each request, by method and path */
 export async function slowDown(engine: string, socket: string, hold: (request: string) => Held): Promise<SlowEngine> {
   const sockets = new Set<Socket>()
-  const held: (() => void)[] = []
+  const held: ((answered: boolean) => void)[] = []
   const [asked, answered]: [string[], string[]] = [[], []]
 
   const server = createServer((client) => {
@@ -38,7 +42,11 @@ export async function slowDown(engine: string, socket: string, hold: (request: s
         request = line
         if (holding !== null) asked.push(line)
       }
-      if (holding === 'request') held.push(() => void toEngine.write(bytes))
+      if (holding === 'request')
+        held.push((isAnswered) => {
+          if (isAnswered) holding = null
+          toEngine.write(bytes)
+        })
       else toEngine.write(bytes)
     })
     toEngine.on('data', (bytes) => {
@@ -55,8 +63,8 @@ export async function slowDown(engine: string, socket: string, hold: (request: s
     socket,
     asked: () => asked,
     answered: () => answered,
-    passOn() {
-      for (const send of held.splice(0)) send()
+    passOn(isAnswered = false) {
+      for (const send of held.splice(0)) send(isAnswered)
     },
     async [Symbol.asyncDispose]() {
       for (const each of sockets) each.destroy()

@@ -63,7 +63,7 @@ async function createAndClaim(host: ContainerHost, kernel: ContainerKernel): Pro
   kernel.containerId = containerId
 }
 
-async function createContainer(host: ContainerHost, kernel: ContainerKernel): Promise<string | null> {
+async function createContainer(host: ContainerHost, kernel: ContainerKernel, hasImage = false): Promise<string | null> {
   const { engine, book } = host
   const body = { ...kernel.body!, HostConfig: { ...kernel.body!.HostConfig, Init: host.hasInit } } satisfies CreateBody
   try {
@@ -71,12 +71,20 @@ async function createContainer(host: ContainerHost, kernel: ContainerKernel): Pr
   } catch (error) {
     if (!(error instanceof EngineError)) throw error
     if (error.status === 409 || /already in use/.test(error.message)) return adopt(host, kernel)
-    if (noInit(host, error)) return createContainer(host, kernel)
+    if (noInit(host, error)) return createContainer(host, kernel, hasImage)
     if (/no such image|image not known/i.test(error.message)) {
+      if (!hasImage && (await fetchAgain(host, kernel))) return createContainer(host, kernel, true)
       book.fail(kernel, 'image-not-found', `its image was removed before it began: ${error.message}`)
     } else book.fail(kernel, 'executor-failed', `its container could not be created: ${error.message}`)
     return null
   }
+}
+
+/** Its image, which somebody has removed since, as a prune does. @returns whether the very same is there */
+async function fetchAgain({ images, options }: ContainerHost, { spec, image }: ContainerKernel): Promise<boolean> {
+  const request = { name: spec.image ?? options.image!, digest: image!.digest, policy: options.pull }
+  const found = await images.resolve(request, () => undefined)
+  return 'id' in found && found.id === image!.id
 }
 
 /** Of an earlier call of this agent, whose answer was lost. */

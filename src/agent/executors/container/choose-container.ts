@@ -2,6 +2,7 @@ import { accessSync, constants } from 'node:fs'
 import type { AgentIsolation, AgentVolume } from '../../../domain/agent/protocol.ts'
 import { messageOf } from '../../../observability/error-message.ts'
 import type { Logger } from '../../../observability/log.ts'
+import type { Retention } from '../../../domain/retention.ts'
 import type { Executor, ExecutorHooks } from '../executor.ts'
 import type { UidRange } from '../process/isolation/project-uids.ts'
 import { ExecutorSetupError } from '../setup-error.ts'
@@ -17,6 +18,7 @@ export interface ContainerConfig {
   containerImage?: string | undefined
   containerAllow: string[]
   containerPull: PullPolicy
+  containerImageKeep: Retention
   containerAuthFile?: string | undefined
   containerNetwork: string
   containerUids?: UidRange | undefined
@@ -85,6 +87,7 @@ function optionsOf(config: ContainerConfig): ContainerOptions {
     image: config.containerImage,
     allow: config.containerAllow,
     pull: config.containerPull,
+    imageKeep: config.containerImageKeep,
     authFile,
     network: config.containerNetwork,
     volumes: config.containerVolumes,

@@ -9,18 +9,20 @@ import { parseStatus } from '../kernel-directory/shim-status.ts'
 import type { ContainerHost } from './container-host.ts'
 import type { ContainerKernel } from './container-kernel.ts'
 import type { ContainerDescription } from './engine/engine.ts'
-import { completeLogs } from './follow-logs.ts'
-import { judgeContainer, missingProgram } from './judge-container.ts'
+import { completeLogs, COUNTED_BYTES_MAX, type LogFollower } from './follow-logs.ts'
+import { endedUnseen, judgeContainer, missingProgram } from './judge-container.ts'
 import { wait, within } from '../../../waiting/wait.ts'
 
 /** Of more output than this, the copy that runs is waited for rather than begun again. */
 const COPIED_ANEW_BYTES_MAX = 8 * 1024 * 1024
+/** A copy that gets nothing more for so long is not waited for. */
 const LAST_OUTPUT_WITHIN_MS = 5_000
 const COMPLETE_WITHIN_MS = 60_000
 /** Who removes a container that runs kills it first, and removes it then. */
 const REMOVED_WITHIN_MS = 2_000
 const REMOVED_CHECK_MS = 200
 const FIRST_LINE_BYTES = 512
+const MAY_BE_MISSING = '[reprise: the container engine was down; output may be missing]\n'
 
 /**
  * Takes what is missing of its output, writes its end down, and reports it.
@@ -38,7 +40,7 @@ export async function concludeKernel(
   try {
     if (last === null) await kernel.follower?.stop()
     else {
-      await takeOutput(host, kernel, last.id)
+      await takeOutput(host, kernel, last)
       if (await isRemoved(host, kernel, last)) container = null
     }
   } catch (error) {
@@ -97,27 +99,50 @@ async function isRemoved(
   return false
 }
 
-async function takeOutput(host: ContainerHost, kernel: ContainerKernel, containerId: string): Promise<void> {
+async function takeOutput(
+  host: ContainerHost,
+  kernel: ContainerKernel,
+  container: ContainerDescription,
+): Promise<void> {
+  const { id: containerId } = container
   const { path, follower } = kernel
   if (kernel.logsComplete) return
-  const bytes = directory.logSize(path, 'STDOUT') + directory.logSize(path, 'STDERR')
-  if (follower !== null && bytes > COPIED_ANEW_BYTES_MAX) {
-    await within(
-      LAST_OUTPUT_WITHIN_MS,
-      follower.ended.catch(() => undefined),
-    )
-  }
+  const awaited = follower !== null && outputBytes(path) > COPIED_ANEW_BYTES_MAX
+  const isWhole = awaited && (await awaitOutput(follower, path)) && outputBytes(path) > COUNTED_BYTES_MAX
   await follower?.stop()
   kernel.follower = null
   try {
     const signal = AbortSignal.timeout(COMPLETE_WITHIN_MS)
-    await completeLogs({ engine: host.engine, containerId, path }, signal)
+    // What cannot be counted is not asked for again if it was followed to its end.
+    if (!isWhole) await completeLogs({ engine: host.engine, containerId, path }, signal)
+    // Podman's containers have somebody else who takes their output.
+    if (host.description.name === 'docker' && endedUnseen(container, host.outages)) {
+      appendFileSync(directory.logPath(path, 'STDOUT'), MAY_BE_MISSING)
+    }
   } catch (error) {
     // Without the engine there is no end to report either; a full disk is none.
     if ((error as NodeJS.ErrnoException).code === undefined) throw error
     host.log.warn({ kernelId: kernel.id, error: messageOf(error) }, 'output of a kernel could not be taken')
   }
   kernel.logsComplete = true
+}
+
+/** Until it has ended, or stands still. @returns whether it has come to the end */
+async function awaitOutput({ ended }: LogFollower, path: string): Promise<boolean> {
+  const end = ended.then(
+    () => 'whole',
+    () => 'broken',
+  )
+  for (let before = -1; outputBytes(path) > before;) {
+    before = outputBytes(path)
+    const how = await within(LAST_OUTPUT_WITHIN_MS, end)
+    if (how !== undefined) return how === 'whole'
+  }
+  return false
+}
+
+function outputBytes(path: string): number {
+  return directory.logSize(path, 'STDOUT') + directory.logSize(path, 'STDERR')
 }
 
 /** What a later instance must know although engine and cgroup may have forgotten it. */

@@ -36,6 +36,7 @@ import { launchKernel, type RunScript } from './launch-kernel.ts'
 import { prepareKernel } from './prepare-kernel.ts'
 import { createImagePuller } from './engine/pull-image.ts'
 import { createSessionNetworks } from './session-networks.ts'
+import { openPulledImages } from './engine/pulled-images.ts'
 import { stopKernel } from './stop-kernel.ts'
 import { createTurns } from './turns.ts'
 
@@ -90,6 +91,13 @@ export function createContainerExecutor(options: ContainerExecutorOptions, hooks
     },
     hooks,
   )
+  const pulled = openPulledImages(engine, {
+    file: join(agentDir, 'images.json'),
+    keep: container.imageKeep,
+    rootDir: description.rootDir,
+    inUse: () => new Set([...book.kernels.values()].flatMap(({ image }) => image?.id ?? [])),
+    log,
+  })
   const host: ContainerHost = {
     agentId,
     agentDir,
@@ -106,7 +114,6 @@ export function createContainerExecutor(options: ContainerExecutorOptions, hooks
     fetchCode: hooks.fetchCode,
     relay: hooks.relay,
     groups: openContainerGroups(agentDir, description),
-    images: createImagePuller(engine, { authFile: container.authFile }),
     networks: createSessionNetworks({
       agentId,
       engine,
@@ -115,6 +122,7 @@ export function createContainerExecutor(options: ContainerExecutorOptions, hooks
       log,
       sessionIds: () => new Set([...book.kernels.values()].map(({ spec }) => spec.sessionId)),
     }),
+    images: createImagePuller(engine, { authFile: container.authFile, pulled }),
     turns: createTurns(container.parallel),
     keeper: createKeeper(kernelsDir, log),
     book,
@@ -141,6 +149,7 @@ export function createContainerExecutor(options: ContainerExecutorOptions, hooks
       await chains.resume()
       host.groups?.removeOthers(new Set(book.kernels.keys()))
       watch.open()
+      pulled.open()
       host.wake()
     },
     observe: () =>
@@ -157,6 +166,7 @@ export function createContainerExecutor(options: ContainerExecutorOptions, hooks
       chainWatch.close()
       const closed = port.close()
       await watch.close()
+      await pulled.close()
       await closed
       await settleDown(host)
       host.keeper.close(book.kernels.size > 0)
@@ -222,7 +232,7 @@ function recover(host: ContainerHost, kernel: ContainerKernel, record: directory
   if (script === null) return host.book.beginAnew(kernel, false)
   const { digest, body } = script
   kernel.body = body
-  kernel.image = { id: body.Image, digest, pulled: false }
+  kernel.image = { id: body.Image, digest }
   kernel.found = foundBefore(host, record.spec)
   kernel.group = host.groups?.existing(kernel.id) ?? null
   kernel.startWanted = true

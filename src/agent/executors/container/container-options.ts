@@ -1,4 +1,5 @@
 import type { ContainerVolume } from './container-volumes.ts'
+import type { Retention } from '../../../domain/retention.ts'
 import type { PullPolicy } from './engine/pull-image.ts'
 
 export interface ContainerOptions {
@@ -7,6 +8,8 @@ export interface ContainerOptions {
   /** Patterns of images that sessions may name; `*` stands for anything. */
   allow: readonly string[]
   pull: PullPolicy
+  /** Of images that the agent has pulled and nothing uses. */
+  imageKeep: Retention
   /** Docker's config.json. */
   authFile?: string | undefined
   /** `default` for the engine's own, `none`, `host`, or one by name. */

@@ -159,9 +159,12 @@ function cpusOf({ resourceSlots }: KernelSpec, { cpus }: EngineDescription): obj
   return { NanoCpus: Math.round(Math.min(Math.max(amount, CPU_MIN), cpus || amount) * NANO) }
 }
 
-/** Both keep every byte; Docker's usual driver does not. */
+/**
+ * Both keep every byte; Docker's usual driver does not. What a program writes beyond the size takes no more of the
+ * engine's disk: Docker keeps as much as that beside what it writes to, Podman begins anew.
+ */
 function logsOf({ name }: EngineDescription): object {
-  if (name === 'podman') return { Type: 'k8s-file', Config: {} }
+  if (name === 'podman') return { Type: 'k8s-file', Config: { 'max-size': '64m' } }
   return { Type: 'local', Config: { 'max-size': '64m', 'max-file': '2', compress: 'false' } }
 }
 

@@ -9,6 +9,7 @@ import { AGENT_LABEL, ASSIGNMENT_LABEL, KERNEL_LABEL } from './container-spec.ts
 import { EngineError } from './engine/engine-client.ts'
 import type { ListedContainer } from './engine/engine.ts'
 import { followLogs } from './follow-logs.ts'
+import type { Outage } from './judge-container.ts'
 import { killKernel } from './stop-kernel.ts'
 
 const TICK_MS = 100
@@ -42,7 +43,7 @@ export function createContainerWatch(host: ContainerHost): ContainerWatch {
   let listTimer: NodeJS.Timeout | null = null
   let listening = Promise.resolve()
   let listing: Promise<void> = Promise.resolve()
-  let lostAt: Date | null = null
+  let outage: Outage | null = null
 
   function tick(): void {
     timer = null
@@ -61,6 +62,14 @@ export function createContainerWatch(host: ContainerHost): ContainerWatch {
     timer = setTimeout(tick, TICK_MS).unref()
   }
 
+  /** Known before anybody asks how a container has ended meanwhile. */
+  function lose(): void {
+    if (outage !== null) return
+    outage = { from: new Date(), to: null }
+    host.outages.push(outage)
+    host.outages.splice(0, host.outages.length - OUTAGES_MAX)
+  }
+
   async function listen(): Promise<void> {
     let since = new Date(Date.now() - EVENTS_OVERLAP_MS)
     let pauseMs = RECONNECT_MIN_MS
@@ -77,7 +86,7 @@ export function createContainerWatch(host: ContainerHost): ContainerWatch {
         host.log.debug({ error: messageOf(error) }, 'events of the container engine were interrupted')
       }
       if (closing.signal.aborted) return
-      lostAt ??= new Date()
+      lose()
       pauseMs =
         performance.now() - openedAt > RECONNECT_MAX_MS ? RECONNECT_MIN_MS : Math.min(pauseMs * 2, RECONNECT_MAX_MS)
       await wait(pauseMs, { signal: closing.signal, ref: false })
@@ -98,11 +107,8 @@ export function createContainerWatch(host: ContainerHost): ContainerWatch {
       const listed = await host.engine.list(label)
       if (host.silence !== null) host.log.info('the container engine answers again')
       host.silence = null
-      if (lostAt !== null) {
-        host.outages.push({ from: lostAt, to: new Date() })
-        host.outages.splice(0, host.outages.length - OUTAGES_MAX)
-        lostAt = null
-      }
+      if (outage !== null) outage.to = new Date()
+      outage = null
       compare(listed)
       void host.networks.collect()
       for (const container of listed) if (isLeftover(host, known, container)) await removeLeftover(host, container)
@@ -110,7 +116,7 @@ export function createContainerWatch(host: ContainerHost): ContainerWatch {
       if (closing.signal.aborted) return
       if (host.silence === null) host.log.warn({ error: messageOf(error) }, 'the container engine does not answer')
       host.silence = messageOf(error)
-      lostAt ??= new Date()
+      lose()
     }
   }
 
@@ -173,9 +179,9 @@ function follow(host: ContainerHost, kernel: ContainerKernel): void {
     }, FOLLOW_AGAIN_MS).unref()
   follower.ended.then(
     () => {
-      // It ends with its container.
+      // It ends with its container; if that runs, the engine has been stopped.
       host.advance(kernel)
-      again()
+      void kernel.advancing?.then(again)
     },
     (error: unknown) => {
       host.log.debug({ kernelId: kernel.id, error: messageOf(error) }, 'the output of a kernel was interrupted')

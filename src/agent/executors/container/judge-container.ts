@@ -23,7 +23,8 @@ export interface ContainerEvidence {
 
 export interface Outage {
   from: Date
-  to: Date
+  /** Null while it lasts, as far as this agent knows. */
+  to: Date | null
 }
 
 /** Codes of a container that its engine took along, or could not say more of. */
@@ -69,7 +70,16 @@ function wasTakenAlong({ container, otherBoot, outages }: ContainerEvidence): bo
   if (otherBoot) return true
   const at = container?.finishedAt?.getTime()
   if (at === undefined) return false
-  return outages.some(({ from, to }) => at >= from.getTime() - OUTAGE_SLACK_MS && at <= to.getTime() + OUTAGE_SLACK_MS)
+  return isWithin(outages, at, OUTAGE_SLACK_MS)
+}
+
+/** Whether the engine was down when a container ended, and may not have had all of its output. */
+export function endedUnseen({ finishedAt }: Pick<ContainerDescription, 'finishedAt'>, outages: readonly Outage[]) {
+  return finishedAt !== null && isWithin(outages, finishedAt.getTime(), 0)
+}
+
+function isWithin(outages: readonly Outage[], at: number, slackMs: number): boolean {
+  return outages.some(({ from, to }) => at >= from.getTime() - slackMs && (to === null || at <= to.getTime() + slackMs))
 }
 
 /** What the program that waits for another in the container says if it cannot run it. */

@@ -12,7 +12,8 @@ export interface Engine {
   inspectImage(reference: string): Promise<ImageDescription | null>
   /** Items as they come; the pull has ended when they have. */
   pull(reference: string, authorisation: string | null, signal: AbortSignal): AsyncIterable<PullItem>
-  removeImage(id: string): Promise<void>
+  /** By id or name; of a name, what has others keeps these. @returns false if a container uses it */
+  removeImage(reference: string): Promise<boolean>
   /** @returns its id */
   create(name: string, body: object): Promise<string>
   /** Starting one that was started is no error. */
@@ -55,6 +56,7 @@ const versionSchema = z.object({
 const infoSchema = z.object({
   NCPU: z.number().catch(0),
   MemTotal: z.number().catch(0),
+  DockerRootDir: text,
   CgroupDriver: text,
   CgroupVersion: text,
   SecurityOptions: z.array(z.string()).catch([]),
@@ -71,6 +73,8 @@ export interface EngineDescription {
   cgroupVersion: string
   cpus: number
   memoryBytes: number
+  /** Where it has its images; empty if it does not say. */
+  rootDir: string
 }
 
 const imageSchema = z.object({
@@ -213,6 +217,7 @@ export function openEngine(socket: string): Engine {
         cgroupVersion: info.CgroupVersion,
         cpus: info.NCPU,
         memoryBytes: info.MemTotal,
+        rootDir: info.DockerRootDir,
       }
     },
     async inspectImage(reference) {
@@ -230,8 +235,11 @@ export function openEngine(socket: string): Engine {
       })
       for await (const line of readLines(body)) yield pullSchema.parse(JSON.parse(line))
     },
-    async removeImage(id) {
-      await client.request('DELETE', `/images/${encodeURIComponent(id)}`, { allow: [404, 409] })
+    async removeImage(reference) {
+      const { status } = await client.request('DELETE', `/images/${encodeURIComponent(reference)}`, {
+        allow: [404, 409],
+      })
+      return status !== 409
     },
     async create(name, body) {
       const { text: created } = await client.request('POST', '/containers/create', { query: { name }, body })

@@ -4,6 +4,7 @@ import { EngineSilentError } from './engine-client.ts'
 import type { Engine, ImageDescription, PullItem } from './engine.ts'
 import { isSameImage, ownDigest, pullName, registryDigest } from './image-reference.ts'
 import { mayPass, PullError, pullFailure } from './pull-error.ts'
+import type { PulledImages } from './pulled-images.ts'
 import { registryAuthorisation } from './registry-auth.ts'
 
 export type PullPolicy = 'missing' | 'always' | 'never'
@@ -13,8 +14,6 @@ export interface ResolvedImage {
   id: string
   /** What it is called, for other agents: the registry's digest, or its id if no registry has it. */
   digest: string
-  /** It was fetched for this, so that it may go again. */
-  pulled: boolean
 }
 
 export interface ImageRequest {
@@ -44,15 +43,23 @@ export interface ImagePuller {
   close(): void
 }
 
+export interface PullerOptions {
+  authFile?: string | undefined
+  pulled: Pick<PulledImages, 'look' | 'pulled'>
+  retryAfterMs?: readonly number[]
+}
+
 /** One pull of an image at a time, for all kernels that wait for it. */
 export function createImagePuller(
   engine: Engine,
-  { authFile, retryAfterMs = RETRY_AFTER_MS }: { authFile?: string | undefined; retryAfterMs?: readonly number[] },
+  { authFile, pulled, retryAfterMs = RETRY_AFTER_MS }: PullerOptions,
 ): ImagePuller {
   const pulls = new Map<string, Pull>()
   const closing = new AbortController()
 
-  async function find({ name, digest }: ImageRequest): Promise<ImageDescription | null> {
+  const find = (request: ImageRequest) => pulled.look(() => inspect(request))
+
+  async function inspect({ name, digest }: ImageRequest): Promise<ImageDescription | null> {
     const found = await engine.inspectImage(pullName(name, digest))
     if (found !== null || digest === null) return found
     // An image of no registry is known by its id. Another agent may have chosen that: none that has other names.
@@ -64,7 +71,9 @@ export function createImagePuller(
     const running = pulls.get(name)
     if (running !== undefined) return running
     const listeners = new Set<(progress: string) => void>()
-    const pull: Pull = { listeners, progress: '', result: pullAgain(name, (text) => tell(pull, text)) }
+    const progress = (text: string) => tell(pull, text)
+    // Not before those who wait can hear of it.
+    const pull: Pull = { listeners, progress: '', result: Promise.resolve().then(() => pullAgain(name, progress)) }
     pulls.set(name, pull)
     const forget = () => void pulls.delete(name)
     pull.result.then(forget, forget)
@@ -86,6 +95,7 @@ export function createImagePuller(
     const overdue = () => silence.abort(new PullError(null, `no progress for ${SILENT_MAX_MS / 1000} s`))
     let timer = setTimeout(overdue, SILENT_MAX_MS)
     const layers = new Map<string, PullItem>()
+    progress(`pulling ${name}`)
     try {
       const authorisation = registryAuthorisation(authFile, name)
       const signal = AbortSignal.any([silence.signal, closing.signal])
@@ -110,8 +120,9 @@ export function createImagePuller(
     async resolve(request, progress) {
       const { name, digest, policy } = request
       try {
-        const there = policy === 'always' && digest === null ? null : await find(request)
-        if (there !== null) return resolved(request, there, false)
+        const there = await find(request)
+        const isEnough = policy !== 'always' || digest !== null
+        if (there !== null && isEnough) return resolved(request, there)
         if (policy === 'never')
           return pullFailure(name, new PullError(404, 'not found on this agent, which pulls none'))
         const pull = pullOnce(pullName(name, digest))
@@ -121,7 +132,8 @@ export function createImagePuller(
         if (failure !== null) return failure
         const image = await find(request)
         if (image === null) return pullFailure(name, new PullError(404, 'not found after it was pulled'))
-        return resolved(request, image, true)
+        pulled.pulled(image, pullName(name, digest), there)
+        return resolved(request, image)
       } catch (error) {
         if (error instanceof EngineSilentError) throw error
         return pullFailure(name, error)
@@ -137,11 +149,10 @@ function isNamed({ repoTags, repoDigests }: ImageDescription, name: string): boo
   return names.length === 0 || names.some((each) => isSameImage(each, name))
 }
 
-function resolved({ name, digest }: ImageRequest, image: ImageDescription, pulled: boolean): ResolvedImage {
+function resolved({ name, digest }: ImageRequest, image: ImageDescription): ResolvedImage {
   return {
     id: image.id,
     digest: digest ?? ownDigest(name) ?? registryDigest(name, image.repoDigests) ?? image.id,
-    pulled,
   }
 }
 
