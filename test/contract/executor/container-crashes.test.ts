@@ -96,27 +96,29 @@ describe.each(ENGINES)('an agent with %s that is killed', (name) => {
     expect((await readAll(next, spec.kernelId, 'STDERR')).text).toBe('error\nerror\n')
   })
 
-  test.skipIf(missing !== null)(
-    'past its fence: its container is ended, by nobody but the keeper',
-    { timeout: 240_000 },
-    async () => {
-      const spec = kernelSpec({ command: ['sh', '-c', 'while :; do echo beat >>heart; sleep 0.1; done'] })
-      const agent = await hold(spec)
-      agent.start()
-      const ran = await eventually(() => beganAs(spec.kernelId), { withinMs: SLOWLY_MS })
-      await eventually(() => existsSync(workFile(spec.kernelId, 'heart')), { withinMs: SLOWLY_MS })
-      setFence(3_600_000)
-      await agent.kill()
-      expect(await fixture.container(spec.kernelId)).toMatchObject({ State: 'running' })
-      setFence(1_000)
-      // Not by the engine's word: Podman's list calls one running whose end its watcher has not told it.
-      await eventually(() => !isAlive(ran), { withinMs: SLOWLY_MS })
-      const beats = readFileSync(workFile(spec.kernelId, 'heart'), 'utf8')
-      await next.recover()
-      expect(await reaches(next, spec.kernelId, 'EXITED', SLOWLY_MS)).toMatchObject({ error: FENCED })
-      expect(readFileSync(workFile(spec.kernelId, 'heart'), 'utf8')).toBe(beats)
-    },
-  )
+  test.skipIf(missing !== null).each([
+    ['past its fence', false],
+    ['past its fence, and the engine is killed as well', true],
+  ])('%s: its container is ended, by nobody but the keeper', { timeout: 240_000 }, async (_, isEngineDown) => {
+    const spec = kernelSpec({ command: ['sh', '-c', 'while :; do echo beat >>heart; sleep 0.1; done'] })
+    const agent = await hold(spec)
+    agent.start()
+    const ran = await eventually(() => beganAs(spec.kernelId), { withinMs: SLOWLY_MS })
+    await eventually(() => existsSync(workFile(spec.kernelId, 'heart')), { withinMs: SLOWLY_MS })
+    setFence(3_600_000)
+    await agent.kill()
+    expect(await fixture.container(spec.kernelId)).toMatchObject({ State: 'running' })
+    if (isEngineDown) await engine.stop('SIGKILL')
+    expect(isAlive(ran)).toBe(true)
+    setFence(1_000)
+    // Not by the engine's word: Podman's list calls one running whose end its watcher has not told it.
+    await eventually(() => !isAlive(ran), { withinMs: SLOWLY_MS })
+    const beats = readFileSync(workFile(spec.kernelId, 'heart'), 'utf8')
+    if (isEngineDown) await engine.start()
+    await next.recover()
+    expect(await reaches(next, spec.kernelId, 'EXITED', SLOWLY_MS)).toMatchObject({ error: FENCED })
+    expect(readFileSync(workFile(spec.kernelId, 'heart'), 'utf8')).toBe(beats)
+  })
 
   test.skipIf(missing !== null).each([
     ['has been started, and it does not know', 'answer'],
