@@ -9,7 +9,7 @@ import { parseStatus } from '../kernel-directory/shim-status.ts'
 import type { ContainerHost } from './container-host.ts'
 import type { ContainerKernel } from './container-kernel.ts'
 import type { ContainerDescription } from './engine/engine.ts'
-import { completeLogs, COUNTED_BYTES_MAX, type LogFollower } from './follow-logs.ts'
+import { completeLogs, type LogFollower } from './follow-logs.ts'
 import { endedUnseen, judgeContainer, missingProgram } from './judge-container.ts'
 import { wait, within } from '../../../waiting/wait.ts'
 
@@ -107,14 +107,12 @@ async function takeOutput(
   const { id: containerId } = container
   const { path, follower } = kernel
   if (kernel.logsComplete) return
-  const awaited = follower !== null && outputBytes(path) > COPIED_ANEW_BYTES_MAX
-  const isWhole = awaited && (await awaitOutput(follower, path)) && outputBytes(path) > COUNTED_BYTES_MAX
+  if (follower !== null && outputBytes(path) > COPIED_ANEW_BYTES_MAX) await awaitOutput(follower, path)
   await follower?.stop()
   kernel.follower = null
   try {
     const signal = AbortSignal.timeout(COMPLETE_WITHIN_MS)
-    // What cannot be counted is not asked for again if it was followed to its end.
-    if (!isWhole) await completeLogs({ engine: host.engine, containerId, path }, signal)
+    await completeLogs({ engine: host.engine, containerId, path }, signal)
     // Podman's containers have somebody else who takes their output.
     if (host.description.name === 'docker' && endedUnseen(container, host.outages)) {
       appendFileSync(directory.logPath(path, 'STDOUT'), MAY_BE_MISSING)
@@ -127,18 +125,16 @@ async function takeOutput(
   kernel.logsComplete = true
 }
 
-/** Until it has ended, or stands still. @returns whether it has come to the end */
-async function awaitOutput({ ended }: LogFollower, path: string): Promise<boolean> {
+/** Until it has ended, or stands still. */
+async function awaitOutput({ ended }: LogFollower, path: string): Promise<void> {
   const end = ended.then(
-    () => 'whole',
-    () => 'broken',
+    () => true,
+    () => true,
   )
   for (let before = -1; outputBytes(path) > before;) {
     before = outputBytes(path)
-    const how = await within(LAST_OUTPUT_WITHIN_MS, end)
-    if (how !== undefined) return how === 'whole'
+    if (await within(LAST_OUTPUT_WITHIN_MS, end)) return
   }
-  return false
 }
 
 function outputBytes(path: string): number {

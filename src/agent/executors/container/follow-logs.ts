@@ -26,7 +26,7 @@ interface LogSource {
  * What a file may have to be continued by counting: well below what engines keep. Beyond it, only the end of the output
  * is kept anyway, and time tells where to go on, which may repeat or omit some of it.
  */
-export const COUNTED_BYTES_MAX = 48 * 1024 * 1024
+const COUNTED_BYTES_MAX = 48 * 1024 * 1024
 const APPEND = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW
 
 export function followLogs(source: LogSource): LogFollower {
