@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -9,6 +9,7 @@ import { blocksOfTest } from '../support/document-blocks.ts'
 import { eventually } from '../support/eventually.ts'
 import { cleanEnvironment, MAIN } from '../support/programs/command-line.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
+import { findKeeper } from '../support/slurm/find-keeper.ts'
 import { type SlurmCluster, startSlurmCluster, whyNoSlurmCluster } from '../support/slurm/slurm-cluster.ts'
 
 const missing = whyNoSlurmCluster()
@@ -219,17 +220,6 @@ describe.skipIf(missing !== null)(`chains on Slurm${missing === null ? '' : `: $
     await eventually(async () => (await read()).childSession?.status === 'TERMINATED', { withinMs: SLOWLY_MS })
     await daemon.start()
   }, 400_000)
-
-  /** The process that ends the job of a kernel, on its node. */
-  async function findKeeper(kernelId: string): Promise<number | undefined> {
-    for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
-      const words = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
-      const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
-      const group = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[2]
-      if (words.includes('keeper.sh') && words.includes(kernelId) && group === pid) return Number(pid)
-    }
-    return undefined
-  }
 
   test('what no node can have waits and says so, and what serves ports is refused', async () => {
     const token = await readAdminToken(join(root, 'data'))

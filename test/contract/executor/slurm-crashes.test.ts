@@ -1,13 +1,14 @@
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Executor } from '../../../src/agent/executors/executor.ts'
 import { eventually } from '../../support/eventually.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
+import { findKeeper } from '../../support/slurm/find-keeper.ts'
 import { type SlurmCluster, startSlurmCluster, whyNoSlurmCluster } from '../../support/slurm/slurm-cluster.ts'
 import { find, kernelSpec, reaches, readAll } from './executor-subject.ts'
-import { createSlurmFixture, type SlurmFixture } from './slurm-fixture.ts'
+import { createSlurmFixture, LONG_FENCE_MS, type SlurmFixture } from './slurm-fixture.ts'
 
 const missing = whyNoSlurmCluster()
 /** A busy machine takes its time to start a job, and Slurm's programs theirs to see that nobody answers. */
@@ -61,6 +62,12 @@ describe.skipIf(missing !== null)(`Slurm in trouble${missing === null ? '' : `: 
       kernelSpec({ command: ['sh', '-c', `echo ${n}; exit ${n % 3}`] }),
     )
     for (const spec of specs) executor.start(spec, 1)
+    const squeue = ['--noheader', '--states=all', '--array', '--format=%K %k']
+    const job = await eventually(async () =>
+      (await cluster.run('squeue', ...squeue)).split('\n').find((line) => line.startsWith('7 ')),
+    )
+    const lines = readFileSync(/ tasks=(\S+)$/.exec(job)![1]!, 'utf8').split('\n')
+    expect(lines[7]).toBe(`${specs[7]!.kernelId} 1 session=${specs[7]!.sessionId} attempt=1`)
     for (const [n, { kernelId }] of specs.entries()) {
       expect(await reaches(executor, kernelId, 'EXITED')).toMatchObject({ exitCode: n % 3, error: null })
       expect(await readAll(executor, kernelId, 'STDOUT')).toMatchObject({ text: `${n}\n` })
@@ -103,16 +110,60 @@ describe.skipIf(missing !== null)(`Slurm in trouble${missing === null ? '' : `: 
     })
   })
 
-  test('one that Slurm is told to start again does not run again', async () => {
-    const kernelId = start('echo x >>witness; trap "" TERM; while :; do sleep 0.1; done')
+  /** Jobs that are not to be requeued have to be changed before somebody can. */
+  async function requeue(kernelId: string): Promise<void> {
+    const jobId = `${find(executor, kernelId)?.slurmJobId}`
+    await cluster.run('scontrol', 'update', `JobId=${jobId}`, 'Requeue=1')
+    await cluster.run('scontrol', 'requeue', jobId)
+    const row = () => cluster.run('squeue', '--noheader', '--states=all', `--jobs=${jobId}`, '--Format=RestartCnt')
+    await eventually(async () => Number((await row()).trim()) > 0, { withinMs: SLOWLY_MS })
+  }
+
+  test.each([
+    ['heeds', 'trap "exit 3" TERM', { exitCode: 3, error: { name: 'cancelled-outside' } }],
+    ['does not heed', 'trap "" TERM', { exitCode: null, error: { name: 'node-failed' } }],
+  ])('one that somebody requeues, and %s that, does not run again', { timeout: 300_000 }, async (_, trap, end) => {
+    const kernelId = start(`echo x >>witness; ${trap}; while :; do sleep 0.1; done`)
+    await eventually(() => witnessed(kernelId) === 1, { withinMs: SLOWLY_MS })
     await reaches(executor, kernelId, 'RUNNING')
-    const jobId = find(executor, kernelId)?.slurmJobId
-    await cluster.run('scontrol', 'requeue', `${jobId}`).catch(() => '')
-    await sleep(2_000)
-    executor.stop(kernelId, 1, 0)
-    await reaches(executor, kernelId, 'EXITED')
+    await requeue(kernelId)
+    expect(await reaches(executor, kernelId, 'EXITED', SLOWLY_MS)).toMatchObject({ ...end, stopped: false })
+    const waiting = () => cluster.run('squeue', '--noheader', '--states=PENDING', `--name=rp-${kernelId}-1`)
+    await eventually(async () => (await waiting()).trim() === '', { withinMs: SLOWLY_MS })
     expect(witnessed(kernelId)).toBe(1)
   })
+
+  test('while the shared directory is away, what runs is not taken to have ended, and its end is told', async () => {
+    const kernelId = start('echo x >>witness; while [ ! -e gate ]; do sleep 0.1; done; exit 6')
+    await reaches(executor, kernelId, 'RUNNING', SLOWLY_MS)
+    const away = `${fixture.slurm.directory}.away`
+    renameSync(fixture.slurm.directory, away)
+    try {
+      // A shorter one is written at once.
+      executor.renewed?.(LONG_FENCE_MS / 2)
+      writeFileSync(join(away, fixture.agentId, 'kernels', kernelId, 'work', 'gate'), '')
+      const jobs = () => cluster.run('squeue', '--noheader', `--name=rp-${kernelId}-1`)
+      await eventually(async () => (await jobs()).trim() === '', { withinMs: SLOWLY_MS })
+      // Several answers of Slurm say that it is over.
+      await sleep(3_000)
+      expect(find(executor, kernelId)?.status).toBe('RUNNING')
+    } finally {
+      renameSync(away, fixture.slurm.directory)
+    }
+    expect(await reaches(executor, kernelId, 'EXITED', SLOWLY_MS)).toMatchObject({ exitCode: 6, error: null })
+    expect(witnessed(kernelId)).toBe(1)
+  }, 300_000)
+
+  test('a stop works where the keeper stands still, and the program does not heed it', async () => {
+    const kernelId = start('trap "" TERM; echo x >>witness; while :; do sleep 0.1; done')
+    await eventually(() => witnessed(kernelId) === 1, { withinMs: SLOWLY_MS })
+    await reaches(executor, kernelId, 'RUNNING')
+    const keeper = await eventually(() => findKeeper(kernelId))
+    process.kill(-keeper, 'SIGSTOP')
+    executor.stop(kernelId, 1, 500)
+    expect(await reaches(executor, kernelId, 'EXITED', SLOWLY_MS)).toMatchObject({ error: null, stopped: true })
+    await eventually(async () => (await findKeeper(kernelId)) === undefined, { withinMs: SLOWLY_MS })
+  }, 300_000)
 
   test('one that has just claimed its start is not judged by what Slurm said before', async () => {
     await executor.close()

@@ -22,7 +22,8 @@ export function whyNoSlurmCluster(): string | null {
   return skipReason('slurm', missing.length === 0 ? null : `it takes more: apt-get install ${missing.join(' ')}`)
 }
 
-function canLimitMemory(): boolean {
+/** Whether a cluster of this user has the memory of its jobs limited. */
+export function canLimitMemory(): boolean {
   if (process.getuid?.() !== 0) return false
   try {
     accessSync('/sys/fs/cgroup/memory/cgroup.procs', constants.W_OK)

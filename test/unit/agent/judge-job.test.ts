@@ -83,6 +83,7 @@ describe('that has begun', () => {
     ['lost a child to the limit', 'exit 0\n', row('OUT_OF_MEMORY'), { ...gone, exitCode: 0, oomKilled: false }],
     ['heeded a preemption', 'signalled\nexit 0\n', row('PREEMPTED'), { ...gone, error: named('preempted') }],
     ['heeded the time limit', 'signalled\nexit 0\n', row('TIMEOUT'), { ...gone, error: named('task-timeout') }],
+    ['heeded a requeue', 'signalled\nexit 3\n', row('PENDING', '', 1), { ...gone, error: named('cancelled-outside') }],
     ['heeded scancel', 'signalled\nexit 0\n', row('CANCELLED'), { ...gone, error: named('cancelled-outside') }],
     ['was fenced', 'ending fence\nexit 143\n', 'unknown', { ...gone, exitCode: 143, error: named('agent-fenced') }],
     ['was fenced for good', 'ending fence\nkilled fence\n', null, { ...gone, error: named('agent-fenced') }],

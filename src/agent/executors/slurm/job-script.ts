@@ -3,7 +3,7 @@
  * directory, under the hash of their text, and are never changed in place, since running jobs read them.
  *
  *   job.sh <agent directory> <submitted at> one <kernel id> <assignment>
- *   job.sh <agent directory> <submitted at> array <file of lines "kernel-id assignment">
+ *   job.sh <agent directory> <submitted at> array <file of lines "kernel-id assignment …">
  *   job.sh <agent directory> <submitted at> gang <the same>
  *
  * - `status` is created exclusively: whoever creates it, this job, another one for the same kernel, or the agent, decides
@@ -28,7 +28,7 @@ case $3 in
 esac
 if [ -n "$want" ]; then
   line=0
-  while read -r id assignment; do
+  while read -r id assignment rest; do
     line=$((line + 1))
     [ "$line" -eq "$want" ] && break
   done <"$4"

@@ -107,8 +107,14 @@ export interface JobWatch {
 
 function hasWork({ book }: SlurmHost): boolean {
   return [...book.kernels.values()].some(
-    ({ phase, lingers }) => phase === 'LAUNCHING' || phase === 'RUNNING' || lingers,
+    (kernel) => kernel.phase === 'LAUNCHING' || kernel.phase === 'RUNNING' || kernel.lingers || startsAgain(kernel.row),
   )
+}
+
+/** Slurm is about to start its job another time: that is prevented once it waits, see needlessJobs. */
+function startsAgain(row: SlurmKernel['row']): boolean {
+  if (row === null || row === 'unknown' || isOver(row.state)) return false
+  return WAITING.has(row.state) || row.restarts > 0
 }
 
 function pickRow(rows: readonly JobRow[] = []): JobRow | null {
@@ -121,8 +127,12 @@ function isOver(state: string): boolean {
   )
 }
 
-/** A job that one answer does not list may be between two states of Slurm; two in a row are believed. */
+/**
+ * A job that one answer does not list may be between two states of Slurm; two in a row are believed. Slurm forgets ended
+ * jobs, which does not change how they ended.
+ */
 function noteRow(kernel: SlurmKernel, row: JobRow | null): void {
+  if (row === null && kernel.row !== null && isOver(stateOf(kernel.row))) return
   kernel.missed = row === null ? kernel.missed + 1 : 0
   if (row === null && kernel.missed < 2) return
   if (stateOf(kernel.row) !== stateOf(row)) kernel.rowSince = performance.now()

@@ -91,6 +91,9 @@ function judgeExit(evidence: JobEvidence, exitCode: number): JobVerdict {
   const { status, row, stopOrdered, stopError, endedForMs } = evidence
   if (stopOrdered || status.fenced) return ended(exitCode, ownStop(evidence))
   if (exitCode === 0 && !status.signalled) return ended(0, stopError)
+  if (status.signalled && row !== 'unknown' && row !== null && (WAITING.has(row.state) || row.restarts > 0)) {
+    return ended(exitCode, cancelled('somebody had Slurm start its job again'))
+  }
   const final = row !== 'unknown' && row !== null && !LIVE.has(row.state) && !WAITING.has(row.state)
   if (!final) return (endedForMs ?? 0) < CAUSE_WAIT_MS ? { kind: 'runs' } : ended(exitCode, null)
   if (row.state === 'OUT_OF_MEMORY' && exitCode !== 0) return outOfMemory(evidence, exitCode)
@@ -157,8 +160,8 @@ function preempted(): FailureError {
   return { name: 'preempted', message: 'Slurm preempted its job' }
 }
 
-function cancelled(): FailureError {
-  return { name: 'cancelled-outside', message: 'somebody cancelled its job in Slurm' }
+function cancelled(message = 'somebody cancelled its job in Slurm'): FailureError {
+  return { name: 'cancelled-outside', message }
 }
 
 function timedOut(): FailureError {

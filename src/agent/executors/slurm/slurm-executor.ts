@@ -1,6 +1,7 @@
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ObservedKernel } from '../../../domain/agent/protocol.ts'
+import { messageOf } from '../../../observability/error-message.ts'
 import type { Logger } from '../../../observability/log.ts'
 import { readControlFile } from '../../control-file.ts'
 import type { Executor, ExecutorHooks } from '../executor.ts'
@@ -116,7 +117,11 @@ export function createSlurmExecutor(
       [...book.kernels.values()].filter(({ phase }) => phase !== 'REMOVED').map((kernel) => observe(host, kernel)),
     renewed(leftMs, heedsGone = false) {
       host.serverHeedsGone = heedsGone
-      host.lease.renew(leftMs)
+      try {
+        host.lease.renew(leftMs)
+      } catch (error) {
+        log.warn({ error: messageOf(error) }, 'the lease of the jobs could not be written')
+      }
     },
     chains,
     async close() {

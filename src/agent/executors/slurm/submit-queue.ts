@@ -186,7 +186,7 @@ async function submitBatch(host: SlurmHost, batch: readonly SlurmKernel[]): Prom
       output: join(directory, array ? 'slurm.out.%a' : 'slurm.out'),
       directory: host.shared.root,
       name,
-      comment: commentOf(host.agentId, first),
+      comment: commentOf(host.agentId, array ? { list: join(directory, 'kernels') } : first),
     }),
     ...(array ? [`--array=0-${batch.length - 1}`] : []),
     ...first.request,
@@ -208,15 +208,24 @@ async function submitBatch(host: SlurmHost, batch: readonly SlurmKernel[]): Prom
   return null
 }
 
-/** By the agent's id in it, jobs are known whose kernel has gone. */
-export function commentOf(agentId: string, { spec }: SlurmKernel): string {
-  return `reprise agent=${agentId} session=${spec.sessionId} attempt=${spec.attempt}`
+/**
+ * By the agent's id in it, jobs are known whose kernel has gone; people find the session. The tasks of an array share it:
+ * theirs are in its list, in the order of their numbers.
+ */
+export function commentOf(agentId: string, of: SlurmKernel | { list: string }): string {
+  const which = 'list' in of ? `tasks=${of.list}` : attemptOf(of)
+  return `reprise agent=${agentId} ${which}`
+}
+
+function attemptOf({ spec }: SlurmKernel): string {
+  return `session=${spec.sessionId} attempt=${spec.attempt}`
 }
 
 function makeBatch({ shared }: SlurmHost, batch: readonly SlurmKernel[], name: string): string {
   const directory = join(shared.batches, name)
   mkdirSync(directory)
-  writeFileSync(join(directory, 'kernels'), batch.map(({ id, assignment }) => `${id} ${assignment}\n`).join(''))
+  const lines = batch.map((kernel) => `${kernel.id} ${kernel.assignment} ${attemptOf(kernel)}\n`)
+  writeFileSync(join(directory, 'kernels'), lines.join(''))
   chmodSync(join(directory, 'kernels'), 0o644)
   chmodSync(directory, 0o755)
   return directory
