@@ -54,6 +54,7 @@ export interface ClusterOptions {
   /** Its user, if this is root; null: this user. */
   user?: { uid: number; gid: number; name: string } | null
   cpusPerNode?: number
+  gpusPerNode?: number
   /** Further lines; `NODES` stands for the list of nodes. */
   lines?: readonly string[]
 }
@@ -63,7 +64,7 @@ export interface ClusterOptions {
  * with cgroups of version 1 it limits the memory of jobs.
  */
 export async function startSlurmCluster(directory: string, options: ClusterOptions = {}): Promise<SlurmCluster> {
-  const { user = null, cpusPerNode = 16, lines = [] } = options
+  const { user = null, cpusPerNode = 16, gpusPerNode = 0, lines = [] } = options
   const paths = Object.fromEntries(
     ['munge', 'state', 'log', 'shared'].map((name) => [name, join(directory, name)]),
   ) as Record<'munge' | 'state' | 'log' | 'shared', string>
@@ -83,7 +84,9 @@ export async function startSlurmCluster(directory: string, options: ClusterOptio
   const me = user?.name ?? userInfo().username
   const limited = user === null && canLimitMemory()
   const host = hostname().split('.')[0]
+  const gpus = gpusPerNode > 0 ? ` Gres=gpu:${gpusPerNode}` : ''
   const text = [
+    ...(gpusPerNode > 0 ? ['GresTypes=gpu'] : []),
     `ClusterName=test${port}`,
     `SlurmctldHost=${host}(127.0.0.1)`,
     `SlurmctldPort=${port}`,
@@ -111,12 +114,13 @@ export async function startSlurmCluster(directory: string, options: ClusterOptio
     'SchedulerParameters=sched_min_interval=10000,batch_sched_delay=0',
     `ProctrackType=proctrack/${limited ? 'cgroup' : 'linuxproc'}`,
     `TaskPlugin=task/${limited ? 'cgroup' : 'none'}`,
-    `NodeName=${names[0]} NodeHostname=${host} NodeAddr=127.0.0.1 Port=${first} CPUs=${cpusPerNode} RealMemory=4000`,
-    `NodeName=${names[1]} NodeHostname=${host} NodeAddr=127.0.0.1 Port=${second} CPUs=${cpusPerNode} RealMemory=4000`,
+    `NodeName=${names[0]} NodeHostname=${host} NodeAddr=127.0.0.1 Port=${first} CPUs=${cpusPerNode} RealMemory=4000${gpus}`,
+    `NodeName=${names[1]} NodeHostname=${host} NodeAddr=127.0.0.1 Port=${second} CPUs=${cpusPerNode} RealMemory=4000${gpus}`,
     `PartitionName=main Nodes=${names.join()} Default=YES State=UP`,
     ...lines.map((line) => line.replaceAll('NODES', names.join())),
   ]
   await writeFile(config, `${text.join('\n')}\n`)
+  if (gpusPerNode > 0) await writeFile(join(directory, 'gres.conf'), gresOf(gpusPerNode))
   await writeFile(join(directory, 'cgroup.conf'), 'CgroupAutomount=no\nConstrainRAMSpace=yes\n')
 
   const identity = user === null ? {} : { uid: user.uid, gid: user.gid }
@@ -164,6 +168,12 @@ export async function startSlurmCluster(directory: string, options: ClusterOptio
     throw new Error(`the cluster did not come up: ${log.slice(-2_000)}`, { cause: error })
   }
   return cluster
+}
+
+/** Devices that every machine has stand for GPUs: without a file each, Slurm would not tell programs which are theirs. */
+function gresOf(gpus: number): string {
+  const devices = ['null', 'zero', 'full', 'random'].slice(0, gpus)
+  return devices.map((name) => `Name=gpu File=/dev/${name}\n`).join('')
 }
 
 function createDaemon(program: string, args: string[], options: object): SlurmDaemon {
