@@ -173,13 +173,19 @@ describe.each(ENGINES)('seen from inside a container of %s', (name) => {
   test.skipIf(missing !== null)("an agent that may not signal what root's engine runs does not begin", async () => {
     await chmod(dirname(engine.socket), 0o755)
     await chmod(engine.socket, 0o666)
-    const config = { containerEngine: engine.url, containerAllow: ['*'], containerNetwork: 'none' }
+    const config = {
+      containerEngine: engine.url,
+      containerAllow: ['*'],
+      containerVolumes: [],
+      containerNetwork: 'none',
+    }
     const script = `
       import { chooseContainer } from ${JSON.stringify(CHOOSE)}
+      process.setgroups([])
+      process.setgid(${NOBODY})
+      process.setuid(${NOBODY})
       await chooseContainer(${JSON.stringify(config)}, '/nowhere', console).catch((error) => console.log(error.message))`
     const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script], {
-      uid: NOBODY,
-      gid: NOBODY,
       cwd: '/',
     })
     expect(stdout).toContain("the engine is root's, and this agent is not root")
