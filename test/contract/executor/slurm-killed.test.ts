@@ -80,9 +80,13 @@ describe.skipIf(missing !== null)(`an agent of Slurm that is killed${missing ===
   }
 
   /** Its jobs of whatever state that Slurm knows. */
-  async function jobsOf({ sessionId }: KernelSpec): Promise<string[]> {
+  async function jobsWith(words: string): Promise<string[]> {
     const text = await cluster.run('squeue', '--noheader', '--states=all', '--array', '--format=%i %T %k')
-    return text.split('\n').filter((line) => line.includes(sessionId))
+    return text.split('\n').filter((line) => line.includes(words))
+  }
+
+  async function jobsOf({ sessionId }: KernelSpec): Promise<string[]> {
+    return jobsWith(sessionId)
   }
 
   async function endsOnce({ kernelId }: KernelSpec): Promise<void> {
@@ -201,7 +205,7 @@ describe.skipIf(missing !== null)(`an agent of Slurm that is killed${missing ===
     await killHolder()
     await takeOver()
     for (const spec of specs) await endsOnce(spec)
-    const first = (await jobsOf(specs[0]!)).length
+    const first = (await jobsWith('tasks=')).length
     sbatch.goOn()
     await sbatch.reached('after')
     await eventually(async () => !(await cluster.run('squeue', '--noheader')).trim(), { withinMs: SLOWLY_MS })
