@@ -4,7 +4,10 @@ import { messageOf } from '../observability/error-message.ts'
 import type { Logger } from '../observability/log.ts'
 import type { ChainDirectories } from './executors/executor.ts'
 
-/** Tells the server now and then what the directories of chains take, where that has changed. Measured beside the syncs. */
+/**
+ * Tells the server what the directories of chains take, where that has changed: every few minutes of those that grow, and
+ * soon of those that could not be counted when their kernels ended. Measured beside the syncs.
+ */
 export interface ChainSizes {
   /** What to report with the next sync; repeated until an answer has come. */
   next(): ChainSize[] | undefined
@@ -24,23 +27,26 @@ export function createChainSizes(
   let sent: ChainSize[] | undefined
   let told = new Map<string, number>()
 
-  async function measure(): Promise<void> {
+  async function measure(all: boolean): Promise<void> {
     measuring = true
     try {
-      const sizes = await chains!.measure()
+      const sizes = await chains!.measure(all)
       toTell = sizes.filter((size) => told.get(keyOf(size)) !== size.bytes)
-      told = new Map(sizes.map((size) => [keyOf(size), size.bytes]))
+      told = new Map([...(all ? [] : told), ...sizes.map((size) => [keyOf(size), size.bytes] as const)])
     } catch (error) {
       log.warn({ error: messageOf(error) }, 'the directories of chains could not be measured')
     } finally {
       measuring = false
-      dueAt = now() + CHAIN_MEASURE_INTERVAL_MS
+      if (all) dueAt = now() + CHAIN_MEASURE_INTERVAL_MS
     }
   }
 
   return {
     next() {
-      if (chains !== undefined && !measuring && toTell.length === 0 && now() >= dueAt) void measure()
+      if (chains !== undefined && !measuring && toTell.length === 0) {
+        const all = now() >= dueAt
+        if (all || chains.isUncounted) void measure(all)
+      }
       if (toTell.length > 0) sent ??= toTell.slice(0, atOnceMax)
       return sent
     },

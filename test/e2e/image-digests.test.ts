@@ -87,13 +87,16 @@ async function attempts(id: string): Promise<Attempt[]> {
   return (await fleet.graphql(CHAIN, { id })).session.retryChain
 }
 
-/** @returns what the retry printed, when it has ended */
+/** @returns what the retry printed, when it has ended and been judged */
 async function retryNow(id: string): Promise<string> {
   await fleet.graphql(
     'mutation ($id: UUID!) { retryNow(input: { sessionId: $id }) { ... on Error { message } ... on RetryNowPayload { session { id } } } }',
     { id },
   )
-  const [, second] = await fleet.until(id, (chain) => chain[1]?.status === 'ERROR')
+  const [, second] = await fleet.until(
+    id,
+    ([, retry]) => retry?.status === 'ERROR' && retry.retryState.phase !== 'UNDECIDED',
+  )
   return textOf(second!)
 }
 

@@ -106,8 +106,10 @@ export interface ChainDirectories {
    * @returns whether there was one, and it is out of the way
    */
   drop(chainId: string, before?: number): boolean
-  /** What the directories take that grow, or could not be counted. With low priority: may take minutes. */
-  measure(): Promise<ChainSize[]>
+  /** Whether there are directories that were too large to be counted when their kernels ended. */
+  readonly isUncounted: boolean
+  /** What these directories take, and, of `all`, those that grow, too. With low priority: may take minutes. */
+  measure(all: boolean): Promise<ChainSize[]>
 }
 
 export interface StoredChain {

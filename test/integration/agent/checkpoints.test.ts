@@ -259,6 +259,7 @@ test('while checkpoints have all that a quota allows, no chain begins, and those
   const grow = `cd "$REPRISE_CHAIN_DIR"; head -c 60000 /dev/urandom >state; ${ADD}`
   const chainId = await chainOf(['sh', '-c', grow])
   await attempt(chainId, 1)
+  await eventually(async () => (await record(chainId))?.bytes)
   const { context } = given.server
   const scopes = [
     { scope: 'PROJECT', name: 'default' },

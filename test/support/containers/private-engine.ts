@@ -1,4 +1,5 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { randomBytes, randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises'
@@ -14,7 +15,7 @@ export const ENGINES = ['docker', 'podman'] as const
 export type EngineName = (typeof ENGINES)[number]
 
 const NEEDED: Record<EngineName, Record<string, string>> = {
-  docker: { dockerd: 'docker.io', runc: 'runc', 'docker-init': 'tini', busybox: 'busybox-static' },
+  docker: { dockerd: 'docker.io', ip: 'iproute2', runc: 'runc', 'docker-init': 'tini', busybox: 'busybox-static' },
   podman: { podman: 'podman', runc: 'runc', catatonit: 'catatonit', busybox: 'busybox-static' },
 }
 
@@ -87,8 +88,11 @@ export async function startEngine(name: EngineName, options: EngineOptions): Pro
     await mkdir(disk)
     await run('mount', ['-t', 'tmpfs', '-o', `size=${options.diskBytes}`, 'reprise-test', disk])
   }
+  const bridge = name === 'docker' && options.bridge ? await addBridge() : null
   const args =
-    name === 'docker' ? dockerArguments(root, socket, options) : await podmanArguments(root, socket, env, options)
+    name === 'docker'
+      ? dockerArguments(root, socket, options, bridge)
+      : await podmanArguments(root, socket, env, options)
   const program = findProgram(name === 'docker' ? 'dockerd' : 'podman')!
   let child: ChildProcess | null = null
 
@@ -144,6 +148,7 @@ export async function startEngine(name: EngineName, options: EngineOptions): Pro
       if (!isUp) await engine.start().catch(() => undefined)
       await removeContainers(engine).catch(() => undefined)
       await engine.stop('SIGTERM')
+      if (bridge !== null) await run('ip', ['link', 'delete', bridge])
       await unmountBelow(root)
       await rm(root, { recursive: true, force: true, maxRetries: 5 })
     },
@@ -156,12 +161,13 @@ export async function startEngine(name: EngineName, options: EngineOptions): Pro
 function dockerArguments(
   root: string,
   socket: string,
-  { liveRestore = true, bridge = false, hub }: EngineOptions,
+  { liveRestore = true, hub }: EngineOptions,
+  bridge: string | null,
 ): string[] {
   return [
     '--iptables=false',
     '--ip6tables=false',
-    ...(bridge ? [] : ['--bridge=none']),
+    `--bridge=${bridge ?? 'none'}`,
     '--storage-driver=vfs',
     ...(hub === undefined ? [] : [`--registry-mirror=http://${hub}`]),
     ...(liveRestore ? ['--live-restore'] : []),
@@ -172,6 +178,15 @@ function dockerArguments(
     '--shutdown-timeout=1',
     ...LIMITS.map((limit) => `--default-ulimit=${limit}`),
   ]
+}
+
+/** Docker's usual bridge is the machine's, and any Docker of these tests that has none removes it. */
+async function addBridge(): Promise<string> {
+  const name = `reprise${randomBytes(4).toString('hex')}`
+  await run('ip', ['link', 'add', 'name', name, 'type', 'bridge'])
+  await run('ip', ['address', 'add', `10.${randomInt(100, 200)}.${randomInt(256)}.1/24`, 'dev', name])
+  await run('ip', ['link', 'set', name, 'up'])
+  return name
 }
 
 async function podmanArguments(

@@ -11,6 +11,7 @@ function subject(stored: string[], atOnceMax = 10) {
   const chains = {
     store: '00000000-0000-4000-8000-000000000000',
     list: async () => stored.map((chainId) => ({ chainId, oldest: 0 })),
+    isUncounted: false,
     measure: async () => [],
     drop: (id: string) => stored.includes(id) && stored.splice(stored.indexOf(id), 1).length > 0,
   }

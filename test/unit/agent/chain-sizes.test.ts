@@ -8,15 +8,28 @@ const log = pino({ enabled: false })
 
 function subject(bytes: Record<string, number>, atOnceMax = 10) {
   const clock = { now: 0 }
-  const measure = async () => Object.entries(bytes).map(([chainId, size]) => ({ chainId, generation: 0, bytes: size }))
-  const chains = { store: 'a', list: async () => [], drop: () => false, measure }
+  const uncounted = new Set<string>()
+  const measure = async (all: boolean) => {
+    const measured = Object.entries(bytes).filter(([chainId]) => all || uncounted.has(chainId))
+    uncounted.clear()
+    return measured.map(([chainId, size]) => ({ chainId, generation: 0, bytes: size }))
+  }
+  const chains = {
+    store: 'a',
+    list: async () => [],
+    drop: () => false,
+    get isUncounted() {
+      return uncounted.size > 0
+    },
+    measure,
+  }
   const sizes = createChainSizes(chains, log, { now: () => clock.now, atOnceMax })
   const next = async () => {
     sizes.next()
     await turn()
     return sizes.next()?.map((size) => `${size.chainId} ${size.bytes}`)
   }
-  return { bytes, clock, sizes, next }
+  return { bytes, uncounted, clock, sizes, next }
 }
 
 test('sizes are told at the start and then every few minutes, where they have changed, each until it is answered', async () => {
@@ -29,6 +42,19 @@ test('sizes are told at the start and then every few minutes, where they have ch
   expect(await next()).toBeUndefined()
   clock.now++
   expect(await next()).toEqual(['b 3'])
+})
+
+test('what could not be counted is told at once, and nothing else', async () => {
+  const { bytes, uncounted, clock, sizes, next } = subject({ a: 1, b: 2 })
+  await next()
+  sizes.answered()
+  Object.assign(bytes, { a: 5, b: 6 })
+  uncounted.add('b')
+  expect(await next()).toEqual(['b 6'])
+  sizes.answered()
+  expect(await next()).toBeUndefined()
+  clock.now = CHAIN_MEASURE_INTERVAL_MS
+  expect(await next()).toEqual(['a 5'])
 })
 
 test('many are told in parts, and all of them again to a server that knows nothing', async () => {

@@ -55,7 +55,10 @@ export function createChainDrops(host: ChainHost): ChainDirectories & { resume()
       const over = all.filter(({ generation }) => generation < before && !isChainNeeded(host, chainId, generation))
       return over.filter(({ name }) => dropDirectory(name)).length > 0
     },
-    measure: () => measureChains(host),
+    get isUncounted() {
+      return host.tooLarge.size > 0
+    },
+    measure: (all) => measureChains(host, all),
     async resume() {
       for (const name of await readdir(host.chainsDir)) {
         if (name.startsWith(DROPPED)) remove(join(host.chainsDir, name))

@@ -5,18 +5,17 @@ import type { ChainHost } from './chain-host.ts'
 import { chainSize } from './chain-size.ts'
 
 /**
- * Measures, one after the other, the directories of chains that have a kernel running here, and those that were too
- * large to be looked through when their last kernel ended.
+ * Measures, one after the other, the directories of chains that were too large to be looked through when their last
+ * kernel ended, and, of `all`, those that have a kernel running here.
  */
-export async function measureChains(host: ChainHost): Promise<ChainSize[]> {
+export async function measureChains(host: ChainHost, all: boolean): Promise<ChainSize[]> {
   const sizes: ChainSize[] = []
-  for (const spec of new Map([...host.tooLarge, ...running(host)]).values()) {
+  for (const [name, spec] of new Map([...host.tooLarge, ...(all ? running(host) : [])])) {
     if (host.book.closed) return sizes
+    // Also where it fails: the next attempt is measured while it runs.
+    host.tooLarge.delete(name)
     const bytes = await chainSize(chainDirectory(host, spec), 'bytes')
-    if (bytes === null) continue
-    const generation = generationOf(spec)
-    host.tooLarge.delete(chainName(spec.chainId, generation))
-    sizes.push({ chainId: spec.chainId, generation, bytes })
+    if (bytes !== null) sizes.push({ chainId: spec.chainId, generation: generationOf(spec), bytes })
   }
   return sizes
 }
