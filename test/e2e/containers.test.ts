@@ -10,7 +10,7 @@ import { pushPython } from '../support/containers/python-image.ts'
 import { whyNotInstalled } from '../support/distribution.ts'
 import { blocksOfTest } from '../support/document-blocks.ts'
 import { eventually } from '../support/eventually.ts'
-import { cleanEnvironment, MAIN } from '../support/programs/command-line.ts'
+import { commandLine, cleanEnvironment, MAIN } from '../support/programs/command-line.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 
 const STATE = 'query ($id: UUID!) { session(id: $id) { status childSession { id status attempt } } }'
@@ -59,6 +59,28 @@ describe.each(ENGINES)('chains in containers of %s', (name) => {
     })
     expect(stdout).toContain('from a container\n')
     expect(stderr).toMatch(/succeeded/i)
+  })
+
+  test.skipIf(missing !== null)('doctor says what engine there is, and what it lacks', async () => {
+    const look = async (containerEngine: string) => {
+      const env = { REPRISE_URL: server.url, REPRISE_DATA_DIR: join(root, 'data') }
+      const { stdout } = await commandLine({ ...env, REPRISE_CONTAINER_ENGINE: containerEngine })('doctor', '--json')
+      const { findings } = JSON.parse(stdout) as { findings: { what: string }[] }
+      return findings.find(({ what }) => what === 'container engine')
+    }
+    const called = { docker: 'Docker', podman: 'Podman' }[name]
+    expect(await look(engine.url)).toMatchObject({
+      state: 'ok',
+      found: expect.stringMatching(`^${called} [0-9.+a-z]+ at ${engine.socket}$`) as string,
+    })
+    engine.pause()
+    const silent = await look(engine.url).finally(() => engine.goOn())
+    expect(silent).toMatchObject({ state: 'fault', found: expect.stringContaining('does not answer') as string })
+    expect(await look('unix:///nowhere.sock')).toMatchObject({
+      state: 'fault',
+      found: '/nowhere.sock: not there',
+      advice: expect.stringContaining('Start Docker') as string,
+    })
   })
 
   test.skipIf(missing !== null)('what fails is retried, and what runs outlives the server', async () => {

@@ -4,14 +4,8 @@ import { ForbiddenError, readEnvironment, type Client, type FoundServer } from '
 import { duration } from '../output/time.ts'
 import { tokenOrigin } from '../present-error.ts'
 import { takeAll } from '../session/take.ts'
-
-export interface Finding {
-  what: string
-  state: 'ok' | 'warning' | 'fault' | 'skipped'
-  found: string
-  /** What to do about it. */
-  advice?: string
-}
+import { checkContainerEngine } from './container-engine.ts'
+import type { Finding } from './finding.ts'
 
 interface Subject {
   client: Client
@@ -29,6 +23,7 @@ const ANSWER_WITHIN_MS = 5_000
 export async function* runChecks(subject: Subject): AsyncGenerator<Finding> {
   yield nodeVersion()
   yield dataDirectory(subject)
+  yield await checkContainerEngine(subject.environment)
   const { finding, reachable } = await reachServers(subject)
   yield* finding
   if (!reachable) return

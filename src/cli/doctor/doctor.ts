@@ -2,10 +2,11 @@ import type { Command } from 'commander'
 import process from 'node:process'
 import { createClient } from '../../client/node/index.ts'
 import { describedCommand, serverOf, withConnection } from '../client-command.ts'
-import { runChecks, type Finding } from './checks.ts'
 import { exitStatus } from '../exit-codes.ts'
 import { createOutput, type Output } from '../output/output.ts'
 import { presentError } from '../present-error.ts'
+import { runChecks } from './checks.ts'
+import type { Finding } from './finding.ts'
 
 const MARKS = { ok: ['green', '✓'], warning: ['yellow', '!'], fault: ['red', '✗'], skipped: ['dim', '·'] } as const
 

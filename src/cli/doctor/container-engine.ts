@@ -1,0 +1,116 @@
+import { accessSync, constants, statSync } from 'node:fs'
+import { request } from 'node:http'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import type { Finding } from './finding.ts'
+
+/** Where an agent with `--executor container` would find its engine, and what that lacks. */
+const ANSWER_WITHIN_MS = 5_000
+const WHAT = 'container engine'
+
+export async function checkContainerEngine(environment: NodeJS.ProcessEnv): Promise<Finding> {
+  const named = environment['REPRISE_CONTAINER_ENGINE']
+  const isWanted = named !== undefined || environment['REPRISE_EXECUTOR'] === 'container'
+  const faults: string[] = []
+  for (const socket of sockets(named, environment)) {
+    const fault = socketFault(socket)
+    if (fault === null) return describe(socket)
+    if (fault !== 'not there' || named !== undefined) faults.push(`${socket}: ${fault}`)
+  }
+  if (faults.length === 0 && !isWanted) {
+    return { what: WHAT, state: 'skipped', found: 'none here; only agents with --executor container need one' }
+  }
+  const found = faults.join('; ') || 'none here'
+  return { what: WHAT, state: isWanted ? 'fault' : 'warning', found, advice: adviceFor(found) }
+}
+
+function sockets(named: string | undefined, environment: NodeJS.ProcessEnv): string[] {
+  if (named !== undefined) return [named.replace(/^unix:\/\//, '')]
+  const runtimeDir = environment['XDG_RUNTIME_DIR']
+  const own = runtimeDir === undefined ? [] : [join(runtimeDir, 'podman/podman.sock')]
+  return ['/var/run/docker.sock', ...own, '/run/podman/podman.sock']
+}
+
+function socketFault(path: string): string | null {
+  try {
+    if (!statSync(path).isSocket()) return 'no socket'
+    accessSync(path, constants.R_OK | constants.W_OK)
+    return null
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    return code === 'ENOENT' ? 'not there' : code === 'EACCES' ? 'this user may not use it' : String(code)
+  }
+}
+
+function adviceFor(found: string): string {
+  if (found.includes('may not use it')) {
+    return 'Run the agent as root, or give it an engine of its own user: systemctl --user start podman.socket'
+  }
+  return 'Start Docker, or Podman with `podman system service --time=0`, and name its socket in REPRISE_CONTAINER_ENGINE.'
+}
+
+interface Version {
+  Version?: string
+  Components?: { Name?: string }[] | null
+}
+
+interface Info {
+  InitBinary?: string
+  LiveRestoreEnabled?: boolean
+  SecurityOptions?: string[] | null
+}
+
+async function describe(socket: string): Promise<Finding> {
+  try {
+    const [version, info] = await Promise.all([ask<Version>(socket, '/version'), ask<Info>(socket, '/info')])
+    return judge(socket, version, info)
+  } catch (error) {
+    const found = `${socket} does not answer: ${(error as Error).message}`
+    return { what: WHAT, state: 'fault', found, advice: 'Start it again, and look at its log.' }
+  }
+}
+
+function judge(socket: string, { Version: version = '?', Components: parts }: Version, info: Info): Finding {
+  const isPodman = (parts ?? []).some(({ Name: name = '' }) => name.startsWith('Podman'))
+  const options = info.SecurityOptions ?? []
+  const has = (option: string) =>
+    options.some((each) => each === `name=${option}` || each.startsWith(`name=${option},`))
+  const found = `${isPodman ? 'Podman' : 'Docker'} ${version}${has('rootless') ? ', rootless,' : ''} at ${socket}`
+  const finding = (state: Finding['state'], lacks: string, advice: string): Finding => {
+    return { what: WHAT, state, found: `${found}, ${lacks}`, advice }
+  }
+  if (has('userns')) {
+    return finding(
+      'fault',
+      'remaps users',
+      'An agent refuses it: run it without userns-remap, or use Podman without root.',
+    )
+  }
+  if (!has('rootless') && process.getuid?.() !== 0) {
+    return finding('fault', 'which is root’s, as this user is not', 'Run the agent as root, or use a rootless engine.')
+  }
+  if (!isPodman && info.LiveRestoreEnabled === false) {
+    const advice = 'A restart of Docker ends all containers: set "live-restore": true in /etc/docker/daemon.json.'
+    return finding('warning', 'without live-restore', advice)
+  }
+  if (!isPodman && info.InitBinary === '') {
+    return finding('warning', 'without an init program', 'Programs that do not heed SIGTERM are killed: install tini.')
+  }
+  return { what: WHAT, state: 'ok', found }
+}
+
+function ask<Answer>(socketPath: string, path: string): Promise<Answer> {
+  const signal = AbortSignal.timeout(ANSWER_WITHIN_MS)
+  return new Promise((resolve, reject) => {
+    const sent = request({ socketPath, path, headers: { host: 'engine' }, signal }, (response) => {
+      text(response)
+        .then((answer) => {
+          if (response.statusCode !== 200) throw new Error(`${path} answers ${response.statusCode}`)
+          resolve(JSON.parse(answer) as Answer)
+        })
+        .catch(reject)
+    })
+    sent.on('error', reject)
+    sent.end()
+  })
+}
