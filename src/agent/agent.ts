@@ -6,6 +6,7 @@ import type { Logger } from '../observability/log.ts'
 import { acquireAgentLock } from './agent-lock.ts'
 import { type LoopParts, runAgentLoop } from './agent-loop.ts'
 import type { Executor, ExecutorHooks } from './executors/executor.ts'
+import { LABELS_MAX } from '../domain/limits.ts'
 import { FENCED } from './executors/fenced.ts'
 import { isOver } from './executors/is-over.ts'
 import { createChainReports } from './chain-reports.ts'
@@ -83,6 +84,13 @@ export function createAgent(options: AgentOptions): Agent {
       changed: changes.raise,
       offers({ slots, slotsPerKernelMax }) {
         Object.assign(identity, { slotsPerKernelMax }, options.slotsByHand !== true && { slots })
+        outdated = true
+        changes.raise()
+      },
+      labelled(labels) {
+        const all = { ...options.labels, ...labels }
+        if (Object.keys(all).length > LABELS_MAX) return
+        identity.labels = all
         outdated = true
         changes.raise()
       },

@@ -1,4 +1,5 @@
 import {
+  type Stats,
   closeSync,
   constants,
   fstatSync,
@@ -33,6 +34,18 @@ export function readControlFile(path: string, bytesMax = BYTES_MAX): string | nu
   }
 }
 
+/** The beginning of a file of which a program may have made anything. @returns null if there is no regular one */
+export function readBeginning(path: string, bytesMax: number): string | null {
+  const fd = openIfRegular(path)
+  if (fd === null) return null
+  try {
+    const stat = fstatSync(fd)
+    return stat.isFile() ? readUpTo(fd, Math.min(stat.size, bytesMax)) : null
+  } finally {
+    closeSync(fd)
+  }
+}
+
 /** Replaces whatever is there, in one step. */
 export function writeControlFile(path: string, text: string): void {
   const draft = `${path}.new`
@@ -54,14 +67,30 @@ export function writeControlFile(path: string, text: string): void {
 
 /** 0 if there is no such file, or if it is no regular one. */
 export function regularFileSize(path: string): number {
-  const stat = lstatSync(path, { throwIfNoEntry: false })
+  const stat = statIfThere(path)
   return stat?.isFile() === true ? stat.size : 0
 }
 
-/** Open for reading. @throws if there is no such file, or if it is no regular one */
-export async function openRegularFile(path: string): Promise<FileHandle> {
+/** Of the entry itself, be it a link; null where there is none, or something else in the place of a directory above it. */
+export function statIfThere(path: string): Stats | null {
+  try {
+    return lstatSync(path)
+  } catch (error) {
+    if (isNoFile(error)) return null
+    throw error
+  }
+}
+
+/**
+ * Open for reading.
+ *
+ * @param single it may not have another name: then it may be somebody else's file
+ * @throws if there is no such file, or if it is no regular one
+ */
+export async function openRegularFile(path: string, { single = false } = {}): Promise<FileHandle> {
   const file = await open(path, READ)
-  if ((await file.stat()).isFile()) return file
+  const stat = await file.stat()
+  if (stat.isFile() && (!single || stat.nlink <= 1)) return file
   await file.close()
   throw new Error(`${path} is not a regular file`)
 }
@@ -69,11 +98,16 @@ export async function openRegularFile(path: string): Promise<FileHandle> {
 /** ELOOP: a link. ENXIO: a socket. */
 const NO_FILE = new Set(['ENOENT', 'ELOOP', 'ENXIO', 'ENOTDIR'])
 
+/** There is no such file, or something else is in its place, or in that of a directory above it. */
+export function isNoFile(error: unknown): boolean {
+  return NO_FILE.has((error as NodeJS.ErrnoException).code ?? '')
+}
+
 function openIfRegular(path: string): number | null {
   try {
     return openSync(path, READ)
   } catch (error) {
-    if (NO_FILE.has((error as NodeJS.ErrnoException).code ?? '')) return null
+    if (isNoFile(error)) return null
     throw error
   }
 }

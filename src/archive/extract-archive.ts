@@ -5,8 +5,14 @@ import type { ArchiveEntry } from './archive-entry.ts'
 import { createArchiveReader, type ArchiveBounds } from './read-archive.ts'
 
 export interface ExtractOptions extends ArchiveBounds {
-  /** User and group that get everything; null: whoever this process is. */
-  uid: number | null
+  /** Gets everything; null: whoever this process is. */
+  owner: Owner | null
+}
+
+/** To whom files belong: user and group. */
+export interface Owner {
+  uid: number
+  gid: number
 }
 
 const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants
@@ -22,14 +28,14 @@ export async function extractArchive(
   directory: string,
   options: ExtractOptions,
 ): Promise<void> {
-  const { uid } = options
+  const { owner } = options
   await mkdir(directory, 0o700)
   const reader = createArchiveReader(options)
   const made = new Set<string>(['.'])
   let file: FileHandle | null = null
   let left = 0
 
-  const own = (path: string) => (uid === null ? undefined : lchown(path, uid, uid))
+  const own = (path: string) => (owner === null ? undefined : lchown(path, owner.uid, owner.gid))
 
   async function makeDirectories(name: string): Promise<void> {
     if (made.has(name)) return
@@ -49,7 +55,7 @@ export async function extractArchive(
       return own(path)
     }
     file = await open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, executable ? 0o755 : 0o644)
-    if (uid !== null) await file.chown(uid, uid)
+    if (owner !== null) await file.chown(owner.uid, owner.gid)
     left = bytes
     await closeIfWhole()
   }

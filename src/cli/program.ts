@@ -31,6 +31,7 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     defaults: async () => (await import('./retry/defaults.ts')).defaultsCommand(),
     switch: async () => (await import('./retry/switch.ts')).switchCommand(),
     agents: async () => (await import('./agent/agents.ts')).agentsCommand(),
+    volumes: async () => (await import('./agent/volumes.ts')).volumesCommand(),
     groups: async () => (await import('./resource-group/groups.ts')).groupsCommand(),
     users: async () => (await import('./access/users.ts')).usersCommand(),
     domains: async () => (await import('./access/domains.ts')).domainsCommand(),

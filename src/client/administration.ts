@@ -19,6 +19,7 @@ import {
   SetQuotaDocument,
   UpdateResourceGroupDocument,
   UsersDocument,
+  VolumesDocument,
   type SessionStatisticsQueryVariables,
 } from './operations.generated.ts'
 import type {
@@ -80,6 +81,11 @@ export function administrationOperations(connection: Connection) {
     /** Counts and rates of sessions that ended within a span of time. @throws ValidationError */
     async sessionStatistics(query: SessionStatisticsQueryVariables = {}, options?: CallOptions) {
       return (await request(SessionStatisticsDocument, query, options)).sessionStatistics
+    },
+
+    /** Directories that agents have under a name, by that name; for a project's token those that it may use. */
+    async volumes(options?: CallOptions) {
+      return (await request(VolumesDocument, {}, options)).volumes
     },
 
     async resourceGroups(options?: CallOptions) {

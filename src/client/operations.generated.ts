@@ -14,7 +14,12 @@ export type AgentsQueryVariables = Exact<{
 
 export type AgentsQuery = { agents: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { agentId: string, name: string, status: Types.AgentStatus, isolation: string | null, version: string, registeredAt: string, lastHeardAt: string, resourceGroup: { name: string }, slots: Array<{ slot: string, capacity: string, used: string }>, labels: Array<{ key: string, value: string }> } }> } };
 
-export type GroupTimeoutsFragment = { pendingTimeout: number | null, prepareTimeout: number | null, createTimeout: number | null, terminateTimeout: number, stopGrace: number, fenceAfter: number };
+export type VolumesQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type VolumesQuery = { volumes: Array<{ name: string, readOnly: boolean, resourceGroups: Array<string>, agents: number }> };
+
+export type GroupTimeoutsFragment = { pendingTimeout: number | null, prepareTimeout: number | null, createTimeout: number | null, queueTimeout: number | null, terminateTimeout: number, stopGrace: number, fenceAfter: number };
 
 export type GroupExecutorOptionsFragment = { allowedExecutorOptions: Array<string>, executorOptions: Array<{ key: string, value: string }> };
 
@@ -360,7 +365,7 @@ export type ChainTimelineQuery = { chain: { timeline: { pageInfo: { hasNextPage:
 export type DeploymentSummaryFragment = { deploymentId: string, creationId: string, name: string, status: Types.DeploymentStatus, statusReason: string | null, settled: boolean, replicas: number, minHealthy: number, maxSurge: number, healthyReplicas: number, createdAt: string, destroyedAt: string | null, project: { name: string }, revision: { number: number, image: string | null, command: Array<string>, resourceGroup: string, labels: Array<{ key: string, value: string }> }, endpoints: Array<{ host: string, port: number, url: string }> };
 
 export type DeploymentDetailFragment = (
-  { statusChangedAt: string, createdBy: string | null, failures: number, nextRouteAt: string | null, routeCounts: Array<{ status: Types.RouteStatus, count: number }>, revision: { secretEnviron: Array<string>, priority: number, portVariable: string, startTimeout: number, evictAfter: number, drain: number, createdAt: string, environ: Array<{ name: string, value: string }>, resourceSlots: Array<{ slot: string, amount: string }>, agentLabels: Array<{ key: string, value: string }>, healthCheck: { path: string, interval: number, timeout: number, healthyThreshold: number, unhealthyThreshold: number, initialDelay: number, staleAfter: number } }, routes: { edges: Array<{ node: { routeId: string, status: Types.RouteStatus, statusReason: string | null, statusChangedAt: string, host: string | null, port: number | null, lastCheckFault: string | null, createdAt: string, revision: { number: number }, session: { sessionId: string, pendingReason: string | null } } }> } }
+  { statusChangedAt: string, createdBy: string | null, failures: number, nextRouteAt: string | null, routeCounts: Array<{ status: Types.RouteStatus, count: number }>, revision: { secretEnviron: Array<string>, priority: number, portVariable: string, startTimeout: number, evictAfter: number, drain: number, createdAt: string, environ: Array<{ name: string, value: string }>, resourceSlots: Array<{ slot: string, amount: string }>, agentLabels: Array<{ key: string, value: string }>, mounts: Array<{ volume: string, path: string, readOnly: boolean }>, healthCheck: { path: string, interval: number, timeout: number, healthyThreshold: number, unhealthyThreshold: number, initialDelay: number, staleAfter: number } }, routes: { edges: Array<{ node: { routeId: string, status: Types.RouteStatus, statusReason: string | null, statusChangedAt: string, host: string | null, port: number | null, lastCheckFault: string | null, createdAt: string, revision: { number: number }, session: { sessionId: string, pendingReason: string | null } } }> } }
   & DeploymentSummaryFragment
 );
 
@@ -563,7 +568,7 @@ export type KernelSummaryFragment = { id: string, kernelId: string, role: string
 export type DecisionFragment = { sessionId: string, chainId: string, phase: Types.RetryPhase, cause: Types.FailureCause | null, matchedRule: number | null, counted: boolean, explanation: string, baseDelaySeconds: number | null, jitterSeconds: number | null, delaySeconds: number | null, dueAt: string | null, holdReason: Types.HoldReason | null, decidedAt: string, dispatchedAt: string | null, childSession: { sessionId: string } | null };
 
 export type AttemptFragment = (
-  { exitSignal: { name: string, number: number } | null, usage: UsageFragment | null, checkpoint: { state: Types.CheckpointState, fromAttempt: number | null, bytes: number | null, store: string | null, note: string | null }, parentSession: { sessionId: string, imageDigest: string | null } | null, kernels: Array<KernelSummaryFragment>, retryDecision: DecisionFragment | null }
+  { exitSignal: { name: string, number: number } | null, usage: UsageFragment | null, checkpoint: { state: Types.CheckpointState, fromAttempt: number | null, bytes: number | null, store: string | null, publishedAt: string | null, note: string | null }, parentSession: { sessionId: string, imageDigest: string | null } | null, kernels: Array<KernelSummaryFragment>, retryDecision: DecisionFragment | null }
   & SessionSummaryFragment
 );
 
@@ -1519,6 +1524,7 @@ export const GroupTimeoutsFragmentDoc = new TypedDocumentString(`
   pendingTimeout
   prepareTimeout
   createTimeout
+  queueTimeout
   terminateTimeout
   stopGrace
   fenceAfter
@@ -1606,6 +1612,11 @@ export const DeploymentDetailFragmentDoc = new TypedDocumentString(`
     agentLabels {
       key
       value
+    }
+    mounts {
+      volume
+      path
+      readOnly
     }
     portVariable
     healthCheck {
@@ -1833,6 +1844,7 @@ export const AttemptFragmentDoc = new TypedDocumentString(`
     fromAttempt
     bytes
     store
+    publishedAt
     note
   }
   parentSession {
@@ -2160,6 +2172,7 @@ fragment Attempt on Session {
     fromAttempt
     bytes
     store
+    publishedAt
     note
   }
   parentSession {
@@ -2597,6 +2610,16 @@ export const AgentsDocument = new TypedDocumentString(`
   }
 }
     `) as unknown as TypedDocumentString<AgentsQuery, AgentsQueryVariables>;
+export const VolumesDocument = new TypedDocumentString(`
+    query Volumes {
+  volumes {
+    name
+    readOnly
+    resourceGroups
+    agents
+  }
+}
+    `) as unknown as TypedDocumentString<VolumesQuery, VolumesQueryVariables>;
 export const ResourceGroupsDocument = new TypedDocumentString(`
     query ResourceGroups {
   resourceGroups {
@@ -2624,6 +2647,7 @@ export const ResourceGroupsDocument = new TypedDocumentString(`
   pendingTimeout
   prepareTimeout
   createTimeout
+  queueTimeout
   terminateTimeout
   stopGrace
   fenceAfter
@@ -2934,6 +2958,7 @@ export const UpdateResourceGroupDocument = new TypedDocumentString(`
   pendingTimeout
   prepareTimeout
   createTimeout
+  queueTimeout
   terminateTimeout
   stopGrace
   fenceAfter
@@ -3197,6 +3222,11 @@ fragment DeploymentDetail on Deployment {
     agentLabels {
       key
       value
+    }
+    mounts {
+      volume
+      path
+      readOnly
     }
     portVariable
     healthCheck {
@@ -5253,6 +5283,7 @@ fragment Attempt on Session {
     fromAttempt
     bytes
     store
+    publishedAt
     note
   }
   parentSession {
@@ -5469,6 +5500,7 @@ fragment Attempt on Session {
     fromAttempt
     bytes
     store
+    publishedAt
     note
   }
   parentSession {

@@ -253,7 +253,7 @@ export type CreateDeploymentInput = {
   evictAfter?: number | null | undefined;
   /** How the health of its routes is checked. */
   healthCheck?: HealthCheckInput | null | undefined;
-  /** Preset of environment and interpreter for its program. */
+  /** Container image of its program; for agents without containers, a preset of environment and interpreter. */
   image?: string | null | undefined;
   /** Labels of your choice. */
   labels?: Array<LabelInput> | null | undefined;
@@ -261,6 +261,8 @@ export type CreateDeploymentInput = {
   maxSurge?: number | null | undefined;
   /** Minimum number of healthy replicas during an update. Null: three quarters of the replicas, rounded up. */
   minHealthy?: number | null | undefined;
+  /** Volumes for its routes. An agent of the resource group must have all of them for its project. */
+  mounts?: Array<MountInput> | null | undefined;
   /** Lower-case letters, digits and -, unique in the project. */
   name: string;
   /** The environment variable that gives the program its port. */
@@ -321,6 +323,8 @@ export type CreateResourceGroupInput = {
   pendingTimeout?: number | null | undefined;
   /** Timeout in SCHEDULED, PREPARING and PULLING, in seconds; null means no timeout. */
   prepareTimeout?: number | null | undefined;
+  /** How long kernels may wait in the queue of Slurm, in seconds, until their session fails with SCHEDULER_TIMEOUT; null means no timeout. */
+  queueTimeout?: number | null | undefined;
   /** How an agent is selected. */
   selector?: AgentSelector | null | undefined;
   /** In which order sessions are scheduled. */
@@ -385,7 +389,7 @@ export type CreateSessionInput = {
   excludeAgents?: Array<string> | null | undefined;
   /** What the executor is told beside the resource group's own options, as the `partition` of a Slurm cluster; only keys of the group's `allowedExecutorOptions`. Retries and resubmissions keep them. */
   executorOptions?: Array<ExecutorOptionInput> | null | undefined;
-  /** Preset of environment and interpreter for its kernels. */
+  /** Container image of its kernels; for agents without containers, a preset of environment and interpreter. */
   image?: string | null | undefined;
   /** Labels of your choice. */
   labels?: Array<LabelInput> | null | undefined;
@@ -1558,10 +1562,12 @@ export type UpdateDeploymentInput = {
   evictAfter?: number | null | undefined;
   /** How the health of its routes is checked. */
   healthCheck?: HealthCheckChange | null | undefined;
-  /** Preset of environment and interpreter for its program. Null: none. */
+  /** Container image of its program; for agents without containers, a preset of environment and interpreter. Null: none. */
   image?: string | null | undefined;
   /** All labels of your choice. */
   labels?: Array<LabelInput> | null | undefined;
+  /** All volumes for its routes, as for `createDeployment`. */
+  mounts?: Array<MountInput> | null | undefined;
   /** The environment variable that gives the program its port. */
   portVariable?: string | null | undefined;
   /** 0 to 100; the higher goes first. */
@@ -1602,6 +1608,8 @@ export type UpdateResourceGroupInput = {
   pendingTimeout?: number | null | undefined;
   /** Timeout in SCHEDULED, PREPARING and PULLING, in seconds; null means no timeout. */
   prepareTimeout?: number | null | undefined;
+  /** How long kernels may wait in the queue of Slurm, in seconds, until their session fails with SCHEDULER_TIMEOUT; null means no timeout. */
+  queueTimeout?: number | null | undefined;
   /** How an agent is selected. */
   selector?: AgentSelector | null | undefined;
   /** In which order sessions are scheduled. */

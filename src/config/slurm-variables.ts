@@ -34,6 +34,14 @@ export const SLURM_VARIABLES = {
     unit: null,
     schema: jsonOf(WORDS).default({}),
   }),
+  slurmUsers: variable({
+    name: 'REPRISE_SLURM_USERS',
+    default: 'none',
+    meaning:
+      'Unix users of projects, as JSON: `{"genomics":"bio"}`. Their jobs run as that user and its group, and cannot read those of others; other projects are refused. The agent has to be root. Without it, all jobs run as the agent\'s user.',
+    unit: null,
+    schema: jsonOf(z.record(z.string(), z.string())).default({}),
+  }),
   slurmGres: variable({
     name: 'REPRISE_SLURM_GRES',
     default: '{"cuda.device":"gpu"}',

@@ -553,3 +553,9 @@ export const RELAY_LEFTOVER_AFTER_MS = 600_000
  * upload is one request, which the HTTP server gives 120 s.
  */
 export const RELAY_WITHIN_MS = 120_000
+/** Between two looks for what running programs ask to be published: one `lstat` of each. */
+export const PUBLISH_LOOK_MS = 1_000
+/** Between two copies of a chain, or as long as the last one took: at most half of the time is spent on them. */
+export const PUBLISH_PAUSE_MS = 5_000
+/** Snapshots that an agent has under way. */
+export const PUBLISH_AT_ONCE_MAX = 2

@@ -7,7 +7,8 @@ import {
   readChains,
   readChainTimelines,
   readChainTotals,
-  readCheckpointSizes,
+  readKeptCheckpoints,
+  type KeptCheckpointRow,
   type AttemptWindow,
   type ChainChange,
   type ChainEpoch,
@@ -85,7 +86,7 @@ export interface Loaders extends DeploymentLoaders, ReachLoaders, ScheduleLoader
   chainEpochs: DataLoader<string, ChainEpoch[]>
   chainTotals: DataLoader<string, ChainTotalRow[]>
   /** Null if the chain stores nothing. */
-  checkpointBytes: DataLoader<string, number | null>
+  keptCheckpoints: DataLoader<string, KeptCheckpointRow | null>
 }
 
 /** What loaders read with, and for which viewer. */
@@ -192,11 +193,10 @@ export const createLoaders = lazily<LoaderSource, Loaders>({
       (ids) => readChainTotals(source, ids),
       (row) => row.chainId,
     ),
-  checkpointBytes: (source) =>
+  keptCheckpoints: (source) =>
     new DataLoader(async (ids) => {
-      const rows = await readCheckpointSizes(source, ids)
-      const sizes = new Map(rows.map(({ chainId, bytes }) => [chainId, bytes]))
-      return ids.map((id) => sizes.get(id) ?? null)
+      const rows = new Map((await readKeptCheckpoints(source, ids)).map((row) => [row.chainId, row]))
+      return ids.map((id) => rows.get(id) ?? null)
     }),
   ...deploymentLoaders,
   ...reachLoaders,

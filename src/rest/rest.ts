@@ -6,6 +6,7 @@ import type { Authenticate } from '../services/access/authenticate.ts'
 import type { ReadContext } from '../services/session/read-sessions.ts'
 import { createRefusalLog } from '../services/access/refusal-log.ts'
 import { serveFollowKernelLog } from './agent/follow-kernel-log.route.ts'
+import { serveListVolumes } from './agent/list-volumes.route.ts'
 import { serveReadAgents } from './agent/read-agents.route.ts'
 import type { CodeStore } from '../services/code/code-store.ts'
 import { serveUploadCode } from './code/upload-code.route.ts'
@@ -107,6 +108,7 @@ function restApp({ authenticate, admission, ...base }: RestDependencies): RestAp
     serveListKernels,
     serveReadChains,
     serveReadAgents,
+    serveListVolumes,
     serveResubmit,
     serveReadResubmissions,
     serveGetKernelLog,

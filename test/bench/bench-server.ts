@@ -29,7 +29,10 @@ export interface BenchServer extends AsyncDisposable {
   startServices(...only: ServiceName[]): Promise<void>
   /** One look of a service that was not started. */
   look(name: ServiceName): Promise<void>
-  startAgent(createExecutor: (hooks: ExecutorHooks) => Executor, slots: Record<string, string>): Promise<void>
+  startAgent(
+    createExecutor: (hooks: ExecutorHooks, agentId: string) => Executor,
+    slots: Record<string, string>,
+  ): Promise<void>
 }
 
 export function openServer(ground: BenchGround, db: Database, connectionString?: string): BenchServer {

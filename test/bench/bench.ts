@@ -12,6 +12,8 @@ export interface Measurement {
   target?: { atLeast: number } | { atMost: number }
   /** What figure / ceiling must reach. */
   ratioAtLeast?: number
+  /** What it may reach, for costs. */
+  ratioAtMost?: number
   /** Counts and checks that belong to the figure. */
   notes?: Record<string, string | number>
 }
@@ -31,10 +33,11 @@ export interface Judged extends Measurement {
 
 /** Met only where all that was asked is; null where nothing was. */
 export function judge(bench: string, measurement: Measurement): Judged {
-  const { figure, ceiling, target, ratioAtLeast } = measurement
+  const { figure, ceiling, target, ratioAtLeast, ratioAtMost } = measurement
   const ratio = ceiling === undefined ? null : figure / ceiling
   const verdicts: boolean[] = []
   if (target) verdicts.push('atLeast' in target ? figure >= target.atLeast : figure <= target.atMost)
   if (ratioAtLeast !== undefined && ratio !== null) verdicts.push(ratio >= ratioAtLeast)
+  if (ratioAtMost !== undefined && ratio !== null) verdicts.push(ratio <= ratioAtMost)
   return { ...measurement, bench, ratio, met: verdicts.length === 0 ? null : verdicts.every(Boolean) }
 }

@@ -4,6 +4,7 @@ import { agentLatency } from './agent-latency.bench.ts'
 import { autovacuum } from './autovacuum.bench.ts'
 import { judge, type Bench, type Judged } from './bench.ts'
 import { bursts } from './bursts.bench.ts'
+import { containers } from './containers.bench.ts'
 import { fanOut } from './fan-out.bench.ts'
 import { growth } from './growth.bench.ts'
 import { memory } from './memory.bench.ts'
@@ -17,6 +18,7 @@ import { formatReport } from './report.ts'
 import { resubmission } from './resubmission.bench.ts'
 import { schedule } from './schedule.bench.ts'
 import { retries } from './retries.bench.ts'
+import { slurm, slurmDepth, slurmFilled } from './slurm.bench.ts'
 import { statistics } from './statistics.bench.ts'
 import { storm } from './storm.bench.ts'
 import { webUi } from './web-ui.bench.ts'
@@ -30,6 +32,10 @@ const BENCHES: readonly Bench[] = [
   lateness,
   agentLatency,
   processes,
+  containers,
+  slurm,
+  slurmFilled,
+  slurmDepth,
   pointQuery,
   statistics,
   fanOut,

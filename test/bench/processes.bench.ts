@@ -1,14 +1,13 @@
-import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { chmod, mkdir } from 'node:fs/promises'
 import type { Executor, ExecutorHooks } from '../../src/agent/executors/executor.ts'
 import { type Isolation, isolationName, NO_ISOLATION } from '../../src/agent/executors/process/isolation/isolation.ts'
 import { selectIsolation } from '../../src/agent/executors/process/isolation/select-isolation.ts'
 import { createProcessExecutor } from '../../src/agent/executors/process/process-executor.ts'
-import type { KernelSpec } from '../../src/domain/agent/protocol.ts'
 import { createSessions } from '../../src/services/session/create-sessions.ts'
 import type { Bench, Measurement } from './bench.ts'
 import { openServer } from './bench-server.ts'
+import { executorAlone } from './executor-alone.ts'
 import type { BenchGround } from './ground.ts'
 import { slurmJobs, whyNoSlurm } from './slurm.ts'
 import { countTo } from './waiting.ts'
@@ -23,7 +22,9 @@ export const processes: Bench = {
   size: 1_000,
   async run(ground, size) {
     ground.progress(`${size} processes by the executor alone`)
-    const ceiling = await executorAlone(ground, size)
+    const aloneDir = join(ground.dir, 'executor-alone')
+    await mkdir(aloneDir, { recursive: true })
+    const ceiling = await executorAlone(ground, size, CPU_SLOTS, (hooks) => processExecutor(ground, aloneDir, hooks))
     const figure = await byServer(ground, size, NO_ISOLATION)
     const noSlurm = await whyNoSlurm()
     return [
@@ -100,61 +101,4 @@ function processExecutor(
   isolation = NO_ISOLATION,
 ): Executor {
   return createProcessExecutor({ agentDir, log: ground.log, memoryLimit: 'auto', isolation }, hooks)
-}
-
-/** The same processes prepared, started, awaited and forgotten by the executor, with no server behind. Processes/s. */
-async function executorAlone(ground: BenchGround, size: number): Promise<number> {
-  const agentDir = join(ground.dir, 'executor-alone')
-  await mkdir(agentDir, { recursive: true })
-  const done = Promise.withResolvers<void>()
-  let begunKernels = 0
-  let ended = 0
-  const executor = processExecutor(ground, agentDir, { changed: () => setImmediate(look) })
-  const finished = new Set<string>()
-
-  function begin(): void {
-    begunKernels++
-    executor.start(specOf(), 1)
-  }
-
-  function look(): void {
-    for (const { kernelId, status } of executor.observe()) {
-      if (status !== 'EXITED' || finished.has(kernelId)) continue
-      finished.add(kernelId)
-      executor.forget(kernelId, 1)
-      ended++
-      if (begunKernels < size) begin()
-    }
-    if (ended === size) done.resolve()
-  }
-
-  await executor.recover()
-  const begun = performance.now()
-  const aborted = () => done.reject(ground.signal.reason as Error)
-  ground.signal.addEventListener('abort', aborted, { once: true })
-  try {
-    while (begunKernels < Math.min(size, CPU_SLOTS)) begin()
-    await done.promise
-    return size / ((performance.now() - begun) / 1000)
-  } finally {
-    ground.signal.removeEventListener('abort', aborted)
-    await executor.close()
-  }
-}
-
-function specOf(): KernelSpec {
-  const id = randomUUID()
-  return {
-    kernelId: id,
-    sessionId: id,
-    chainId: id,
-    attempt: 1,
-    role: 'main',
-    index: 1,
-    image: null,
-    command: ['true'],
-    environ: [],
-    resourceSlots: { cpu: '1' },
-    portVariable: null,
-  }
 }

@@ -18,20 +18,37 @@ export function formatReport(machine: Record<string, string | number>, results: 
   return [pairs(machine), '', ...table, '', ...notes].join('\n')
 }
 
-function cells({ bench, what, figure, unit, ceiling, ratio, target, ratioAtLeast, met }: Judged): string[] {
+function cells({
+  bench,
+  what,
+  figure,
+  unit,
+  ceiling,
+  ratio,
+  target,
+  ratioAtLeast,
+  ratioAtMost,
+  met,
+}: Judged): string[] {
   const targets: string[] = []
   if (target) targets.push('atLeast' in target ? `≥ ${target.atLeast}` : `≤ ${target.atMost}`)
   if (ratioAtLeast !== undefined) targets.push(`ratio ≥ ${ratioAtLeast}`)
+  if (ratioAtMost !== undefined) targets.push(`ratio ≤ ${ratioAtMost}`)
   return [
     bench,
     what,
-    figure.toFixed(0),
+    rounded(figure),
     unit,
-    ceiling?.toFixed(0) ?? '',
+    ceiling === undefined ? '' : rounded(ceiling),
     ratio?.toFixed(2) ?? '',
     targets.join(', '),
     met === null ? '' : met ? 'met' : 'MISSED',
   ]
+}
+
+/** Of what is slow, a digit more. */
+function rounded(figure: number): string {
+  return figure.toFixed(figure < 20 ? 1 : 0)
 }
 
 function pairs(values: Record<string, string | number>): string {

@@ -18,15 +18,13 @@ export async function whyNoSlurm(): Promise<string | null> {
   }
 }
 
-/**
- * A peer: the program `true` as jobs of job arrays, from the first that is submitted to the last that is over. Jobs/s.
- */
-export async function slurmJobs(ground: BenchGround, jobs: number): Promise<number> {
+/** A peer: a command as jobs of job arrays, from the first that is submitted to the last that is over. Jobs/s. */
+export async function slurmJobs(ground: BenchGround, jobs: number, command = 'true'): Promise<number> {
   const begun = performance.now()
   const arrays: string[] = []
   for (let done = 0; done < jobs; done += ARRAY_JOBS_MAX) {
     const last = Math.min(ARRAY_JOBS_MAX, jobs - done) - 1
-    const options = ['--parsable', '--output=/dev/null', '--chdir=/', `--array=0-${last}`, '--wrap=true']
+    const options = ['--parsable', '--output=/dev/null', '--chdir=/', `--array=0-${last}`, `--wrap=${command}`]
     arrays.push((await run('sbatch', options)).stdout.trim())
   }
   for (let left = true; left;) {

@@ -161,6 +161,8 @@ describe.skipIf(missing !== null)('the page of a chain', () => {
     await page.getByRole('option', { name: /^attempt 2, .*, went on from attempt 1$/ }).waitFor()
     expect(await bar(page, 1).getAttribute('aria-label')).not.toContain('checkpoint')
     await page.getByText('went on from attempt 1 (2 B)').waitFor()
+    await page.getByText(/^recorded 20\d\d-\d\d-\d\d \d\d:\d\d:\d\d \S+$/).waitFor()
+    await page.getByText(/^checkpoint of attempt 2, 2\sB, recorded (now|\d+\s\w+\sago)$/).waitFor()
     await page.locator('.legend').getByText('goes on from a checkpoint').waitFor()
     expect(opened.faults).toEqual([])
   })

@@ -3,6 +3,8 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { cleanEnvironment, MAIN } from '../support/programs/command-line.ts'
 import { launchBrowser, whyNoBrowser } from '../support/browser.ts'
+import { playedAgent } from '../support/agents/played-agent.ts'
+import { testServer } from '../support/servers/test-server.ts'
 import { startUiServer, type UiServer } from '../support/servers/ui-server.ts'
 
 /** A session from a form, which a real agent then runs. */
@@ -137,6 +139,49 @@ describe.skipIf(missing !== null)('a session from a form', () => {
     await page.goto('/chains/new')
     await page.getByRole('heading', { name: 'New session' }).waitFor()
     expect(await field(page, 'Command').inputValue()).toBe('')
+    expect(opened.faults).toEqual([])
+  }, 60_000)
+
+  test('has volumes that agents offer, where it wants them, and its page says so', async () => {
+    await ui.query('mutation { createResourceGroup(input: { name: "boxes" }) { __typename } }')
+    const volumes = [
+      { name: 'data', readOnly: true, projects: null },
+      { name: 'models', readOnly: false, projects: ['default'] },
+    ]
+    const agent = playedAgent(testServer(ui.database.db).gateway, { resourceGroup: 'boxes', says: { volumes } })
+    await agent.register()
+    await using opened = await ui.open(browser)
+    const { page } = opened
+    await page.goto('/chains/new')
+    await field(page, 'Command').fill('ls /mnt/data')
+    await page.getByText('Volumes', { exact: true }).click()
+    await field(page, 'Volume').selectOption('data')
+    expect(await field(page, 'Where').getAttribute('placeholder')).toBe('/mnt/data')
+    const fixed = page.getByLabel('Read only: no agent lets sessions change it')
+    expect([await fixed.isChecked(), await fixed.isDisabled()]).toEqual([true, true])
+    await field(page, 'Volume 2').selectOption('models')
+    await field(page, 'Where 2').fill('/work/models')
+    await page.getByLabel('Read only 2').check()
+    expect(await copied(page)).toMatch(/--mount data:\/mnt\/data:ro \\\n +--mount models:\/work\/models:ro/)
+    expect(await opened.violations()).toEqual([])
+    await page.getByRole('button', { name: 'Create session' }).click()
+    await page.locator('[data-wrong]').getByLabel('Where 2').waitFor()
+    expect(await noteAt(page, 'Where 2')).toMatch(/work is what kernels have there themselves/)
+
+    await field(page, 'Where 2').fill('/opt/models')
+    await page.getByLabel('Read only 2').uncheck()
+    await page.getByRole('button', { name: 'Create session' }).click()
+    await page.waitForURL(/\/chains\/[\da-f-]{36}/)
+    await page.getByRole('tab', { name: 'Spec' }).click()
+    await page.getByText('data at /mnt/data, read-only; models at /opt/models').waitFor()
+    const { chain } = await ui.query(
+      'query ($id: UUID!) { chain(id: $id) { newestAttempt { mounts { volume path readOnly } } } }',
+      { id: new URL(page.url()).pathname.slice('/chains/'.length) },
+    )
+    expect(chain.newestAttempt.mounts).toEqual([
+      { volume: 'data', path: '/mnt/data', readOnly: true },
+      { volume: 'models', path: '/opt/models', readOnly: false },
+    ])
     expect(opened.faults).toEqual([])
   }, 60_000)
 

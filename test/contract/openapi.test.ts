@@ -90,6 +90,7 @@ describe('is true', () => {
       ['get', '/v2/chains'],
       ['get', '/v2/chains/{id}'],
       ['get', '/v2/agents'],
+      ['get', '/v2/volumes'],
       ['delete', '/v2/sessions/{id}'],
       ['delete', '/v2/sessions/{id}'],
     ] as const) {

@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
-import { openTerminal } from '../../src/agent/executors/process/exec/pseudo-terminal.ts'
 import { readAdminToken } from '../../src/cli/demo/server-process.ts'
 import { openDatabase, type Database } from '../../src/store/database.ts'
 import { testDatabase, type TestDatabase } from '../support/database/database.ts'
 import { eventually } from '../support/eventually.ts'
-import { cleanEnvironment, commandLine, MAIN, startCommand, type Ended } from '../support/programs/command-line.ts'
+import { commandLine, MAIN, startCommand, type Ended } from '../support/programs/command-line.ts'
+import { countRunning, makeToken, SHELL, startInTerminal, walkTerminal } from '../support/programs/entering.ts'
 import { type SpawnedProgram, spawnProgram } from '../support/programs/spawned-program.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 
@@ -56,8 +56,7 @@ async function startAgent(): Promise<SpawnedProgram> {
 }
 
 async function tokenOf(...args: string[]): Promise<string> {
-  const { stdout, stderr } = await reprise('tokens', 'create', `t${Math.random()}`, ...args, '--json')
-  const { secret } = JSON.parse(stdout || stderr) as { secret: string }
+  const { secret } = await makeToken(reprise, ...args)
   return secret
 }
 
@@ -118,33 +117,75 @@ test('a command has its input, its output and its status, and is written down', 
 
 test('a terminal of this machine is one there: keys, Ctrl-C and its size, and it is given back', async () => {
   const sessionId = await create('sleep', '1000')
-  const command = [process.execPath, MAIN, 'exec', sessionId, '--', 'sh', '-c', SHELL]
-  const program = ['sh', '-c', `"$@"; echo "status $?"; stty -a`, 'sh', ...command]
-  const env = cleanEnvironment(environment)
-  const { child, stream, resize } = openTerminal(program, { cwd: directory, env, uid: null, columns: 91, rows: 31 })
-  const exited = once(child, 'exit')
-  let shown = ''
-  stream.setEncoding('utf8').on('data', (more: string) => (shown += more))
-  stream.on('error', () => undefined)
-  const shows = (what: string | RegExp) =>
-    eventually(() => (typeof what === 'string' ? shown.includes(what) : what.test(shown)), { what: `${what}` })
-  await shows('31 91')
-  stream.write('\x03')
-  await shows('interrupted')
-  resize(61, 21)
-  await eventually(() => {
-    stream.write('size\r')
-    return /21 61/.test(shown)
-  })
-  stream.write('end\r')
-  await shows('status 5')
-  await shows(/ icanon[\s\S]* echo /)
-  await exited
-  stream.destroy()
+  await walkTerminal(sessionId, environment, directory)
 }, 90_000)
 
-const SHELL =
-  'trap "echo interrupted" INT; stty size; while :; do read -r word || continue; [ $word = size ] && stty size; [ $word = end ] && exit 5; done'
+test('who may not enter is told so at once, by each of the two commands', async () => {
+  const sessionId = await create('sleep', '1000')
+  await reprise('projects', 'create', 'theirs')
+  const refusals = {
+    FORBIDDEN: { secret: await tokenOf('--role', 'viewer', '--project', 'default'), status: 4 },
+    SESSION_NOT_FOUND: { secret: await tokenOf('--role', 'member', '--project', 'theirs'), status: 3 },
+  }
+  for (const [code, { secret, status }] of Object.entries(refusals)) {
+    const as = commandLine({ ...environment, REPRISE_TOKEN: secret })
+    const told = { status, stdout: '', stderr: expect.stringContaining(code) as string }
+    expect(await as('exec', '--no-stdin', sessionId, '--', 'echo', 'inside')).toMatchObject(told)
+    expect(await as('port-forward', sessionId, '0:8888')).toMatchObject(told)
+  }
+  expect(await reprise('port-forward', sessionId, '--kernel', 'sub7', '0:8888')).toMatchObject({
+    status: 3,
+    stdout: '',
+    stderr: expect.stringContaining('KERNEL_NOT_FOUND') as string,
+  })
+  const all = ['session.exec', 'session.connect'].map((action) => audited(sessionId, action))
+  expect((await Promise.all(all)).flat()).toEqual([])
+  await eventually(async () => {
+    const operations = "SELECT DISTINCT details ->> 'operation' AS operation FROM audit_log WHERE action = 'refused'"
+    const { rows } = await db.query<{ operation: string }>(`${operations} AND details ->> 'code' = 'FORBIDDEN'`, [])
+    return rows.length === 2 && rows.every(({ operation }) => /^session\.(exec|connect)$/.test(operation))
+  })
+  await reprise('cancel', sessionId)
+  expect(await reprise('port-forward', sessionId, '0:8888')).toMatchObject({
+    status: 5,
+    stdout: '',
+    stderr: expect.stringContaining('SESSION_NOT_RUNNING') as string,
+  })
+}, 90_000)
+
+test('a token that is revoked loses what it has open', async () => {
+  const echo =
+    'const s=require("net").createServer(c=>c.pipe(c)).listen(0,"127.0.0.1",()=>console.log("port "+s.address().port+"!"))'
+  const sessionId = await create(process.execPath, '-e', echo)
+  const port = await eventually(async () => /port (\d+)!/.exec((await reprise('logs', sessionId)).stdout)?.[1])
+  const { secret, tokenId } = await makeToken(reprise, '--role', 'member', '--project', 'default')
+  const theirs = { ...environment, REPRISE_TOKEN: secret }
+  const mark = `: ${tokenId}; `
+  const terminal = startInTerminal(['exec', sessionId, '--', 'sh', '-c', mark + SHELL], theirs, directory)
+  await terminal.shows(/ready/)
+  // Besides the command line itself, and the terminal's shell.
+  expect(countRunning(mark)).toBeGreaterThan(2)
+  const forward = startCommand(['port-forward', sessionId, `0:${port}`], theirs)
+  const [, here] = await eventually(() => /:(\d+) leads/.exec(forward.output.stdout))
+  const socket = connect({ host: '127.0.0.1', port: Number(here) })
+  socket.write('first')
+  expect(String((await once(socket, 'data'))[0])).toBe('first')
+  const broken = once(socket, 'error')
+
+  expect(await reprise('tokens', 'revoke', tokenId)).toMatchObject({ status: 0 })
+  await terminal.shows(/UNAUTHENTICATED[^]*status 4[^]* icanon[^]* echo /)
+  await terminal.ended()
+  expect(await broken).toMatchObject([{ code: 'ECONNRESET' }])
+  expect(await forward.ended).toMatchObject({
+    status: 4,
+    stderr: expect.stringContaining('UNAUTHENTICATED') as string,
+  })
+  await eventually(() => countRunning(mark) === 0, { withinMs: 60_000 })
+  for (const action of ['session.exec.ended', 'session.connect.ended']) {
+    await eventually(async () => (await audited(sessionId, action)).length === 1)
+    expect(await audited(sessionId, action)).toMatchObject([{ details: { reason: 'The token is no longer valid' } }])
+  }
+}, 120_000)
 
 test('connections lead to a port of the session, and to no other port of the machine', async () => {
   const script =

@@ -12,6 +12,7 @@ import { blocksOfTest } from '../support/document-blocks.ts'
 import { eventually } from '../support/eventually.ts'
 import { commandLine, cleanEnvironment, MAIN } from '../support/programs/command-line.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
+import { expectUploadToRun } from './uploaded-files.ts'
 
 const STATE = 'query ($id: UUID!) { session(id: $id) { status childSession { id status attempt } } }'
 
@@ -116,5 +117,11 @@ describe.each(ENGINES)('chains in containers of %s', (name) => {
     await start()
     await eventually(async () => (await state(long)).status === 'TERMINATED')
     expect((await state(long)).childSession).toBeNull()
+  })
+
+  test.skipIf(missing !== null)('what is uploaded runs in each attempt', async () => {
+    const image = await pushBase(engine, registry.host, 'team/tool:1')
+    const env = { REPRISE_URL: server.url, REPRISE_DATA_DIR: join(root, 'data') }
+    await expectUploadToRun(env, ['--image', image])
   })
 })

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { WebSocket } from 'ws'
 import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
@@ -139,6 +140,8 @@ test.each(['HTTP', ...Object.keys(LEAVING)])(
     else {
       const socket = openSocket()
       onTestFinished(() => socket.terminate())
+      // Acknowledged: what waits in the database could be left from another test.
+      await once(socket, 'message')
       stop.signal.addEventListener('abort', () => LEAVING[transport]!(socket))
     }
     await vi.waitFor(async () => expect((await waiting()).count).toBeGreaterThan(0), { timeout: 20_000, interval: 10 })

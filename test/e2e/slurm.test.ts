@@ -11,6 +11,7 @@ import { cleanEnvironment, MAIN } from '../support/programs/command-line.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 import { findKeeper } from '../support/slurm/find-keeper.ts'
 import { type SlurmCluster, startSlurmCluster, whyNoSlurmCluster } from '../support/slurm/slurm-cluster.ts'
+import { expectUploadToRun } from './uploaded-files.ts'
 
 const missing = whyNoSlurmCluster()
 
@@ -113,6 +114,10 @@ describe.skipIf(missing !== null)(`chains on Slurm${missing === null ? '' : `: $
     await start()
     await eventually(async () => (await state(long)).status === 'TERMINATED')
     expect((await state(long)).childSession).toBeNull()
+  })
+
+  test('what is uploaded runs in each attempt', async () => {
+    await expectUploadToRun({ REPRISE_URL: server.url, REPRISE_DATA_DIR: join(root, 'data') })
   })
 
   test('a session of several kernels is one job, each time that it is tried', async () => {
@@ -261,6 +266,40 @@ describe.skipIf(missing !== null)(`chains on Slurm${missing === null ? '' : `: $
     const { kernels } = await read()
     expect(cluster.nodes.map(({ name }) => name)).toContain(kernels[0]!.host)
     expect(kernels[0]!.slurmJobId).toBe(waiting.kernels[0]!.slurmJobId)
+  }, 400_000)
+
+  test('what waits in the queue of Slurm for too long fails, is cancelled there, and is retried', async () => {
+    const group = 'mutation ($input: UpdateResourceGroupInput!) { updateResourceGroup(input: $input) { __typename } }'
+    await cluster.run('scontrol', 'update', 'PartitionName=main', 'State=DOWN')
+    await using client = createClient({ url: server.url, token: await readAdminToken(join(root, 'data')) })
+    const retryPolicy = { maxRetries: 1, retryDelay: 0.1 }
+    const { session } = await client.createSession({ name: 'queued-too-long', command: ['true'], retryPolicy })
+    const id = session.sessionId
+    const query = `query ($id: UUID!) { session(id: $id)
+      { status statusReason failureCause childSession { status retryCause } } }`
+    interface Queued {
+      status: string
+      statusReason: string | null
+      failureCause: string | null
+      childSession: { status: string; retryCause: string } | null
+    }
+    const read = async () => ((await ask(query, { id })) as { session: Queued }).session
+    await eventually(async () => (await read()).statusReason?.includes('PartitionDown'), { withinMs: SLOWLY_MS })
+    await ask(group, { input: { name: 'default', queueTimeout: 1 } })
+    await eventually(async () => (await read()).childSession !== null, { withinMs: SLOWLY_MS })
+    await ask(group, { input: { name: 'default', queueTimeout: null } })
+    expect(await read()).toMatchObject({
+      status: 'ERROR',
+      statusReason: expect.stringMatching(
+        /^waited longer than the 1 s .*\(queueTimeout\): queued by Slurm: PartitionDown/,
+      ),
+      failureCause: 'SCHEDULER_TIMEOUT',
+      childSession: { retryCause: 'SCHEDULER_TIMEOUT' },
+    })
+    const waiting = () => cluster.run('squeue', '--noheader', '--states=PENDING', '--format=%k')
+    await eventually(async () => !(await waiting()).includes(id), { withinMs: SLOWLY_MS })
+    await cluster.run('scontrol', 'update', 'PartitionName=main', 'State=UP')
+    await eventually(async () => (await read()).childSession?.status === 'TERMINATED', { withinMs: SLOWLY_MS })
   }, 400_000)
 
   test('a job has what its group says, and what its session says as far as its group allows', async () => {

@@ -27,6 +27,7 @@ const OTHERS = [
   'FUZZ_INPUTS',
   'FUZZ_SEED',
   'SLURM_CONF',
+  'OUT_OF_MEMORY',
   'backoffFactor',
   'documentId',
   'onProgress',
@@ -45,7 +46,9 @@ const OTHERS = [
   '--mem',
   '--max-semi-space-size',
   '--nice',
+  '--no-requeue',
   '--only',
+  '--output',
   '--time',
 ]
 

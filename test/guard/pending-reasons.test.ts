@@ -74,6 +74,7 @@ const EACH: Partial<PendingFacts>[] = [
   { agents: [], absent: { LOST: 2, DRAINING: 1 } },
   { request: request({ cpu: '4' }, { allowAgents: ['b'] }) },
   { request: request({ cpu: '4' }, { excludeAgents: ['a'] }) },
+  { request: request({ cpu: '4' }, { needsPorts: true }), agents: [agentWith('a', { cpu: '8' }, {}, {}, null, false)] },
   { request: request({ cpu: '16' }) },
   { request: request({ cpu: '4', mem: GIB }), agents: crossed },
   { request: wide, ...two({ cpu: '8' }) },

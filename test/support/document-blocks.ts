@@ -23,6 +23,7 @@ export const TESTS_OF_BLOCKS: Readonly<Record<string, readonly Place[]>> = {
     { language: 'graphql' },
     { page: 'docs/errors.md', language: 'json' },
   ],
+  'test/e2e/remote/checkpoints.test.ts': [{ page: 'docs/checkpoints.md' }],
   'test/e2e/remote/upload.test.ts': [{ page: 'docs/uploads.md' }],
   'test/e2e/client-package.test.ts': [{ page: 'docs/client.md', language: 'js' }],
   'test/e2e/python.test.ts': [
@@ -49,7 +50,11 @@ export const TESTS_OF_BLOCKS: Readonly<Record<string, readonly Place[]>> = {
   ],
   'test/e2e/containers.test.ts': [{ page: 'docs/containers.md' }],
   'test/e2e/container-image.test.ts': [{ page: 'docs/installation.md', heading: 'Containers' }],
-  'test/e2e/slurm.test.ts': [{ page: 'docs/slurm.md' }],
+  'test/e2e/slurm.test.ts': [{ page: 'docs/slurm.md', heading: 'Partition, account, QOS and constraint' }],
+  'test/e2e/slurm-example.test.ts': [
+    { page: 'docs/slurm.md', heading: 'Set-up' },
+    { page: 'docs/slurm.md', heading: 'Example: 2,000 jobs, of which 15 % fail in six ways' },
+  ],
   'test/e2e/secrets.test.ts': [{ page: 'docs/security.md', heading: 'Secrets', language: 'sh' }],
   'test/guard/architecture.test.ts': [
     { page: 'docs/architecture.md', language: 'mermaid' },

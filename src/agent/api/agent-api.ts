@@ -66,6 +66,8 @@ const checkpointSchema = z.object({
       bytes: z.int().min(0),
     })
     .optional(),
+  running: z.boolean().optional(),
+  order: z.int().min(0).optional(),
 })
 
 /** How long a client may continue to send a request that was refused before the connection is cut. */
@@ -228,6 +230,8 @@ function send(response: ServerResponse, status: number, body: object, headers: O
   return RESPONSE_ALREADY_SENT
 }
 
+const LISTENERS_MAX = 20
+
 /** An answer that breaks off is known by its length. */
 async function sendArchive(
   response: ServerResponse,
@@ -242,6 +246,8 @@ async function sendArchive(
     'X-Content-Type-Options': 'nosniff',
     ...headers,
   })
+  // Of the HTTP server, of this API and of the pipeline: more than Node takes for a leak.
+  response.setMaxListeners(LISTENERS_MAX)
   await pipeline(chunks, response).catch(() => response.destroy())
   return RESPONSE_ALREADY_SENT
 }

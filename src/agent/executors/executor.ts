@@ -128,6 +128,8 @@ export interface ExecutorHooks {
   changed(): void
   /** It offers something else than before; missing: nobody wants to know. */
   offers?(offer: ExecutorOffer): void
+  /** What the agent's labels are to say of it now, beside the operator's; missing: nobody wants to know. */
+  labelled?(labels: Record<string, string>): void
   /**
    * From the server; missing where there is none, and then no kernel has code.
    *

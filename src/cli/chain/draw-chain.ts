@@ -1,7 +1,7 @@
 import type { Attempt } from '../../client/node/index.ts'
 import { statusStyle } from '../output/status-style.ts'
 import type { Terminal } from '../output/terminal.ts'
-import { relative } from '../output/time.ts'
+import { instant, relative } from '../output/time.ts'
 import { outcomeOf, ranFor, statusWord, whyRetried } from '../session/describe-session.ts'
 import { usedWords } from '../session/used-words.ts'
 
@@ -37,8 +37,10 @@ export function drawChain(attempts: readonly Attempt[], here: string, terminal: 
     .join('\n')
 }
 
-function checkpointWords({ checkpoint: { state, fromAttempt, note } }: Attempt): string | null {
+function checkpointWords({ checkpoint: { state, fromAttempt, publishedAt, note } }: Attempt): string | null {
   if (state === 'NONE') return null
   if (state === 'MISSING') return note
-  return fromAttempt === null ? 'went on from a checkpoint' : `went on from the checkpoint of attempt ${fromAttempt}`
+  if (fromAttempt === null) return 'went on from a checkpoint'
+  const when = publishedAt === null ? '' : `, of ${instant(publishedAt)}`
+  return `went on from the checkpoint of attempt ${fromAttempt}${when}`
 }

@@ -66,9 +66,16 @@ export async function execInSession(server: Server, options: ExecOptions): Promi
 /** @throws ApiError, ConnectError, ConnectionLostError */
 export async function connectToSession(server: Server, options: ConnectOptions): Promise<Channel> {
   const { sessionId, kernel, port } = options
-  const channel = await openChannel(server, `connect`, { sessionId, kernel, port: String(port) })
+  const channel = await openChannel(server, 'connect', { sessionId, kernel, port: String(port) })
   await channel.begin()
   return channel
+}
+
+/** Whether a connection may be opened now; none is. @throws ApiError, ConnectError */
+export async function checkConnect(server: Server, options: ConnectOptions): Promise<void> {
+  const { sessionId, kernel, port } = options
+  const channel = await openChannel(server, `connect`, { sessionId, kernel, port: String(port), check: 'true' })
+  channel.close()
 }
 
 async function openChannel(
@@ -145,6 +152,7 @@ function channelOn(socket: WebSocket): Channel & { begin(first?: object): Promis
   const taken = (bytes: number) => control({ type: 'taken', bytes })
   const outputs = [createOutput(taken), createOutput(taken)] as const
   const silence = setTimeout(() => socket.terminate(), SILENT_MS).unref()
+  let isWhole = false
 
   function fail(error: Error): void {
     opened.reject(error)
@@ -156,6 +164,7 @@ function channelOn(socket: WebSocket): Channel & { begin(first?: object): Promis
     if (said.type === 'opened') opened.resolve()
     if (said.type === 'taken') window.taken(Number(said['bytes']))
     if (said.type === 'ended') {
+      isWhole = true
       const { exitCode, message } = said as { exitCode?: number | null; message?: string }
       ended.resolve({ exitCode: exitCode ?? null, ...(message !== undefined && { message }) })
     }
@@ -173,7 +182,7 @@ function channelOn(socket: WebSocket): Channel & { begin(first?: object): Promis
     clearTimeout(silence)
     window.end()
     fail(closedBecause(code, String(reason)))
-    for (const output of outputs) output.put(Buffer.alloc(0))
+    for (const output of outputs) output.end(isWhole)
   })
   // Whoever has not begun yet hears of it by `begin`.
   ended.promise.catch(() => {})
@@ -185,7 +194,11 @@ function channelOn(socket: WebSocket): Channel & { begin(first?: object): Promis
     ended: ended.promise,
     resize: (columns, rows) => control({ type: 'resize', columns, rows }),
     signal: (signal) => control({ type: 'signal', signal }),
-    close: () => socket.close(1000),
+    close() {
+      // Its answer is read, too.
+      socket.resume()
+      socket.close(1000)
+    },
     begin(first) {
       if (first !== undefined) control(first)
       socket.resume()
@@ -234,7 +247,12 @@ function createWindow(socket: WebSocket): { stdin: Writable; taken(bytes: number
 }
 
 /** Output that says what of it has been read. */
-function createOutput(taken: (bytes: number) => void): { stream: Readable; put(chunk: Buffer): void } {
+function createOutput(taken: (bytes: number) => void): {
+  stream: Readable
+  put(chunk: Buffer): void
+  /** No more comes. What is not whole breaks off, so that nobody takes it for all. */
+  end(isWhole: boolean): void
+} {
   const waiting: Buffer[] = []
   let wanted = false
   let over = false
@@ -248,19 +266,24 @@ function createOutput(taken: (bytes: number) => void): { stream: Readable; put(c
       wanted = stream.push(chunk)
     }
   }
+  function end(): void {
+    over = true
+    // Nothing follows, so the stream may have it all.
+    for (const each of waiting.splice(0)) stream.push(each)
+    stream.push(null)
+  }
   return {
     stream,
     put(chunk) {
       if (over) return
-      over = chunk.length === 0
-      if (over) {
-        // Nothing follows, so the stream may have it all.
-        for (const each of waiting.splice(0)) stream.push(each)
-        stream.push(null)
-        return
-      }
+      if (chunk.length === 0) return end()
       waiting.push(chunk)
       pass(false)
+    },
+    end(isWhole) {
+      if (over) return
+      if (isWhole) end()
+      else stream.destroy()
     },
   }
 }

@@ -1,9 +1,8 @@
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
-import { pipeline } from 'node:stream/promises'
 import { InvalidArgumentError, type Command } from 'commander'
-import { connectToSession } from './open-channel.ts'
-import { InvalidStateError, NotFoundError, type FoundServer } from '../../client/node/index.ts'
+import { checkConnect, connectToSession } from './open-channel.ts'
+import { ForbiddenError, InvalidStateError, NotFoundError, type FoundServer } from '../../client/node/index.ts'
 import { messageOf } from '../../observability/error-message.ts'
 import { act, describedCommand, type ClientContext } from '../client-command.ts'
 import { findSession, SESSION_ARGUMENT } from '../find/find-session.ts'
@@ -37,6 +36,7 @@ export function portForwardCommand(): Command {
     async (context, { kernel }, [session, ...texts]) => {
       const ports = texts.map(parsePorts)
       const sessionId = await findSession(context.client, session!)
+      for (const { remote: port } of ports) await checkConnect(context.server, { sessionId, kernel, port })
       const ended = Promise.withResolvers<Error>()
       await using listeners = new AsyncDisposableStack()
       for (const each of ports) {
@@ -86,7 +86,7 @@ async function listen(port: number, accept: (socket: Socket) => Promise<void>): 
 }
 
 async function closeAll({ server, sockets }: Listener): Promise<void> {
-  for (const socket of sockets) socket.destroy()
+  for (const socket of sockets) reset(socket)
   server.close()
   await once(server, 'close')
 }
@@ -100,18 +100,26 @@ async function forward(
   try {
     const channel = await connectToSession(server, options)
     socket.once('close', () => channel.close())
-    const both = [pipeline(socket, channel.stdin), pipeline(channel.stdout, socket)]
-    // One side may break off: the end of the channel says how it went.
-    await Promise.all([channel.ended, Promise.allSettled(both)])
+    socket.pipe(channel.stdin)
+    // It ends the socket at its end alone: what breaks off is reset, and nobody takes it for whole.
+    channel.stdout.pipe(socket)
+    await channel.ended
   } catch (error) {
-    if (socket.destroyed) return
-    socket.resetAndDestroy()
-    if (isOver(error)) return end(error)
-    out.note(`a connection to port ${options.port}: ${messageOf(error)}`)
+    const hasLeft = socket.destroyed
+    reset(socket)
+    if (isOver(error)) end(error)
+    else if (!hasLeft) out.note(`a connection to port ${options.port}: ${messageOf(error)}`)
   }
+}
+
+/** What has its end already is not broken off; and Node never exits after a reset while that end is under way. */
+function reset(socket: Socket): void {
+  if (socket.writableEnded) socket.destroy()
+  else socket.resetAndDestroy()
 }
 
 /** No later connection can succeed either. */
 function isOver(error: unknown): error is Error {
-  return error instanceof NotFoundError || (error instanceof InvalidStateError && error.code === 'SESSION_NOT_RUNNING')
+  if (error instanceof NotFoundError || error instanceof ForbiddenError) return true
+  return error instanceof InvalidStateError && error.code === 'SESSION_NOT_RUNNING'
 }

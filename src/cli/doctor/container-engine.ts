@@ -58,12 +58,21 @@ interface Info {
   InitBinary?: string
   LiveRestoreEnabled?: boolean
   SecurityOptions?: string[] | null
+  /** Podman's way to say it. */
+  Rootless?: boolean
+  CgroupVersion?: string
+}
+
+/** Podman's own answer, which says what it can bound. */
+interface PodmanInfo {
+  host?: { cgroupControllers?: string[] | null }
 }
 
 async function describe(socket: string): Promise<Finding> {
   try {
     const [version, info] = await Promise.all([ask<Version>(socket, '/version'), ask<Info>(socket, '/info')])
-    return judge(socket, version, info)
+    const found = judge(socket, version, info)
+    return found.state === 'ok' && info.Rootless === true ? await judgeLimits(socket, found, info) : found
   } catch (error) {
     const found = `${socket} does not answer: ${(error as Error).message}`
     return { what: WHAT, state: 'fault', found, advice: 'Start it again, and look at its log.' }
@@ -75,7 +84,8 @@ function judge(socket: string, { Version: version = '?', Components: parts }: Ve
   const options = info.SecurityOptions ?? []
   const has = (option: string) =>
     options.some((each) => each === `name=${option}` || each.startsWith(`name=${option},`))
-  const found = `${isPodman ? 'Podman' : 'Docker'} ${version}${has('rootless') ? ', rootless,' : ''} at ${socket}`
+  const rootless = has('rootless') || info.Rootless === true
+  const found = `${isPodman ? 'Podman' : 'Docker'} ${version}${rootless ? ', rootless,' : ''} at ${socket}`
   const finding = (state: Finding['state'], lacks: string, advice: string): Finding => {
     return { what: WHAT, state, found: `${found}, ${lacks}`, advice }
   }
@@ -86,7 +96,7 @@ function judge(socket: string, { Version: version = '?', Components: parts }: Ve
       'An agent refuses it: run it without userns-remap, or use Podman without root.',
     )
   }
-  if (!has('rootless') && process.getuid?.() !== 0) {
+  if (!rootless && process.getuid?.() !== 0) {
     return finding('fault', 'which is root’s, as this user is not', 'Run the agent as root, or use a rootless engine.')
   }
   if (!isPodman && info.LiveRestoreEnabled === false) {
@@ -97,6 +107,26 @@ function judge(socket: string, { Version: version = '?', Components: parts }: Ve
     return finding('warning', 'without an init program', 'Programs that do not heed SIGTERM are killed: install tini.')
   }
   return { what: WHAT, state: 'ok', found }
+}
+
+/** What a container may take, by the controller of cgroups that bounds it. */
+const BOUNDED_BY = { memory: 'memory', cpu: 'CPU', pids: 'processes' }
+
+/** An ordinary user's engine bounds what was delegated to that user. */
+async function judgeLimits(socket: string, finding: Finding, { CgroupVersion: version }: Info): Promise<Finding> {
+  const { host } = await ask<PodmanInfo>(socket, '/v4.0.0/libpod/info')
+  const has = new Set(host?.cgroupControllers)
+  const missing = Object.entries(BOUNDED_BY).flatMap(([controller, bounded]) => (has.has(controller) ? [] : [bounded]))
+  if (missing.length === 0) return finding
+  return {
+    ...finding,
+    state: 'warning',
+    found: `${finding.found}, cannot bound ${new Intl.ListFormat('en-GB').format(missing)}`,
+    advice:
+      version === '1'
+        ? 'A kernel may take more than it asks for: bounds of a rootless engine take cgroups of version 2.'
+        : 'A kernel may take more than it asks for: delegate these controllers to the engine’s user (Delegate=).',
+  }
 }
 
 function ask<Answer>(socketPath: string, path: string): Promise<Answer> {

@@ -1,6 +1,16 @@
 import { InvalidArgumentError, type Command } from 'commander'
-import type { CreateDeploymentInput, UpdateDeploymentInput } from '../../client/node/index.ts'
-import { addPlaceOptions, named, ofCaller, pairs, secretsOf, slotsOf, type SpecOptions } from './session-options.ts'
+import type { CreateDeploymentInput, MountInput, UpdateDeploymentInput } from '../../client/node/index.ts'
+import {
+  addMountOption,
+  addPlaceOptions,
+  IMAGE_OPTION,
+  named,
+  ofCaller,
+  pairs,
+  secretsOf,
+  slotsOf,
+  type SpecOptions,
+} from './session-options.ts'
 import { nullForNone, orNone, seconds, wholeNumber, type None } from './values.ts'
 
 /** Settings of a deployment's routes; durations in seconds. */
@@ -8,6 +18,7 @@ export interface ServiceOptions extends Omit<SpecOptions, 'timeout'> {
   image?: string
   label?: [string, string][]
   agentLabel?: [string, string][]
+  mount?: MountInput[]
   portVariable?: string
   healthPath?: string
   healthInterval?: number
@@ -22,8 +33,8 @@ export interface ServiceOptions extends Omit<SpecOptions, 'timeout'> {
 }
 
 export function addServiceOptions(command: Command): Command {
-  addPlaceOptions(command.optionsGroup('Program:'))
-    .option('--image <image>', 'preset of environment and interpreter')
+  addMountOption(addPlaceOptions(command.optionsGroup('Program:')))
+    .option('--image <image>', IMAGE_OPTION)
     .option('-l, --label <key=value>', 'label; may be repeated', pairs)
     .option('--agent-label <key=value>', 'label that an agent must have; may be repeated', pairs)
     .option('--port-variable <name>', 'variable in which the program finds its port (default: PORT)')
@@ -69,6 +80,7 @@ export function serviceInput(
     resourceSlots: slotsOf(options),
     labels: label?.map(([key, value]) => ({ key, value })),
     agentLabels: agentLabel?.map(([key, value]) => ({ key, value })),
+    mounts: options.mount,
     priority: options.priority,
     resourceGroup: options.resourceGroup,
     portVariable: options.portVariable,

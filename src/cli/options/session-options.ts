@@ -82,6 +82,14 @@ export function addPlaceOptions(command: Command): Command {
     .option('--resource-group <group>', 'resource group to run in')
 }
 
+/** What it is depends on the executor of the agents. */
+export const IMAGE_OPTION = 'container image; to agents without containers sh, bash, node or python3'
+
+export function addMountOption(command: Command): Command {
+  const what = 'volume of the agents, like data:/data:ro; may be repeated; none: no volume'
+  return command.option('--mount <volume:path[:ro]>', what, mountsOrNone)
+}
+
 export function addUploadOption(command: Command): Command {
   const what = 'files or a directory to come along, without what .gitignore names; may be repeated'
   return command.option('--upload <path>', what, collect)
@@ -93,11 +101,10 @@ export function addTemplateOptions(command: Command): Command {
     .optionsGroup('Session:')
     .option('-n, --name <name>', 'name of the session (default: the name of the program)')
     .option('-p, --project <project>', 'project')
-  return addUploadOption(addAgentOptions(addSpecOptions(command)))
+  return addMountOption(addUploadOption(addAgentOptions(addSpecOptions(command))))
     .option('--agent-label <key=value>', 'label that an agent must have; may be repeated', pairs)
     .option('--executor-option <key=value>', 'what the executor is told, like partition=gpu; may be repeated', pairs)
-    .option('--mount <volume:path[:ro]>', 'volume of the agents, like data:/data:ro; may be repeated', mounts)
-    .option('--image <image>', 'preset of environment and interpreter')
+    .option('--image <image>', IMAGE_OPTION)
     .option('-l, --label <key=value>', 'label; may be repeated', pairs)
     .option('--cluster-size <n>', 'number of kernels', wholeNumber)
     .addOption(choice('--cluster-mode <mode>', 'where the kernels may run', API_ENUMS.ClusterMode))
@@ -188,6 +195,11 @@ export function mounts(text: string, earlier: MountInput[] = []): MountInput[] {
     throw new InvalidArgumentError('It is not like VOLUME:PATH or VOLUME:PATH:ro.')
   }
   return [...earlier, { volume, path, readOnly: mode === 'ro' }]
+}
+
+/** An update that is to leave none has to say so. */
+function mountsOrNone(text: string, earlier?: MountInput[]): MountInput[] {
+  return text === 'none' ? [] : mounts(text, earlier)
 }
 
 function amount(text: string): string {

@@ -1,5 +1,6 @@
 import type { Deployment, DeploymentEvent, DeploymentSummary } from '../../client/node/index.ts'
 import { formatFields } from './fields.ts'
+import { mountText } from './mount-text.ts'
 import { shortId } from './short-id.ts'
 import { slotList } from './slot-use.ts'
 import { statusStyle } from './status-style.ts'
@@ -37,6 +38,7 @@ export async function describeDeployment(deployment: Deployment, terminal: Termi
       ['port in', revision.portVariable],
       ['slots', slotList(revision.resourceSlots)],
       ['labels', list(revision.labels.map(({ key, value }) => `${key}=${value}`))],
+      ['volumes', list(revision.mounts.map(mountText))],
       ['group', revision.resourceGroup],
       ['check', `GET ${check.path} every ${duration(check.interval)}, within ${duration(check.timeout)}`],
       ['created', `${instant(deployment.createdAt)} (${relative(deployment.createdAt)})`],

@@ -10,6 +10,7 @@ interface TimeoutOptions {
   pending?: number | None
   prepare?: number | None
   create?: number | None
+  queue?: number | None
   terminate?: number
   stopGrace?: number
   fenceAfter?: number
@@ -24,6 +25,7 @@ export function groupTimeouts(): Command {
     .option('--pending <duration>', 'waiting for a place, then it fails; `none`: no limit', orNone(seconds))
     .option('--prepare <duration>', 'being scheduled and prepared; `none`: no limit', orNone(seconds))
     .option('--create <duration>', 'its kernels being created; `none`: no limit', orNone(seconds))
+    .option('--queue <duration>', 'waiting in the queue of Slurm, then it fails; `none`: no limit', orNone(seconds))
     .option('--terminate <duration>', 'ending; more than --stop-grace', seconds)
     .option('--stop-grace <duration>', 'from asking a kernel to stop to killing it', seconds)
     .option('--fence-after <duration>', 'an agent without an answer stops its kernels; at least 10s', seconds)
@@ -33,6 +35,7 @@ export function groupTimeouts(): Command {
       pendingTimeout: nullForNone(options.pending),
       prepareTimeout: nullForNone(options.prepare),
       createTimeout: nullForNone(options.create),
+      queueTimeout: nullForNone(options.queue),
       terminateTimeout,
       stopGrace,
       fenceAfter,
@@ -51,6 +54,7 @@ const FIELDS = [
   ['pending', 'pendingTimeout'],
   ['prepare', 'prepareTimeout'],
   ['create', 'createTimeout'],
+  ['queue', 'queueTimeout'],
   ['terminate', 'terminateTimeout'],
   ['stop grace', 'stopGrace'],
   ['fence after', 'fenceAfter'],

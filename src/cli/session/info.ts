@@ -3,6 +3,7 @@ import type { Session } from '../../client/node/index.ts'
 import { act, describedCommand } from '../client-command.ts'
 import { formatFields } from '../output/fields.ts'
 import { binaryBytes } from '../output/bytes.ts'
+import { mountText } from '../output/mount-text.ts'
 import { slotList } from '../output/slot-use.ts'
 import { statusStyle } from '../output/status-style.ts'
 import type { Terminal } from '../output/terminal.ts'
@@ -52,7 +53,7 @@ function describe(session: Session, terminal: Terminal): string {
       ['labels', list(labels.map(({ key, value }) => `${key}=${value}`))],
       ['group', session.resourceGroup.name],
       ['executor', list(session.executorOptions.map(({ key, value }) => `${key}=${value}`))],
-      ['volumes', list(session.mounts.map((mount) => mountOf(mount)))],
+      ['volumes', list(session.mounts.map(mountText))],
       ['code', session.codeSha256],
       ['key', keyOf(session)],
       ['kernels', list(session.kernels.map((kernel) => kernelOf(kernel)))],
@@ -68,10 +69,11 @@ function describe(session: Session, terminal: Terminal): string {
   return `${fields}\n\n${terminal.style('dim', 'chain')}\n${chain}`
 }
 
-function checkpointOf({ checkpoint: { state, fromAttempt, bytes, note } }: Session): string | null {
+function checkpointOf({ checkpoint: { state, fromAttempt, bytes, publishedAt, note } }: Session): string | null {
   if (state === 'NONE') return null
   const size = bytes === null ? '' : `, ${binaryBytes(bytes)}`
-  return note ?? `${state} of attempt ${fromAttempt ?? '?'}${size}`
+  const when = publishedAt === null ? '' : `, of ${instant(publishedAt)}`
+  return note ?? `${state} of attempt ${fromAttempt ?? '?'}${size}${when}`
 }
 
 /** What ran, or has to run; and that it is not what the attempt before ran. */
@@ -80,10 +82,6 @@ function digestOf({ imageDigest, requiredImageDigest, parentSession }: Session):
   const before = parentSession?.imageDigest ?? null
   const other = before !== null && before !== imageDigest
   return other ? `${imageDigest}\nanother image than before: ${before}` : imageDigest
-}
-
-function mountOf({ volume, path, readOnly }: Session['mounts'][number]): string {
-  return `${volume}:${path}${readOnly ? ':ro' : ''}`
 }
 
 function keyOf({ concurrencyKey: key, concurrencyLimit: limit }: Session): string | null {

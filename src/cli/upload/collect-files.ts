@@ -18,8 +18,8 @@ export async function collectFiles(paths: readonly string[], from: string): Prom
   const entries = new Map<string, PackedEntry>()
   const here = await realpath(from)
   for (const given of paths) {
-    const path = await realpath(resolve(from, given)).catch((error: Error) => {
-      throw new UsageError(`--upload ${given}: ${error.message}`)
+    const path = await realpath(resolve(from, given)).catch((error: NodeJS.ErrnoException) => {
+      throw new UsageError(`--upload ${given}: ${error.code === 'ENOENT' ? 'there is no such file' : error.message}`)
     })
     const inside = relative(here, path)
     const prefix = inside === '..' || inside.startsWith('../') ? basename(path) : inside

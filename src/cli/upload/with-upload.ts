@@ -1,12 +1,15 @@
 import { createHash } from 'node:crypto'
 import process from 'node:process'
 import { packedBytes, packFiles, type PackedEntry } from '../../archive/pack-files.ts'
+import { RepriseClientError } from '../../client/node/index.ts'
 import type { ClientContext } from '../client-command.ts'
 import type { SessionOptions } from '../options/session-options.ts'
 import { binaryBytes } from '../output/bytes.ts'
 import { progressBar } from '../output/progress-bar.ts'
 import { UsageError } from '../present-error.ts'
 import { collectFiles } from './collect-files.ts'
+
+const LARGEST_NAMED = 3
 
 /** Uploads what `--upload` names, if there is any and the server does not have it. @throws UsageError */
 export async function withUpload<Options extends Pick<SessionOptions, 'upload' | 'project'>>(
@@ -39,9 +42,17 @@ export async function withUpload<Options extends Pick<SessionOptions, 'upload' |
     out.note(sent ? `uploaded ${what}` : `the server has these files already: ${what}`)
   } catch (error) {
     bar.end()
-    throw fault === undefined ? error : new UsageError(`--upload: ${(fault as Error).message}`)
+    if (fault !== undefined) throw new UsageError(`--upload: ${(fault as Error).message}`)
+    throw error instanceof RepriseClientError && error.code === 'REQUEST_TOO_LARGE' ? tooLarge(entries, error) : error
   }
   return { ...options, codeSha256: sha256 }
+}
+
+/** Names those that take most. */
+function tooLarge(entries: readonly PackedEntry[], { message }: Error): UsageError {
+  const largest = entries.toSorted((a, b) => b.bytes - a.bytes).slice(0, LARGEST_NAMED)
+  const names = largest.map(({ name, bytes }) => `${name} (${binaryBytes(bytes)})`).join(', ')
+  return new UsageError(`--upload: ${message} The largest files are ${names}; a .gitignore says which stay here.`)
 }
 
 async function hashOf(entries: readonly PackedEntry[]): Promise<string> {

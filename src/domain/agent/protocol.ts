@@ -117,7 +117,9 @@ export interface ObservedKernel {
    * agents do not send it, nor what follows.
    */
   waiting?: { reason: string } | null
-  /** With PREPARING and PULLING: how far that is. Words for people. */
+  /** Before it runs: its start has been ordered, and need not be again. */
+  starting?: boolean | undefined
+  /** With PREPARING and PULLING: how far that is; with PREPARED: what holds up its start. Words for people. */
   progress?: string | null
   /**
    * With EXITED: false if it has ended, but may still run, as on a machine that nobody reaches. It is reported until it
@@ -285,6 +287,10 @@ export interface CheckpointRequest extends CodeRequest {
   generation: number
   /** Missing: only whether a copy would be of use is asked. */
   copy?: CheckpointCopy | undefined
+  /** The kernel runs, and its program has published; false or missing: it has ended. */
+  running?: boolean | undefined
+  /** Of the wish that it answers to. Missing from older agents. */
+  order?: number | undefined
 }
 
 /** A checkpoint as it travels: one archive. */
@@ -306,6 +312,11 @@ export interface CheckpointWish {
   recorded: boolean
   /** Of the archive. */
   bytesMax: number
+  /**
+   * Of two copies of one attempt, the one that was looked at after the greater of these counts, whichever arrives last.
+   * Missing from older servers.
+   */
+  order?: number
 }
 
 /** `chunks` are compressed with zstd; `bytes` counts them. */

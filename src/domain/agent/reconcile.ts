@@ -14,6 +14,7 @@ export interface BookedKernel {
   confirmedGone: boolean
   failed: boolean
   startedAt: string | null
+  exitCode: number | null
   /** What its agent last said; see KernelProgress. */
   note: string | null
   waits: boolean
@@ -59,7 +60,7 @@ export interface Reconciliation {
   changes: KernelChange[]
   orders: { kernelId: string; assignment: number; want: 'PREPARE' | 'START' | 'STOP' }[]
   forget: { kernelId: string; assignment: number }[]
-  /** Reports of kernels whose end is already recorded: at most they confirm that the kernel is gone. */
+  /** Reports that do not fit the end that is recorded: at most they confirm that the kernel is gone. */
   stale: { kernelId: string; status: string }[]
 }
 
@@ -111,7 +112,13 @@ function withoutOtherImage(
 ): ObservedKernel {
   if (report.status !== 'PREPARED' || digest === undefined || !isOtherImage(report, digest)) return report
   if (!hasFailed && PREPARES.includes(status)) orders.push({ kernelId, assignment, want: 'PREPARE' })
-  return { ...report, status: 'PREPARING', progress: 'its session runs another image by now', waiting: null }
+  return {
+    ...report,
+    status: 'PREPARING',
+    progress: 'its session runs another image by now',
+    waiting: null,
+    starting: false,
+  }
 }
 
 function isOtherImage({ imageDigest }: ObservedKernel, digest: string): boolean {
@@ -121,14 +128,17 @@ function isOtherImage({ imageDigest }: ObservedKernel, digest: string): boolean 
 const PREPARES: readonly KernelStatus[] = ['PREPARING', 'PULLING', 'PREPARED']
 
 function late(kernel: BookedKernel, report: ObservedKernel, answer: Reconciliation): void {
+  const { id: kernelId, assignment, confirmedGone } = kernel
   // The end is recorded as it is reported. Once the agent forgets the kernel, its absence says that it is gone.
-  if (mayStillRun(report) && !kernel.confirmedGone) return
-  answer.forget.push({ kernelId: kernel.id, assignment: kernel.assignment })
-  answer.stale.push({ kernelId: kernel.id, status: report.status })
-  if (kernel.confirmedGone) return
-  if (report.status !== 'EXITED' && report.status !== 'FAILED') return
+  if (mayStillRun(report) && !confirmedGone) return
+  const isOver = report.status === 'EXITED' || report.status === 'FAILED'
+  const isAwaited = !confirmedGone && report.status === 'EXITED' && report.exitCode === kernel.exitCode
+  if (!isAwaited) answer.stale.push({ kernelId, status: report.status })
+  // Its agent was lost, or has started again and looks once more how it ended. It has the rest of its end before it.
+  if (!isOver && !confirmedGone) return void answer.orders.push({ kernelId, assignment, want: 'STOP' })
+  answer.forget.push({ kernelId, assignment })
   // What it stored until it was gone may be newer than all that is known of its chain.
-  answer.changes.push({ ...confirmGone(kernel), leftCheckpoint: report.leftCheckpoint ?? null })
+  if (!confirmedGone) answer.changes.push({ ...confirmGone(kernel), leftCheckpoint: report.leftCheckpoint ?? null })
 }
 
 function mayStillRun({ status, gone }: ObservedKernel): boolean {
@@ -164,9 +174,12 @@ function withProgress(
   return change === undefined && isSame ? undefined : { ...(change ?? unchanged(kernel)), ...progress }
 }
 
+/** One that is to start, and is held up, is prepared. */
+const BEFORE_IT_RUNS: readonly ObservedKernel['status'][] = ['PREPARING', 'PULLING', 'PREPARED']
+
 function progressOf(kernel: BookedKernel, report: ObservedKernel): KernelProgress {
   const waiting = report.status === 'PREPARED' ? (report.waiting ?? null) : null
-  const prepares = report.status === 'PREPARING' || report.status === 'PULLING'
+  const prepares = BEFORE_IT_RUNS.includes(report.status)
   return {
     note: waiting?.reason ?? (prepares ? (report.progress ?? null) : null),
     waits: waiting !== null && kernel.status === 'CREATING',
@@ -241,7 +254,7 @@ function order(kernel: BookedKernel, report: ObservedKernel, answer: Reconciliat
   if (isTerminal(kernel.status)) {
     if (!mayStillRun(report)) answer.forget.push({ kernelId, assignment })
   } else if (kernel.status === 'TERMINATING') answer.orders.push({ kernelId, assignment, want: 'STOP' })
-  else if (kernel.status === 'CREATING' && !over && report.status !== 'RUNNING') {
+  else if (kernel.status === 'CREATING' && !over && report.status !== 'RUNNING' && report.starting !== true) {
     answer.orders.push({ kernelId, assignment, want: 'START' })
   }
 }

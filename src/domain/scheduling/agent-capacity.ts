@@ -6,6 +6,8 @@ export interface AgentCapacity {
   id: string
   labels: Readonly<Record<string, string>>
   volumes: readonly OfferedVolume[]
+  /** Whether ports of its kernels can be reached. */
+  ports: boolean
   /** Its resources when nothing runs on it. */
   capacity: Quantities
   /** What a kernel can have at most of the slots named, where the agent consists of several machines; null: all of it. */
@@ -25,10 +27,11 @@ export function agentCapacity({
   capacity,
   perKernel = null,
   volumes = [],
+  ports = true,
   free,
 }: Pick<AgentCapacity, 'id' | 'labels' | 'capacity' | 'free'> &
-  Partial<Pick<AgentCapacity, 'perKernel' | 'volumes'>>): AgentCapacity {
-  return { id, labels, volumes, capacity, perKernel, free, reserved: new Map(), version: 0 }
+  Partial<Pick<AgentCapacity, 'perKernel' | 'volumes' | 'ports'>>): AgentCapacity {
+  return { id, labels, volumes, ports, capacity, perKernel, free, reserved: new Map(), version: 0 }
 }
 
 export function fits(has: Quantities, demand: Quantities): boolean {

@@ -28,7 +28,11 @@ export function explainShortage(
   const { volumeNeed } = request
   if (suitable.length === 0 && volumeNeed !== null) {
     const others = agents.filter((agent) => suits({ ...request, volumeNeed: null }, agent))
-    if (others.length > 0) return always(missingVolumes(others, volumeNeed, group))
+    if (others.length > 0)
+      return always(missingVolumes(others, volumeNeed, `no agent of resource group ${group} that is alive`))
+  }
+  if (suitable.length === 0 && agents.some((agent) => suits({ ...request, needsPorts: false }, agent))) {
+    return always(`ports of no agent of resource group ${group} that it may go to and that is alive can be reached`)
   }
   if (suitable.length === 0 && agents.some((agent) => suits({ ...request, excludeAgents: new Set() }, agent))) {
     return always(`it excludes every agent of resource group ${group} that it may go to and that is alive`)

@@ -22,6 +22,8 @@ export interface ResourceRequest {
   agentLabels: Readonly<Record<string, string>>
   /** An agent must have all of these volumes; null for none. */
   volumeNeed: VolumeNeed | null
+  /** Ports of what runs on the agent must be within reach. */
+  needsPorts: boolean
 }
 
 /** The order of the slots does not matter, and a slot with amount 0 counts as not named. */
@@ -33,8 +35,9 @@ export function resourceRequest(session: {
   excludeAgents: readonly string[]
   agentLabels: Readonly<Record<string, string>>
   volumeNeed?: VolumeNeed | null
+  needsPorts?: boolean
 }): ResourceRequest {
-  const { clusterMode, kernels, agentLabels, volumeNeed = null } = session
+  const { clusterMode, kernels, agentLabels, volumeNeed = null, needsPorts = false } = session
   const slots = new Map([...session.slots].filter(([, amount]) => amount > 0n).toSorted(byKey))
   const allowed = session.allowAgents.toSorted()
   const excluded = session.excludeAgents.toSorted()
@@ -48,8 +51,10 @@ export function resourceRequest(session: {
     excluded,
     labels,
     volumeNeed,
+    needsPorts,
   ])
-  const agents = { allowAgents: new Set(allowed), excludeAgents: new Set(excluded), agentLabels, volumeNeed }
+  const needs = { volumeNeed, needsPorts }
+  const agents = { allowAgents: new Set(allowed), excludeAgents: new Set(excluded), agentLabels, ...needs }
   return { key, clusterMode: mode, kernels, slots, ...agents }
 }
 
@@ -77,9 +82,13 @@ export function totalOf(request: ResourceRequest): Quantities {
 }
 
 /** Whether the agent may take the session at all, regardless of what is free on it. */
-export function suits(request: ResourceRequest, agent: Pick<AgentCapacity, 'id' | 'labels' | 'volumes'>): boolean {
+export function suits(
+  request: ResourceRequest,
+  agent: Pick<AgentCapacity, 'id' | 'labels' | 'volumes' | 'ports'>,
+): boolean {
   if (request.allowAgents.size > 0 && !request.allowAgents.has(agent.id)) return false
   if (request.excludeAgents.has(agent.id)) return false
+  if (request.needsPorts && !agent.ports) return false
   if (request.volumeNeed !== null && !offersAll(agent.volumes, request.volumeNeed)) return false
   return Object.entries(request.agentLabels).every(([key, value]) => agent.labels[key] === value)
 }

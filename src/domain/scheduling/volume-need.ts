@@ -25,17 +25,16 @@ function isOffered({ name, readOnly, projects }: OfferedVolume, mount: Mount, pr
 }
 
 /**
- * Why none of these agents has them all, in words. What is there for other projects is not told from what is not there:
+ * Why none of these agents, which `who` stands for, has them all, in words. What is there for other projects is not told from what is not there:
  * the words are for members of this one.
  */
 export function missingVolumes(
   agents: readonly { volumes: readonly OfferedVolume[] }[],
   { project, mounts }: VolumeNeed,
-  group: string,
+  who: string,
 ): string {
   const has = (mount: Mount) => agents.some(({ volumes }) => offersAll(volumes, { project, mounts: [mount] }))
   const missing = mounts.find((mount) => !has(mount))
-  const who = `no agent of resource group ${group} that is alive`
   if (missing === undefined) {
     return `${who} has all of the volumes ${mounts.map(({ volume }) => volume).join(', ')} for project ${project}`
   }

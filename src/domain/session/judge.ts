@@ -21,6 +21,8 @@ export interface Judged {
   reschedulesMax: number
   /** It has been in its status for longer than the group allows. */
   expired: boolean
+  /** A kernel has been in the queue of another scheduler for longer than the group allows, at last for this reason. */
+  queuedTooLong?: { reason: string | null; timeoutMs: number } | null
   /** Why it waits, as last recorded; null if nothing was recorded. */
   pendingReason: string | null
   kernels: readonly {
@@ -67,6 +69,7 @@ export function judge(
     }
     return needRetry(handler, session, tries, outcome.error)
   }
+  if (session.queuedTooLong) return end(session, 'EXPIRED', queueTimeout(session.queuedTooLong))
   if (session.expired) return leave(handler, session, 'EXPIRED', timeoutOf(session.status))
   if (outcome?.kind === 'skipped') return skipped(session, outcome)
   return undefined
@@ -148,7 +151,7 @@ function leave(
   const error = failedAgents.length === 1 ? { ...cause, agentId: failedAgents[0]! } : cause
   const ranAlready = session.kernels.some(({ status }) => status === 'RUNNING' || isTerminal(status))
   if (ranAlready || session.reschedules >= session.reschedulesMax) {
-    return { ...stay(session), outcome, to: 'TERMINATING', tries: 0, failedAgents, result: 'FAILURE', error }
+    return { ...end(session, outcome, error), failedAgents }
   }
   return {
     ...stay(session),
@@ -161,6 +164,10 @@ function leave(
     failedAgents,
     error,
   }
+}
+
+function end(session: Judged, outcome: 'GIVE_UP' | 'EXPIRED', error: FailureError): Judgement {
+  return { ...stay(session), outcome, to: 'TERMINATING', tries: 0, result: 'FAILURE', error }
 }
 
 /** The agents of the kernels that the session waited for in vain. */
@@ -183,4 +190,10 @@ function fencePauseMs(session: Judged): number | null {
 
 function timeoutOf(status: SessionStatus): FailureError {
   return { name: 'scheduler-timeout', message: `longer in ${status} than its resource group allows` }
+}
+
+/** Back in Reprise's own queue it would only come to the end of the same other one: what follows is for its policy. */
+function queueTimeout({ reason, timeoutMs }: { reason: string | null; timeoutMs: number }): FailureError {
+  const words = `waited longer than the ${timeoutMs / 1000} s that its resource group allows (queueTimeout)`
+  return { name: 'scheduler-timeout', message: reason === null ? words : `${words}: ${reason}` }
 }

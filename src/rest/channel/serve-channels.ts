@@ -44,6 +44,8 @@ interface Wanted {
   token: string
   target: ChannelTarget
   port: number | null
+  /** Whether it may be opened is all that the client wants to know. */
+  isCheck: boolean
 }
 
 /**
@@ -76,7 +78,7 @@ export function serveChannels(context: ChannelsContext): ServedChannels {
       if (underWay.size >= CHANNELS_PER_SERVER_MAX) throw tooMany('this server', CHANNELS_PER_SERVER_MAX)
       const open = perSession.get(target.sessionId) ?? 0
       if (open >= CHANNELS_PER_SESSION_MAX) throw tooMany('this session', CHANNELS_PER_SESSION_MAX)
-      return { viewer, token, target, port }
+      return { viewer, token, target, port, isCheck: searchParams.get('check') === 'true' }
     } catch (error) {
       if (error instanceof RepriseError) {
         refusals.note(viewer, { operation: `session.${kind}`, code: error.code, message: error.message })
@@ -86,11 +88,12 @@ export function serveChannels(context: ChannelsContext): ServedChannels {
   }
 
   async function accept(request: IncomingMessage, socket: Duplex, head: Buffer, requestId: string): Promise<void> {
-    const { viewer, token, target, port } = await authorize(request, requestId)
+    const { viewer, token, target, port, isCheck } = await authorize(request, requestId)
     if (socket.destroyed) return
     const upgraded = Promise.withResolvers<Parameters<typeof webSocketPort>[0]>()
     sockets.handleUpgrade(request, socket, head, upgraded.resolve)
     const client = webSocketPort(await upgraded.promise)
+    if (isCheck) return client.close(1000, '')
     const release = openSubscriptions.openSocket({
       tokenId: viewer.tokenId,
       stillAuthorized: async () => (await authenticate(token)) !== null,

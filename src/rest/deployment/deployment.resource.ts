@@ -3,7 +3,18 @@ import { rolloutBounds } from '../../domain/deployment/rollout.ts'
 import { DEPLOYMENT_STATUSES, ROUTE_STATUSES } from '../../domain/deployment/statuses.ts'
 import { secretNames } from '../../domain/session/sealed-variable.ts'
 import type { DescribedDeployment } from '../../services/deployment/describe-deployments.ts'
-import { environ, labels, secretEnviron, slots, time, toLabels, toSlots, toTime } from '../resources/fields.ts'
+import {
+  environ,
+  labels,
+  mounts,
+  secretEnviron,
+  slots,
+  time,
+  toLabels,
+  toMounts,
+  toSlots,
+  toTime,
+} from '../resources/fields.ts'
 
 export const DeploymentResource = z
   .object({
@@ -33,6 +44,7 @@ export const DeploymentResource = z
     priority: z.int(),
     labels: labels(),
     agent_labels: labels(),
+    mounts: mounts(),
     port_variable: z.string(),
     health_check: z.object({
       path: z.string(),
@@ -80,6 +92,7 @@ export function toDeployment(deployment: DescribedDeployment): z.infer<typeof De
     priority: revision.priority,
     labels: toLabels(revision.labels),
     agent_labels: toLabels(revision.agentLabels),
+    mounts: toMounts(revision.mounts),
     port_variable: revision.portVariable,
     health_check: {
       path: revision.healthPath,

@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi'
+import type { Mount } from '../../domain/session/mount/mounts.ts'
 
 export const time = () => z.iso.datetime()
 
@@ -18,6 +19,11 @@ export const slots = () => z.array(z.object({ slot: z.string(), amount: z.string
 
 export const labels = () => z.array(z.object({ key: z.string(), value: z.string() }))
 
+export const mounts = () =>
+  z
+    .array(z.object({ volume: z.string(), path: z.string(), read_only: z.boolean() }))
+    .openapi({ description: 'Volumes of agents that kernels have.' })
+
 export function toTime(moment: Date | null): string | null {
   return moment?.toISOString() ?? null
 }
@@ -28,4 +34,8 @@ export function toSlots(stored: unknown): { slot: string; amount: string }[] {
 
 export function toLabels(stored: unknown): { key: string; value: string }[] {
   return Object.entries(stored as Record<string, string>).map(([key, value]) => ({ key, value }))
+}
+
+export function toMounts(stored: unknown): { volume: string; path: string; read_only: boolean }[] {
+  return (stored as Mount[]).map(({ volume, path, readOnly }) => ({ volume, path, read_only: readOnly }))
 }

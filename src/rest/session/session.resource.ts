@@ -5,11 +5,21 @@ import { exitSignalOf } from '../../domain/session/exit-signal.ts'
 import { failureReason } from '../../domain/session/failure-reason.ts'
 import { retryState } from '../../domain/retry/retry-state.ts'
 import { showStoredPolicy } from '../../domain/retry/policy/stored-policy.ts'
-import type { Mount } from '../../domain/session/mount/mounts.ts'
 import { secretNames } from '../../domain/session/sealed-variable.ts'
 import { STATUSES } from '../../domain/session/statuses.ts'
 import type { SessionRecord } from '../../services/session/read-sessions.ts'
-import { environ, labels, secretEnviron, slots, time, toLabels, toSlots, toTime } from '../resources/fields.ts'
+import {
+  environ,
+  labels,
+  mounts,
+  secretEnviron,
+  slots,
+  time,
+  toLabels,
+  toMounts,
+  toSlots,
+  toTime,
+} from '../resources/fields.ts'
 import { RetryPolicyResource, toRetryPolicy } from '../retry/retry-policy.resource.ts'
 
 const cause = () => z.enum(FAILURE_CAUSES).nullable()
@@ -47,6 +57,9 @@ const CheckpointResource = z
     from_attempt: z.int().nullable().openapi({ description: 'The attempt that left it.' }),
     bytes: z.int().nullable().openapi({ description: 'The size of its files, if it is known.' }),
     store: z.uuid().nullable().openapi({ description: 'Identifies the directory in which it is.' }),
+    published_at: time().nullable().openapi({
+      description: 'When it was recorded; of one that was fetched, when the copy was made.',
+    }),
     note: z.string().nullable().openapi({ description: 'Why it is missing, in words.' }),
   })
   .openapi('Checkpoint', { description: 'What earlier attempts of its chain left for a session.' })
@@ -105,9 +118,7 @@ export const SessionResource = z
     executor_options: labels().openapi({
       description: 'What the executor is told of it; of those, the ones that its resource group allows.',
     }),
-    mounts: z
-      .array(z.object({ volume: z.string(), path: z.string(), read_only: z.boolean() }))
-      .openapi({ description: 'Volumes of its agents that its kernels have.' }),
+    mounts: mounts(),
     concurrency_key: z.string().nullable().openapi({
       description: 'Of the sessions of its project with this key only `concurrency_limit` are placed at once.',
     }),
@@ -140,8 +151,9 @@ function toUsage({ peakMemoryBytes, cpuSeconds, wallSeconds, source }: NonNullab
   return { peak_memory_bytes: peakMemoryBytes, cpu_seconds: cpuSeconds, wall_seconds: wallSeconds, source }
 }
 
-function toCheckpoint({ state, fromAttempt, bytes, store, note }: SessionRecord['checkpoint']) {
-  return { state, from_attempt: fromAttempt, bytes, store, note }
+function toCheckpoint({ fromAttempt, publishedAt, ...checkpoint }: SessionRecord['checkpoint']) {
+  const { state, bytes, store, note } = checkpoint
+  return { state, from_attempt: fromAttempt, bytes, store, published_at: publishedAt?.toISOString() ?? null, note }
 }
 
 export function toSession(record: SessionRecord): z.infer<typeof SessionResource> {
@@ -218,8 +230,4 @@ export function toSession(record: SessionRecord): z.infer<typeof SessionResource
       child_session_id: decision?.childSessionId ?? null,
     },
   }
-}
-
-function toMounts(mounts: unknown) {
-  return (mounts as Mount[]).map(({ volume, path, readOnly }) => ({ volume, path, read_only: readOnly }))
 }

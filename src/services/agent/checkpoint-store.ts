@@ -103,7 +103,10 @@ async function write(source: AsyncIterable<Uint8Array>, path: string, copy: Chec
   // What cannot be compressed grows a little.
   const packedMax = copy.archiveBytes + copy.archiveBytes / 64 + READ_BYTES
   const kept = Readable.from(keeping(source, file, packedMax), { objectMode: false })
-  await pipeline(kept, createZstdDecompress(), (archive: AsyncIterable<Uint8Array>) => check(archive, copy))
+  const zstd = createZstdDecompress()
+  await pipeline(kept, zstd, (archive: AsyncIterable<Uint8Array>) => check(archive, copy))
+  // What follows in the same chunk is not looked at, and in another chunk it is read as more.
+  if (zstd.bytesWritten !== (await file.stat()).size) throw new ArchiveError('something follows its end')
   await file.sync()
 }
 

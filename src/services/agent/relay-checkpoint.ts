@@ -10,6 +10,7 @@ import { RELAY_LEFTOVER_AFTER_MS } from '../../domain/limits.ts'
 import type { Database } from '../../store/database.ts'
 import {
   lockRelayed,
+  nextRelayOrder,
   readRelayed,
   readRelayingKernel,
   recordRelayed,
@@ -42,7 +43,10 @@ export async function offerCheckpoint(
     if (copy !== undefined) await recordRelayed(db, request, copy)
     return refused('something newer is on record')
   }
-  if (copy === undefined) return { wanted: true, reason: null, recorded: false, bytesMax }
+  if (copy === undefined) {
+    const order = await nextRelayOrder(db)
+    return { wanted: true, reason: null, recorded: false, bytesMax, order }
+  }
   if (copy.archiveBytes > bytesMax) return refused(`it has more than ${bytesMax} bytes (REPRISE_CHECKPOINT_RELAY_MAX)`)
   const isKept = found.relaySha256 === copy.sha256 && (await relay.has(found.chainId, copy.sha256))
   const recorded = isKept && (await recordRelayed(db, request, copy))
@@ -112,9 +116,9 @@ function isStale({ attempt, newestAttempt, generation }: RelayingKernel, request
   return generation !== request.generation || (newestAttempt ?? 0) > attempt
 }
 
-async function kernelOf(db: Database, request: CodeRequest): Promise<RelayingKernel> {
+async function kernelOf(db: Database, request: CheckpointRequest | CodeRequest): Promise<RelayingKernel> {
   const found = await readRelayingKernel(db, request)
-  if (found === undefined) throw notAssigned(request)
+  if (found === undefined || ('running' in request && request.running && !found.isCurrent)) throw notAssigned(request)
   return found
 }
 

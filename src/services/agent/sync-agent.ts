@@ -73,6 +73,7 @@ const schema = z.object({
         foundCheckpoint: z.unknown().optional().transform(readFoundCheckpoint),
         leftCheckpoint: z.unknown().optional().transform(readLeftCheckpoint),
         waiting: z.unknown().optional().transform(readWaiting),
+        starting: z.boolean().optional(),
         progress: line(REPORTED_TEXT_LENGTH_MAX),
         gone: z.boolean().optional(),
         host: line(NAME_LENGTH_MAX),

@@ -23,9 +23,9 @@ import {
 } from '../../store/sql/chain/read-chain-timelines.sql.ts'
 import { readChains as read, type ChainRow } from '../../store/sql/chain/read-chains.sql.ts'
 import {
-  readCheckpointSizes as readSizes,
-  type CheckpointSizeRow,
-} from '../../store/sql/chain/read-checkpoint-sizes.sql.ts'
+  readKeptCheckpoints as readKept,
+  type KeptCheckpointRow,
+} from '../../store/sql/chain/read-kept-checkpoints.sql.ts'
 import type { ChainConditions } from '../../store/sql/chain/chain-conditions.sql.ts'
 import type { ServiceContext, Viewer } from '../service-context.ts'
 import { shownField } from '../session/shown-environ.ts'
@@ -127,10 +127,12 @@ export function readChainTotals({ db }: SeenReader, chainIds: readonly string[])
   return readTotals(db, chainIds)
 }
 
-/** What the checkpoints of these chains take, as last measured; those that store nothing are missing. */
-export function readCheckpointSizes({ db }: SeenReader, chainIds: readonly string[]): Promise<CheckpointSizeRow[]> {
-  return readSizes(db, chainIds)
+/** Chains that store nothing are missing. */
+export function readKeptCheckpoints({ db }: SeenReader, chainIds: readonly string[]): Promise<KeptCheckpointRow[]> {
+  return readKept(db, chainIds)
 }
+
+export type { KeptCheckpointRow }
 
 export interface ChainEpoch extends Omit<EpochRow, 'overrides' | 'specBefore'> {
   overrides: SpecOverride[]

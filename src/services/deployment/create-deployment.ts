@@ -19,7 +19,7 @@ import {
   replicas,
   specOf,
 } from './deployment-fields.ts'
-import { assertServes } from './deployment-group.ts'
+import { assertHasVolumes, assertServes } from './deployment-group.ts'
 import { parseInput } from '../input/parse-input.ts'
 import { rolloutIssues } from './scale-deployment.ts'
 import { sealEnviron } from '../session/secret-environ.ts'
@@ -110,6 +110,7 @@ function add({ db }: ServiceContext, deployment: NewDeployment): Promise<Created
     const count = await countDeployments(tx, projectId)
     const known = await findDeploymentByCreationId(tx, deployment)
     if (known) return repeated(deployment, known)
+    await assertHasVolumes(tx, projectId, deployment.spec)
     if (count >= DEPLOYMENTS_PER_PROJECT_MAX) {
       const message = `there are ${DEPLOYMENTS_PER_PROJECT_MAX} deployments already, and no more may be`
       throw new RepriseError('QUOTA_EXCEEDED', message)

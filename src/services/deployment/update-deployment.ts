@@ -12,7 +12,7 @@ import {
   type DeploymentSpecInput,
   type HealthCheckInput,
 } from './deployment-fields.ts'
-import { assertServes } from './deployment-group.ts'
+import { assertHasVolumes, assertServes } from './deployment-group.ts'
 import { parseInput, refuseInput } from '../input/parse-input.ts'
 import { sealEnviron } from '../session/secret-environ.ts'
 import type { ServiceContext } from '../service-context.ts'
@@ -43,6 +43,7 @@ export async function updateDeployment(
     assertFits(after, change)
     if (after.resourceGroup !== before.resourceGroup) await assertServes(tx, after.resourceGroup)
     if (isDeepStrictEqual(after, before)) return undefined
+    if (!isDeepStrictEqual(placeOf(after), placeOf(before))) await assertHasVolumes(tx, deployment.projectId, after)
     const next = await insertRevision(tx, { deploymentId, actor: context.viewer.name, spec: after })
     return { revision: next, changed: changedFields(before, after) }
   })
@@ -99,6 +100,7 @@ function inputOf(spec: DeploymentSpec) {
     priority: spec.priority,
     labels: pairs(spec.labels),
     agentLabels: pairs(spec.agentLabels),
+    mounts: spec.mounts,
     portVariable: spec.portVariable,
     healthCheck: {
       path: spec.healthPath,
@@ -117,6 +119,11 @@ function inputOf(spec: DeploymentSpec) {
 
 function pairs(entries: Record<string, string>): { key: string; value: string }[] {
   return Object.entries(entries).map(([key, value]) => ({ key, value }))
+}
+
+/** What the volumes of a revision that stands need not be asked about again without a change of. */
+function placeOf({ resourceGroup, mounts }: DeploymentSpec): unknown {
+  return { resourceGroup, mounts }
 }
 
 function changedFields(before: DeploymentSpec, after: DeploymentSpec): string[] {

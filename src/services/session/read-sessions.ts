@@ -134,7 +134,14 @@ export interface ShownCheckpoint extends Omit<FoundCheckpointRow, 'sessionId' | 
 }
 
 /** Of a session that has not started, too. */
-export const NO_CHECKPOINT: ShownCheckpoint = { state: 'NONE', fromAttempt: null, store: null, bytes: null, note: null }
+export const NO_CHECKPOINT: ShownCheckpoint = {
+  state: 'NONE',
+  fromAttempt: null,
+  store: null,
+  bytes: null,
+  publishedAt: null,
+  note: null,
+}
 
 export type { FoundCheckpointRow }
 

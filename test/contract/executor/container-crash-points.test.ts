@@ -26,6 +26,8 @@ interface CrashPoint {
   leaves: { script: boolean; status: RegExp | null; container: string | null }
   /** It waits for a word before it ends, and gets that when the agent is gone. */
   waits?: true
+  /** The file of which a kill in the midst of its writing leaves so much. */
+  tears?: { name: string; bytes: number }
   /** What the agent has been told before: the new one is told so, too. */
   order?: 'stop' | 'forget'
 }
@@ -45,6 +47,18 @@ const POINTS: Record<string, CrashPoint> = {
     request: CREATE,
     held: 'request',
     leaves: { script: true, status: null, container: null },
+  },
+  'its start is half written down': {
+    request: CREATE,
+    held: 'request',
+    tears: { name: 'run.1', bytes: 100 },
+    leaves: { script: true, status: null, container: null },
+  },
+  'its claim is not written down, and its file is there': {
+    request: CREATE,
+    held: 'answer',
+    tears: { name: 'status', bytes: 0 },
+    leaves: { script: true, status: null, container: 'created' },
   },
   'its container is there': {
     request: CREATE,
@@ -203,7 +217,12 @@ describe.each(ENGINES)('an agent with %s that is killed when', (name) => {
         container: leaves.container ?? 'none',
       })
     }
-    for (const [point, { waits }] of ENTRIES) if (waits) writeFileSync(file(point, 'work', 'gate'), '')
+    for (const [point, { waits, tears }] of ENTRIES) {
+      if (waits) writeFileSync(file(point, 'work', 'gate'), '')
+      if (tears === undefined) continue
+      const torn = file(point, tears.name)
+      writeFileSync(torn, existsSync(torn) ? readFileSync(torn).subarray(0, tears.bytes) : '')
+    }
     next = fixture.create({ changed: () => undefined })
     await next.recover()
     // As the server says it again.

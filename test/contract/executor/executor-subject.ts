@@ -13,7 +13,8 @@ export interface Commands {
   stubborn: string[]
   /** One line to STDOUT, then success. */
   print(text: string): string[]
-  outOfMemory: { command: string[]; mem: string }
+  /** null where nothing limits memory. */
+  outOfMemory: { command: string[]; mem: string } | null
   vanish: string[]
 }
 

@@ -61,6 +61,51 @@ describe.each([
   })
 })
 
+/** A program moves its own directory away, and leaves something else: that is in no other's way. */
+describe.each([
+  ['nothing', ''],
+  ['a file', '>"$own"'],
+  ['a pipe', 'mkfifo "$own"'],
+  ['a link to itself', 'ln -s "$own" "$own"'],
+  ['a link to another place', 'ln -s /proc/self "$own"'],
+  ['an empty directory', 'mkdir "$own"'],
+  ['directories in place of its files', 'mkdir -p "$own"/{status,stdout,stderr,stop,oom,usage,spec.json,work}/x'],
+  [
+    'pipes in place of its files',
+    'mkdir "$own"; for f in status stdout stderr stop oom usage spec.json work; do mkfifo "$own/$f"; done',
+  ],
+])('%s in place of its directory', (_, replace) => {
+  test.each([
+    ['an end of its own', 'exit 3', () => {}],
+    ['a stop', 'exec sleep 1000', (id: string) => executor.stop(id, 1, 10_000)],
+    [
+      'a stop that it does not mind',
+      'trap "" TERM; while :; do sleep 0.05; done',
+      (id: string) => executor.stop(id, 1, 100),
+    ],
+    ['too much memory', 'head -c 400000000 /dev/zero | tail', () => {}],
+    ['the end of what runs it', 'kill -KILL 0', () => {}],
+  ])('%s ends it, and the agent goes on', async (_name, last, act) => {
+    const ready = join(fixture.agentDir, 'ready')
+    const script = `own=$(cd ..; pwd); mv "$own" "$own-moved"; ${replace}\ntouch ${ready}; ${last}`
+    const spec = kernelSpec({ command: ['bash', '-c', script], resourceSlots: { mem: String(48 * 1024 * 1024) } })
+    executor.start(spec, 1)
+    await eventually(() => lstatSync(ready, { throwIfNoEntry: false }))
+    act(spec.kernelId)
+    await reaches(executor, spec.kernelId, 'EXITED')
+    for (const stream of ['STDOUT', 'STDERR'] as const) await executor.readLog(spec.kernelId, stream, 0, 100)
+    const other = kernelSpec({ command: ['sh', '-c', 'exit 4'] })
+    executor.start(other, 1)
+    expect(await reaches(executor, other.kernelId, 'EXITED')).toMatchObject({ exitCode: 4 })
+    executor.forget(spec.kernelId, 1)
+    await eventually(() => find(executor, spec.kernelId) === undefined)
+    await executor.close()
+    await open()
+    expect(executor.observe().map(({ kernelId }) => kernelId)).toEqual([other.kernelId])
+    rmSync(join(fixture.agentDir, 'kernels', `${spec.kernelId}-moved`), { recursive: true, force: true })
+  })
+})
+
 test('links in place of the output are not followed: another’s file is never sent as log', async () => {
   const secret = join(fixture.agentDir, 'secret')
   writeFileSync(secret, 'the secret\n')

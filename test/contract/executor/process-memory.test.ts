@@ -41,6 +41,25 @@ describe.each(['watch', 'cgroup'] as const)('memory limit by %s', (mode) => {
   })
 })
 
+test('one that outgrows it, and has made it impossible to write that down, ends, and others go on', async () => {
+  const fixture = await createProcessFixture({ memoryLimit: 'watch' })
+  const executor = fixture.create({ changed: () => undefined })
+  await executor.recover()
+  const modest = kernelSpec({ command: ['sleep', '1000'] })
+  const greedy = kernelSpec({
+    command: ['sh', '-c', 'own=$(cd ..; pwd); mv "$own" "$own-moved"; head -c 400000000 /dev/zero | tail'],
+    resourceSlots: { mem: String(LIMIT) },
+  })
+  executor.start(modest, 1)
+  executor.start(greedy, 1)
+  expect(await reaches(executor, greedy.kernelId, 'EXITED', 20_000)).toMatchObject({ oomKilled: true })
+  expect(find(executor, modest.kernelId)?.status).toBe('RUNNING')
+  for (const { kernelId, assignment } of executor.observe()) executor.forget(kernelId, assignment)
+  await eventually(() => executor.observe().length === 0)
+  await executor.close()
+  await fixture.dispose()
+})
+
 test.skipIf(probed === null)('a kernel’s cgroup goes with it, and kills what made a session of its own', async () => {
   const fixture = await createProcessFixture({ memoryLimit: 'cgroup' })
   const executor = fixture.create({ changed: () => undefined })

@@ -1,14 +1,16 @@
-import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Executor } from '../../../src/agent/executors/executor.ts'
+import { UNREACHABLE } from '../../../src/agent/executors/slurm/slurm-contact.ts'
+import type { SlurmOptions } from '../../../src/agent/executors/slurm/slurm-options.ts'
 import { eventually } from '../../support/eventually.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import { findKeeper } from '../../support/slurm/find-keeper.ts'
 import { type SlurmCluster, startSlurmCluster, whyNoSlurmCluster } from '../../support/slurm/slurm-cluster.ts'
 import { find, kernelSpec, reaches, readAll } from './executor-subject.ts'
-import { createSlurmFixture, LONG_FENCE_MS, type SlurmFixture } from './slurm-fixture.ts'
+import { createSlurmFixture, type SlurmFixture } from './slurm-fixture.ts'
 
 const missing = whyNoSlurmCluster()
 /** A busy machine takes its time to start a job, and Slurm's programs theirs to see that nobody answers. */
@@ -18,6 +20,7 @@ describe.skipIf(missing !== null)(`Slurm in trouble${missing === null ? '' : `: 
   let cluster: SlurmCluster
   let fixture: SlurmFixture
   let executor: Executor
+  let labels: Record<string, string>[]
   const before = process.env['SLURM_CONF']
 
   beforeAll(async () => {
@@ -40,8 +43,9 @@ describe.skipIf(missing !== null)(`Slurm in trouble${missing === null ? '' : `: 
     await fixture.dispose()
   })
 
-  async function open(): Promise<void> {
-    executor = fixture.create({ changed: () => undefined })
+  async function open(more: Partial<SlurmOptions> = {}): Promise<void> {
+    labels = []
+    executor = fixture.create({ changed: () => undefined, labelled: (now) => void labels.push(now) }, more)
     await executor.recover()
   }
 
@@ -67,7 +71,9 @@ describe.skipIf(missing !== null)(`Slurm in trouble${missing === null ? '' : `: 
       (await cluster.run('squeue', ...squeue)).split('\n').find((line) => line.startsWith('7 ')),
     )
     const lines = readFileSync(/ tasks=(\S+)$/.exec(job)![1]!, 'utf8').split('\n')
-    expect(lines[7]).toBe(`${specs[7]!.kernelId} 1 session=${specs[7]!.sessionId} attempt=1`)
+    // They are in the order in which they were ready.
+    const ofEach = specs.map(({ kernelId, sessionId }) => `${kernelId} 1 session=${sessionId} attempt=1`)
+    expect(lines.slice(0, -1).toSorted()).toEqual(ofEach.toSorted())
     for (const [n, { kernelId }] of specs.entries()) {
       expect(await reaches(executor, kernelId, 'EXITED')).toMatchObject({ exitCode: n % 3, error: null })
       expect(await readAll(executor, kernelId, 'STDOUT')).toMatchObject({ text: `${n}\n` })
@@ -76,6 +82,29 @@ describe.skipIf(missing !== null)(`Slurm in trouble${missing === null ? '' : `: 
     for (const { kernelId } of specs) executor.forget(kernelId, 1)
     await eventually(() => readdirSync(join(fixture.root, 'batches')).length === 0)
   })
+
+  test('the stop of one task of an array leaves the others alone, also if Slurm has not been asked since it began', async () => {
+    await executor.close()
+    await open({ pollMs: 600_000 })
+    const specs = Array.from({ length: 16 }, () =>
+      kernelSpec({ command: ['sh', '-c', 'echo begun; while [ ! -e gate ]; do sleep 0.1; done; exit 5'] }),
+    )
+    for (const spec of specs) executor.start(spec, 1)
+    const ids = specs.map(({ kernelId }) => kernelId)
+    for (const id of ids) await reaches(executor, id, 'RUNNING', SLOWLY_MS)
+    // One of them has the number by which Slurm knows the array.
+    const ofArray = (await cluster.run('squeue', '--noheader', '--states=RUNNING', '--array', '--format=%F')).split(
+      '\n',
+    )
+    const isFirst = (id: string) =>
+      ofArray.includes(/^began (\d+)/.exec(readFileSync(join(fixture.kernel(id), 'status'), 'utf8'))![1]!)
+    const stopped = ids.find(isFirst)!
+    executor.stop(stopped, 1, 1_000)
+    expect(await reaches(executor, stopped, 'EXITED', SLOWLY_MS)).toMatchObject({ stopped: true })
+    for (const id of ids) writeFileSync(join(fixture.kernel(id), 'work', 'gate'), '')
+    for (const id of ids.filter((each) => each !== stopped))
+      expect(await reaches(executor, id, 'EXITED', SLOWLY_MS)).toMatchObject({ exitCode: 5, error: null })
+  }, 300_000)
 
   test('another instance takes over what runs and what waits, and all of it runs once', async () => {
     const first = start('echo x >>witness; sleep 5; exit 4')
@@ -123,7 +152,7 @@ describe.skipIf(missing !== null)(`Slurm in trouble${missing === null ? '' : `: 
     ['heeds', 'trap "exit 3" TERM', { exitCode: 3, error: { name: 'cancelled-outside' } }],
     ['does not heed', 'trap "" TERM', { exitCode: null, error: { name: 'node-failed' } }],
   ])('one that somebody requeues, and %s that, does not run again', { timeout: 300_000 }, async (_, trap, end) => {
-    const kernelId = start(`echo x >>witness; ${trap}; while :; do sleep 0.1; done`)
+    const kernelId = start(`${trap}; echo x >>witness; while :; do sleep 0.1; done`)
     await eventually(() => witnessed(kernelId) === 1, { withinMs: SLOWLY_MS })
     await reaches(executor, kernelId, 'RUNNING')
     await requeue(kernelId)
@@ -132,27 +161,6 @@ describe.skipIf(missing !== null)(`Slurm in trouble${missing === null ? '' : `: 
     await eventually(async () => (await waiting()).trim() === '', { withinMs: SLOWLY_MS })
     expect(witnessed(kernelId)).toBe(1)
   })
-
-  test('while the shared directory is away, what runs is not taken to have ended, and its end is told', async () => {
-    const kernelId = start('echo x >>witness; while [ ! -e gate ]; do sleep 0.1; done; exit 6')
-    await reaches(executor, kernelId, 'RUNNING', SLOWLY_MS)
-    const away = `${fixture.slurm.directory}.away`
-    renameSync(fixture.slurm.directory, away)
-    try {
-      // A shorter one is written at once.
-      executor.renewed?.(LONG_FENCE_MS / 2)
-      writeFileSync(join(away, fixture.agentId, 'kernels', kernelId, 'work', 'gate'), '')
-      const jobs = () => cluster.run('squeue', '--noheader', `--name=rp-${kernelId}-1`)
-      await eventually(async () => (await jobs()).trim() === '', { withinMs: SLOWLY_MS })
-      // Several answers of Slurm say that it is over.
-      await sleep(3_000)
-      expect(find(executor, kernelId)?.status).toBe('RUNNING')
-    } finally {
-      renameSync(away, fixture.slurm.directory)
-    }
-    expect(await reaches(executor, kernelId, 'EXITED', SLOWLY_MS)).toMatchObject({ exitCode: 6, error: null })
-    expect(witnessed(kernelId)).toBe(1)
-  }, 300_000)
 
   test('a stop works where the keeper stands still, and the program does not heed it', async () => {
     const kernelId = start('trap "" TERM; echo x >>witness; while :; do sleep 0.1; done')
@@ -171,6 +179,7 @@ describe.skipIf(missing !== null)(`Slurm in trouble${missing === null ? '' : `: 
     await executor.recover()
     const kernelId = start('echo x >>witness; exit 9')
     await eventually(() => find(executor, kernelId)?.waiting?.reason.includes('JobHeldUser'), { withinMs: SLOWLY_MS })
+    expect(find(executor, kernelId)).toMatchObject({ status: 'PREPARED', starting: true })
     // The first thing that its script does; the second may be a while away.
     const status = join(fixture.kernel(kernelId), 'status')
     writeFileSync(status, '', { flag: 'wx' })
@@ -182,19 +191,53 @@ describe.skipIf(missing !== null)(`Slurm in trouble${missing === null ? '' : `: 
     expect(witnessed(kernelId)).toBe(1)
   }, 400_000)
 
-  test('while the controller is away, ends arrive, and stops work', async () => {
+  test('while the controller is away, ends arrive, stops work, and a label says so', async () => {
+    await executor.close()
+    await open({ capacityMs: 1_000 })
     const short = start('while [ ! -e gate ]; do sleep 0.1; done; exit 8')
     const long = start('exec sleep 1000')
     for (const kernelId of [short, long]) await reaches(executor, kernelId, 'RUNNING', SLOWLY_MS)
+    expect(labels).toEqual([])
     await cluster.controller.stop('SIGTERM')
     try {
       executor.stop(long, 1, 3_000)
       writeFileSync(join(fixture.kernel(short), 'work', 'gate'), '')
       expect(await reaches(executor, long, 'EXITED', SLOWLY_MS)).toMatchObject({ error: null, stopped: true })
       expect(await reaches(executor, short, 'EXITED', SLOWLY_MS)).toMatchObject({ exitCode: 8, error: null })
+      await eventually(() => labels.length > 0, { withinMs: SLOWLY_MS })
     } finally {
       await cluster.controller.start()
     }
+    expect(labels).toEqual([UNREACHABLE])
+    await eventually(() => labels.length > 1, { withinMs: SLOWLY_MS })
+    expect(labels).toEqual([UNREACHABLE, {}])
+  }, 600_000)
+
+  test('a start that is ordered while the controller is away waits, says why, and begins once', async () => {
+    const running = start('while [ ! -e gate ]; do sleep 0.1; done; exit 8')
+    await reaches(executor, running, 'RUNNING', SLOWLY_MS)
+    await cluster.controller.stop('SIGTERM')
+    const backAt = performance.now() + 30_000
+    const [ordered, stopped] = [start('echo x >>witness; exit 9'), start('echo x >>witness')]
+    try {
+      for (const kernelId of [ordered, stopped]) {
+        const waiting = await eventually(() => find(executor, kernelId)?.waiting, { withinMs: SLOWLY_MS })
+        expect(waiting.reason).toContain('Unable to contact slurm controller')
+      }
+      executor.stop(stopped, 1, 0)
+      expect(await reaches(executor, stopped, 'EXITED', SLOWLY_MS)).toMatchObject({ startedAt: null, stopped: true })
+      writeFileSync(join(fixture.kernel(running), 'work', 'gate'), '')
+      expect(await reaches(executor, running, 'EXITED', SLOWLY_MS)).toMatchObject({ exitCode: 8, error: null })
+      await sleep(Math.max(0, backAt - performance.now()))
+      expect(find(executor, ordered)?.status).toBe('PREPARED')
+    } finally {
+      await cluster.controller.start()
+    }
+    expect(await reaches(executor, ordered, 'EXITED', SLOWLY_MS)).toMatchObject({ exitCode: 9, error: null })
+    expect([ordered, stopped].map(witnessed)).toEqual([1, 0])
+    const jobs = await cluster.run('squeue', '--noheader', '--states=all', '--format=%j')
+    expect(jobs.split('\n').filter((name) => name.includes(ordered)).length).toBeLessThanOrEqual(1)
+    expect(jobs).not.toContain(stopped)
   }, 600_000)
 
   test('a lease that nobody renews any more ends the job', async () => {

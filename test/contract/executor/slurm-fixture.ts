@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { v7 as uuidv7 } from 'uuid'
 import type { Executor, ExecutorHooks } from '../../../src/agent/executors/executor.ts'
@@ -6,7 +6,7 @@ import { createSlurmExecutor } from '../../../src/agent/executors/slurm/slurm-ex
 import type { SlurmOptions } from '../../../src/agent/executors/slurm/slurm-options.ts'
 import { readControlFile } from '../../../src/agent/control-file.ts'
 import { eventually } from '../../support/eventually.ts'
-import type { SlurmCluster } from '../../support/slurm/slurm-cluster.ts'
+import { canLimitMemory, type SlurmCluster } from '../../support/slurm/slurm-cluster.ts'
 import type { ExecutorFixture } from './executor-subject.ts'
 import { processCommands, testLog } from './process-fixture.ts'
 
@@ -16,6 +16,7 @@ export const LONG_FENCE_MS = 600_000
 const DEFAULTS = {
   partition: 'main',
   accounts: {},
+  users: null,
   gres: {},
   queueFactor: 1,
   queueJobs: 1_000,
@@ -40,6 +41,7 @@ export async function createSlurmFixture(
   overrides: Partial<SlurmOptions> = {},
 ): Promise<SlurmFixture> {
   const directory = await mkdtemp(join(cluster.shared, 'agent-'))
+  await chmod(directory, 0o711)
   const agentId = uuidv7()
   const slurm = { ...DEFAULTS, directory, ...overrides }
   return {
@@ -47,10 +49,14 @@ export async function createSlurmFixture(
     slurm,
     root: join(directory, agentId),
     kernel: (kernelId) => join(directory, agentId, 'kernels', kernelId),
-    commands: { ...processCommands, vanish: ['sleep', '1000'] },
+    commands: {
+      ...processCommands,
+      vanish: ['sleep', '1000'],
+      outOfMemory: canLimitMemory() ? processCommands.outOfMemory : null,
+    },
     servesNothing: true,
     missingImage: 'no-such-image:latest',
-    killFromOutside: (kernelId) => killJobScript(join(directory, agentId, 'kernels', kernelId)),
+    killFromOutside: (kernelId) => killJobScript(join(directory, agentId, 'kernels', kernelId), slurm.users !== null),
     create(hooks: ExecutorHooks, more: Partial<SlurmOptions> = {}): Executor {
       const executor = createSlurmExecutor(
         { agentDir: directory, agentId, log: testLog, codeBytesMax: 1024 ** 3, slurm: { ...slurm, ...more } },
@@ -64,8 +70,9 @@ export async function createSlurmFixture(
 }
 
 /** The batch script, as somebody with the right to do so would: the parent of what it runs. */
-async function killJobScript(path: string): Promise<void> {
-  await eventually(() => (readControlFile(join(path, 'status')) ?? '').includes('began'))
+async function killJobScript(path: string, ofUser: boolean): Promise<void> {
+  const status = join(path, ofUser ? 'job' : '', 'status')
+  await eventually(() => (readControlFile(status) ?? '').includes('began'))
   const pid = await eventually(async () => {
     const { readdir, readFile, readlink } = await import('node:fs/promises')
     for (const each of await readdir('/proc')) {

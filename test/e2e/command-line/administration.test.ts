@@ -389,12 +389,16 @@ test('users, projects and groups: made, granted, drained, taken away', { timeout
     '2h',
     '--create',
     'none',
+    '--queue',
+    '1d',
     '--stop-grace',
     '30s',
     '--terminate',
     '2m',
   )
-  expect(changed.stdout).toMatch(/^pending +2 h\n.*\ncreate +no limit\nterminate +2 m\nstop grace +30 s\nfence/m)
+  expect(changed.stdout).toMatch(
+    /^pending +2 h\n.*\ncreate +no limit\nqueue +1 d\nterminate +2 m\nstop grace +30 s\nfence/m,
+  )
   expect(await reprise(...timeouts)).toEqual(changed)
   expect(await reprise(...timeouts, '--terminate', '1s')).toMatchObject({ status: 2 })
   expect(await reprise('groups', 'timeouts', 'nowhere')).toMatchObject({ status: 3 })

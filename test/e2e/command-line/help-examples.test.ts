@@ -77,14 +77,24 @@ afterAll(async () => {
   if (home) await rm(home, { recursive: true })
 })
 
-async function session(input: Partial<CreateSessionInput>, phase?: string): Promise<string> {
+async function session(input: Partial<CreateSessionInput>): Promise<string> {
   const { session: made } = await client.createSession({ name: 'nightly', command: ['sleep', '60'], ...input })
-  const { sessionId } = made
-  if (phase) await eventually(async () => (await client.session(sessionId)).retryState.phase === phase)
+  return made.sessionId
+}
+async function running(input: Partial<CreateSessionInput>): Promise<void> {
+  const sessionId = await session(input)
+  await eventually(async () => (await client.session(sessionId)).status === 'RUNNING')
+}
+async function failed(): Promise<string> {
+  const sessionId = await session({ command: ['false'], labels: [{ key: 'study', value: '7' }] })
+  await eventually(async () => (await client.session(sessionId)).status === 'ERROR')
   return sessionId
 }
-const failed = () => session({ command: ['false'], labels: [{ key: 'study', value: '7' }] }, 'NONE')
-const waiting = () => session({ command: ['false'], retryPolicy: { maxRetries: 1, retryDelay: 600 } }, 'SCHEDULED')
+async function waiting(): Promise<string> {
+  const sessionId = await session({ command: ['false'], retryPolicy: { maxRetries: 1, retryDelay: 600 } })
+  await eventually(async () => (await client.session(sessionId)).retryState.phase === 'SCHEDULED')
+  return sessionId
+}
 
 async function webhook(): Promise<string> {
   return (await client.createWebhook({ url: 'http://127.0.0.1:1024/', eventTypes: ['*'] })).webhook.webhookId
@@ -97,11 +107,8 @@ const BEFORE: Readonly<Record<string, (example: string) => Promise<unknown>>> = 
   'reprise groups delete': () => client.createResourceGroup({ name: 'tpu' }).catch(() => {}),
   'reprise info': () => session({ command: ['true'] }),
   'reprise cancel': () => session({}),
-  async 'reprise exec'() {
-    const sessionId = await session({})
-    await eventually(async () => (await client.session(sessionId)).status === 'RUNNING')
-  },
-  'reprise port-forward': () => session({ name: 'notebook' }),
+  'reprise exec': () => running({}),
+  'reprise port-forward': () => running({ name: 'notebook' }),
   'reprise retry now': waiting,
   'reprise retry cancel': waiting,
   'reprise retry update': waiting,

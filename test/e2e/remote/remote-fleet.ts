@@ -51,7 +51,7 @@ export interface RemoteFleet extends AsyncDisposable {
   readonly adminToken: string
   readonly server: SpawnedProgram
   /** On the port where it was. */
-  restartServer(): Promise<void>
+  restartServer(environment?: Record<string, string>): Promise<void>
   sql(statement: string): Promise<Record<string, any>[]>
   graphql(query: string, variables?: object): Promise<any>
   /** GET over REST. */
@@ -75,7 +75,7 @@ export async function startRemoteFleet(host = '127.0.0.1'): Promise<RemoteFleet>
   const database = await testDatabase()
   resources.defer(() => database.close())
   const root = await temporaryDirectory('remote')
-  const startServer = (port: string) =>
+  const startServer = (port: string, more: Record<string, string> = {}) =>
     spawnProgram({
       args: [SERVER, JSON.stringify(SHORT_LEASE)],
       environment: {
@@ -85,6 +85,7 @@ export async function startRemoteFleet(host = '127.0.0.1'): Promise<RemoteFleet>
         REPRISE_HOST: host,
         REPRISE_PORT: port,
         REPRISE_ROLES: 'api,scheduler',
+        ...more,
       },
       ready: /^reprise ready (http:\S+)$/,
     })
@@ -102,8 +103,8 @@ export async function startRemoteFleet(host = '127.0.0.1'): Promise<RemoteFleet>
     get server() {
       return server
     },
-    async restartServer() {
-      server = await startServer(new URL(url).port)
+    async restartServer(environment) {
+      server = await startServer(new URL(url).port, environment)
     },
     sql: async (statement) => (await database.db.query(statement)).rows,
     async graphql(query, variables = {}) {

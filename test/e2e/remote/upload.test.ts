@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { chmod, mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, rm, symlink, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -108,6 +108,32 @@ test('work that has failed goes on with files that were mended', { timeout: 60_0
     },
   )
   expect(resubmitSessions.refused).toEqual([{ code: 'CODE_NOT_FOUND' }])
+})
+
+test('what cannot come along is named, with what to do', { timeout: 60_000 }, async () => {
+  const here = await temporaryDirectory('refused')
+  await writeFile(join(here, 'train.py'), '')
+  await truncate(join(here, 'train.py'), 1024)
+  const environment = { REPRISE_URL: fleet.url, REPRISE_TOKEN: fleet.adminToken, XDG_CONFIG_HOME: laptop }
+  const run = (what: string) => commandLine(environment, here)('run', '--upload', what, '--', 'true')
+  expect(await run('nowhere')).toMatchObject({ status: 2, stderr: 'error: --upload nowhere: there is no such file\n' })
+  await writeFile(join(here, 'data.bin'), '')
+  await truncate(join(here, 'data.bin'), 65 * 1024 ** 2)
+  expect(await run('.')).toMatchObject({
+    status: 2,
+    stderr: expect.stringMatching(
+      /REPRISE_UPLOAD_BYTES_MAX\)\. The largest files are data\.bin \(65 MiB\), train\.py \(1 KiB\); a \.gitignore says which stay here\.$/m,
+    ),
+  })
+  await writeFile(join(here, '.gitignore'), '*.bin\n')
+  expect(await run('.')).toMatchObject({ status: 0 })
+  await rm(join(here, 'train.py'))
+  await symlink('/etc/hostname', join(here, 'link'))
+  expect(await run('link')).toMatchObject({ status: 0 })
+  expect(await run('.')).toMatchObject({
+    status: 2,
+    stderr: 'error: --upload: the link link leads to /etc/hostname, which is absolute\n',
+  })
 })
 
 test('the documentation', { timeout: 60_000 }, async () => {

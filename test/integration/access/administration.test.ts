@@ -10,7 +10,7 @@ beforeAll(async () => {
 })
 afterAll(() => server?.close())
 
-const GROUP = `name sequencer selector maxTries maxReschedules pendingTimeout prepareTimeout createTimeout
+const GROUP = `name sequencer selector maxTries maxReschedules pendingTimeout prepareTimeout createTimeout queueTimeout
   terminateTimeout fenceAfter stopGrace allowedSessionTypes draining drainReason drainedAt`
 
 async function mutate(name: string, input: object, fields: string) {
@@ -34,6 +34,7 @@ test('a resource group is made, drained and deleted', async () => {
     pendingTimeout: 1.5,
     prepareTimeout: null,
     createTimeout: 60,
+    queueTimeout: 7200,
     terminateTimeout: 30,
     fenceAfter: 45,
     stopGrace: 0,

@@ -2,87 +2,36 @@
 import { existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import type { Agent } from '../../../src/agent/agent.ts'
 import { ChainStoreError } from '../../../src/agent/chain-store.ts'
 import { NO_SYNC_POINTS } from '../../../src/observability/sync-points.ts'
-import type { CreateSessionInput } from '../../../src/services/session/create-session-input.ts'
 import { resubmitSessions } from '../../../src/services/resubmission/resubmit-sessions.ts'
 import { setQuota } from '../../../src/services/quota/set-quota.ts'
-import { retryNow } from '../../../src/services/retry/retry-now.ts'
 import { explainPendingSessions } from '../../../src/services/session/explain-pending.ts'
 import { recordChainSizes } from '../../../src/store/sql/agent/chain-sizes.sql.ts'
 import { eventually } from '../../support/eventually.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import { removeOlder } from '../../support/sessions/remove-older.ts'
 import { useAgentProgram } from './agent-fixture.ts'
+import { ADD, chainsOnMachines, type Machine } from './chains-on-machines.ts'
 
 const given = useAgentProgram()
 
-/** Says what it finds, adds its attempt, and fails. */
-const ADD = `cd "$REPRISE_CHAIN_DIR"; echo "$REPRISE_CHECKPOINT$REPRISE_CHECKPOINT_ATTEMPT:$(cat steps 2>/dev/null | tr '\\n' ,)"
-  echo $REPRISE_ATTEMPT >>steps; exit 3`
+const {
+  machine: machineWithServer,
+  restart,
+  workGoesTo,
+  begin,
+  retry,
+  retryOn,
+  attempt,
+  record,
+  found,
+} = chainsOnMachines(given)
 
-interface Machine {
-  name: string
-  agentDir: string
-  agent: Agent
-  chainsDir: string
-}
-
-async function machine(name: string, chainsDir?: string): Promise<Machine> {
-  // What goes through the server has tests of its own.
+/** What goes through the server has tests of its own. */
+function machine(name: string, chainsDir?: string): Promise<Machine> {
   given.gateway.offerCheckpoint = async () => ({ wanted: false, reason: null, recorded: false, bytesMax: 0 })
-  const agentDir = await temporaryDirectory(name)
-  const options = { name, elsewhere: { agentDir, address: '127.0.0.1' }, ...(chainsDir !== undefined && { chainsDir }) }
-  const agent = given.newAgent(options)
-  await agent.start()
-  await eventually(async () => (await given.db.query('SELECT FROM agents WHERE name = $1', [name])).rowCount === 1)
-  return { name, agentDir, agent, chainsDir: chainsDir ?? join(agentDir, 'chains') }
-}
-
-/** From now on all work goes there. */
-async function workGoesTo({ name }: Machine): Promise<void> {
-  await given.db.query(
-    `UPDATE agents SET drained_at = CASE WHEN name = $1 THEN NULL ELSE now() END,
-    status = (CASE WHEN name = $1 THEN 'ALIVE' ELSE 'DRAINING' END)::agent_status`,
-    [name],
-  )
-}
-
-async function chainOf(command: string[], input: Partial<CreateSessionInput> = {}) {
-  const retryPolicy = { maxRetries: 5, retryDelay: 3600, ...(input.retryPolicy as object | undefined) }
-  const { sessionId } = await given.create(command, { ...input, retryPolicy })
-  return sessionId
-}
-
-/** The output of an attempt, once it has failed. */
-async function attempt(chainId: string, number: number): Promise<string> {
-  const kernel = await eventually(
-    async () =>
-      (
-        await given.db.query<{ id: string }>(
-          `SELECT k.id FROM sessions s JOIN kernels k ON k.session_id = s.id
-            WHERE s.chain_id = $1 AND s.attempt = $2 AND s.status = 'ERROR' AND s.retry_decided`,
-          [chainId, number],
-        )
-      ).rows[0],
-    { what: `attempt ${number}` },
-  )
-  return (await given.text(kernel.id)).trim()
-}
-
-/** Lets the retry begin there. */
-async function retryOn(chainId: string, where: Machine): Promise<void> {
-  await workGoesTo(where)
-  await retry(chainId)
-}
-
-async function retry(chainId: string): Promise<void> {
-  const { rows } = await given.db.query<{ sessionId: string }>(
-    `SELECT tail_id AS "sessionId" FROM chains WHERE chain_id = $1`,
-    [chainId],
-  )
-  await retryNow(given.server.context, rows[0]!)
+  return machineWithServer(name, chainsDir)
 }
 
 async function resubmit(chainId: string, overrides: object): Promise<void> {
@@ -93,28 +42,10 @@ async function resubmit(chainId: string, overrides: object): Promise<void> {
   await resubmitSessions(context, { sessionIds: [rows[0]!.id], overrides })
 }
 
-async function record(chainId: string) {
-  const { rows } = await given.db.query<{ attempt: number; files: number; bytes: number; store: string; of: string[] }>(
-    `SELECT c.attempt, c.files, c.bytes, ARRAY(SELECT a.name FROM agents a WHERE a.chain_store = c.store ORDER BY 1) AS of
-      FROM checkpoints c WHERE c.chain_id = $1`,
-    [chainId],
-  )
-  return rows[0]
-}
-
-async function found(chainId: string, number: number) {
-  const { rows } = await given.db.query<{ state: string; from_attempt: number | null; note: string | null }>(
-    `SELECT c.state, c.from_attempt, c.note FROM session_checkpoints c JOIN sessions s ON s.id = c.session_id
-      WHERE s.chain_id = $1 AND s.attempt = $2`,
-    [chainId, number],
-  )
-  return rows[0]
-}
-
 test('a retry elsewhere is told that the checkpoint is missing, and one back finds no old one', async () => {
   const [one, two] = [await machine('one'), await machine('two')]
   await workGoesTo(one)
-  const chainId = await chainOf(['sh', '-c', ADD])
+  const chainId = await begin(ADD)
   expect(await attempt(chainId, 1)).toBe('none:')
   expect(await record(chainId)).toMatchObject({ attempt: 1, files: 1, bytes: 2, of: ['one'] })
   expect(await found(chainId, 1)).toBeUndefined()
@@ -149,7 +80,7 @@ test('agents that see one directory, by whatever path, go on with what the other
   symlinkSync(shared, mounted)
   const [one, two] = [await machine('one', shared), await machine('two', mounted)]
   await workGoesTo(one)
-  const chainId = await chainOf(['sh', '-c', ADD])
+  const chainId = await begin(ADD)
   expect(await attempt(chainId, 1)).toBe('none:')
   expect(await record(chainId)).toMatchObject({ attempt: 1, of: ['one', 'two'] })
   await retryOn(chainId, two)
@@ -160,7 +91,7 @@ test('agents that see one directory, by whatever path, go on with what the other
 
 test('a resubmission goes on with the checkpoint, unless it asks for none', async () => {
   const one = await machine('one')
-  const chainId = await chainOf(['sh', '-c', ADD])
+  const chainId = await begin(ADD)
   await attempt(chainId, 1)
   await resubmit(chainId, {})
   expect(await attempt(chainId, 2)).toBe('here1:1,')
@@ -188,15 +119,14 @@ async function reports(where: Machine): Promise<void> {
   await where.agent.stop()
   const { syncs } = given.gateway
   const before = syncs.length
-  where.agent = given.newAgent({ name: where.name, elsewhere: { agentDir: where.agentDir, address: '127.0.0.1' } })
-  await where.agent.start()
+  await restart(where)
   await eventually(() => syncs.slice(before).some(({ chains }) => chains !== undefined))
   await eventually(() => syncs.at(-1)!.chains === undefined)
 }
 
 test('a checkpoint goes long after its chain has failed; a resubmission later than that is told', async () => {
   const one = await machine('one')
-  const chainId = await chainOf(['sh', '-c', ADD], { retryPolicy: { maxRetries: 0 } })
+  const chainId = await begin(ADD, { retryPolicy: { maxRetries: 0 } })
   await attempt(chainId, 1)
   await reports(one)
   await removeOldCheckpoints(chainId, 29)
@@ -227,7 +157,7 @@ test('a checkpoint goes long after its chain has failed; a resubmission later th
 test('an attempt that leaves nothing elsewhere does not take the place of the checkpoint', async () => {
   const [one, two] = [await machine('one'), await machine('two')]
   await workGoesTo(one)
-  const chainId = await chainOf(['sh', '-c', `test "$REPRISE_CHECKPOINT" = missing && exit 4; ${ADD}`])
+  const chainId = await begin(`test "$REPRISE_CHECKPOINT" = missing && exit 4; ${ADD}`)
   await attempt(chainId, 1)
   await retryOn(chainId, two)
   await attempt(chainId, 2)
@@ -241,7 +171,7 @@ test('what a chain stores is measured while it runs, also where it is too much t
   const go = join(await temporaryDirectory('go'), 'go')
   const many = `cd "$REPRISE_CHAIN_DIR"; seq 10001 | xargs touch; head -c 100000 /dev/urandom >state; sync
     until test -e ${go}; do sleep 0.05; done; head -c 200000 /dev/urandom >state; sync; exit 3`
-  const chainId = await chainOf(['sh', '-c', many])
+  const chainId = await begin(many)
   const bytes = async () => (await record(chainId))?.bytes ?? 0
   await eventually(() => existsSync(join(one.chainsDir, chainId, 'state')))
   expect(await record(chainId)).toBeUndefined()
@@ -257,7 +187,7 @@ test('what a chain stores is measured while it runs, also where it is too much t
 test('while checkpoints have all that a quota allows, no chain begins, and those that have begun go on', async () => {
   const one = await machine('one')
   const grow = `cd "$REPRISE_CHAIN_DIR"; head -c 60000 /dev/urandom >state; ${ADD}`
-  const chainId = await chainOf(['sh', '-c', grow])
+  const chainId = await begin(grow)
   await attempt(chainId, 1)
   await eventually(async () => (await record(chainId))?.bytes)
   const { context } = given.server
@@ -286,7 +216,7 @@ test('while checkpoints have all that a quota allows, no chain begins, and those
 test('an agent tells the sizes of chains that it runs, and of no others', async () => {
   const [one, two] = [await machine('one'), await machine('two')]
   await workGoesTo(one)
-  const chainId = await chainOf(['sh', '-c', ADD])
+  const chainId = await begin(ADD)
   await attempt(chainId, 1)
   const { rows } = await given.db.query<{ id: string }>(`SELECT id FROM agents WHERE name = $1`, [two.name])
   await recordChainSizes(given.db, rows[0]!.id, [{ chainId, generation: 0, bytes: 1e12 }])
@@ -302,7 +232,7 @@ test('an agent tells the sizes of chains that it runs, and of no others', async 
 
 test('most chains store nothing, and nothing is on record', async () => {
   const one = await machine('one')
-  const chainId = await chainOf(['sh', '-c', 'mkdir $REPRISE_CHAIN_DIR/empty; rmdir $REPRISE_CHAIN_DIR/empty; exit 3'])
+  const chainId = await begin('mkdir $REPRISE_CHAIN_DIR/empty; rmdir $REPRISE_CHAIN_DIR/empty; exit 3')
   await attempt(chainId, 1)
   expect(await record(chainId)).toBeUndefined()
   await eventually(() => readdirSync(one.chainsDir).every((name) => name === '.reprise-store'))
@@ -327,9 +257,9 @@ test('a directory that is not the one it was is not taken for an empty store', a
 test('a retry prefers the agent that has its checkpoint, and one that requires it waits for that agent and then does without', async () => {
   const one = await machine('one')
   await workGoesTo(one)
-  const preferred = await chainOf(['sh', '-c', ADD])
+  const preferred = await begin(ADD)
   const wait = { maxRetries: 5, retryDelay: 3600, checkpoint: 'REQUIRE', checkpointWait: 3600 } as const
-  const required = await chainOf(['sh', '-c', ADD], { retryPolicy: wait })
+  const required = await begin(ADD, { retryPolicy: wait })
   await Promise.all([attempt(preferred, 1), attempt(required, 1)])
   const two = await machine('two')
   // Emptier, and so the better place but for the checkpoint.

@@ -167,8 +167,10 @@ describe('the retry of a session on a silent agent', () => {
     for (const status of reports) {
       agent.observe(kernel!.id, { status, startedAt: 'now', exitCode: status === 'EXITED' ? 0 : null })
       const { forget, orders } = await agent.sync()
-      expect(forget).toEqual([{ kernelId: kernel!.id, assignment: 1 }])
-      expect(orders).toEqual([])
+      const own = { kernelId: kernel!.id, assignment: 1 }
+      // Killed rather than forgotten: what it has left is told with its end.
+      expect(orders).toEqual(status === 'RUNNING' ? [{ ...own, want: 'STOP', graceMs: 0 }] : [])
+      expect(forget).toEqual(status === 'RUNNING' ? [] : [own])
       if (status === 'RUNNING') expect(await kernelRows(db, id)).toMatchObject([{ gone: false }])
     }
     await agent.sync()

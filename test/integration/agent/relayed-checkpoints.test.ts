@@ -1,6 +1,6 @@
 /** Checkpoints between agents that have no store in common: through the server, whole or not at all. */
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { zstdCompressSync } from 'node:zlib'
 import { expect, test } from 'vitest'
@@ -9,80 +9,15 @@ import { packCheckpoint } from '../../../src/agent/executors/process/chain/pack-
 import type { CheckpointCopy } from '../../../src/domain/agent/protocol.ts'
 import { removeRelayLeftovers } from '../../../src/services/agent/relay-checkpoint.ts'
 import { createCheckpointStore } from '../../../src/services/agent/checkpoint-store.ts'
-import { retryNow } from '../../../src/services/retry/retry-now.ts'
 import { eventually } from '../../support/eventually.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
-import { TEST_RELAY } from '../../support/servers/test-code.ts'
+import { TEST_CHECKPOINT_DIR, TEST_RELAY } from '../../support/servers/test-code.ts'
 import { useAgentProgram } from './agent-fixture.ts'
+import { ADD, chainsOnMachines } from './chains-on-machines.ts'
 
 const given = useAgentProgram()
 
-/** Says what it finds, adds its attempt, and fails. */
-const ADD = `cd "$REPRISE_CHAIN_DIR"; echo "$REPRISE_CHECKPOINT$REPRISE_CHECKPOINT_ATTEMPT:$(cat steps 2>/dev/null | tr '\\n' ,)"
-  echo $REPRISE_ATTEMPT >>steps; exit 3`
-
-async function machine(name: string) {
-  const agentDir = await temporaryDirectory(name)
-  const agent = given.newAgent({ name, elsewhere: { agentDir, address: '127.0.0.1' } })
-  await agent.start()
-  await eventually(async () => (await given.db.query('SELECT FROM agents WHERE name = $1', [name])).rowCount === 1)
-  return { name, agent, chainsDir: join(agentDir, 'chains') }
-}
-
-async function workGoesTo(name: string): Promise<void> {
-  await given.db.query(
-    `UPDATE agents SET drained_at = CASE WHEN name = $1 THEN NULL ELSE now() END,
-    status = (CASE WHEN name = $1 THEN 'ALIVE' ELSE 'DRAINING' END)::agent_status`,
-    [name],
-  )
-}
-
-async function begin(command: string) {
-  const retryPolicy = { maxRetries: 5, retryDelay: 3600 }
-  return (await given.create(['sh', '-c', command], { retryPolicy })).sessionId
-}
-
-async function retryOn(chainId: string, name: string): Promise<void> {
-  await workGoesTo(name)
-  const { rows } = await given.db.query<{ sessionId: string }>(
-    'SELECT tail_id AS "sessionId" FROM chains WHERE chain_id = $1',
-    [chainId],
-  )
-  await retryNow(given.server.context, rows[0]!)
-}
-
-/** The output of an attempt, once it has failed and nothing of it is under way. */
-async function attempt(chainId: string, number: number): Promise<string> {
-  const kernel = await eventually(
-    async () =>
-      (
-        await given.db.query<{ id: string }>(
-          `SELECT k.id FROM sessions s JOIN kernels k ON k.session_id = s.id
-          WHERE s.chain_id = $1 AND s.attempt = $2 AND s.status = 'ERROR' AND s.retry_decided AND k.confirmed_gone`,
-          [chainId, number],
-        )
-      ).rows[0],
-    { what: `attempt ${number}` },
-  )
-  return (await given.text(kernel.id)).trim()
-}
-
-async function record(chainId: string) {
-  const { rows } = await given.db.query<{ attempt: number; relay_attempt: number | null; relay_sha256: string | null }>(
-    'SELECT attempt, relay_attempt, relay_sha256 FROM checkpoints WHERE chain_id = $1',
-    [chainId],
-  )
-  return rows[0]
-}
-
-async function found(chainId: string, number: number) {
-  const { rows } = await given.db.query<{ state: string; from_attempt: number | null; note: string | null }>(
-    `SELECT c.state, c.from_attempt, c.note FROM session_checkpoints c JOIN sessions s ON s.id = c.session_id
-      WHERE s.chain_id = $1 AND s.attempt = $2`,
-    [chainId, number],
-  )
-  return rows[0]
-}
+const { machine, workGoesTo, begin, retryOn, attempt, record, found } = chainsOnMachines(given)
 
 async function kernelOf(chainId: string, number: number) {
   const { rows } = await given.db.query<{ kernelId: string; agentId: string; assignment: number }>(
@@ -104,20 +39,22 @@ const copies = async (chainId: string) => {
 
 test('a retry elsewhere goes on with what the server has a copy of, also back where an old one is', async () => {
   const [one, two] = [await machine('one'), await machine('two')]
-  await workGoesTo(one.name)
+  await workGoesTo(one)
   const chainId = await begin(ADD)
   expect(await attempt(chainId, 1)).toBe('none:')
   expect(await record(chainId)).toMatchObject({ attempt: 1, relay_attempt: 1 })
 
-  await retryOn(chainId, two.name)
+  await retryOn(chainId, two)
   expect(await attempt(chainId, 2)).toBe('fetched1:1,')
   expect(await found(chainId, 2)).toEqual({ state: 'FETCHED', from_attempt: 1, note: null })
   expect(await record(chainId)).toMatchObject({ attempt: 2, relay_attempt: 2 })
 
-  await retryOn(chainId, one.name)
+  await retryOn(chainId, one)
   expect(await attempt(chainId, 3)).toBe('fetched2:1,2,')
   expect(readFileSync(join(one.chainsDir, `.stale-${chainId}`, 'steps'), 'utf8')).toBe('1\n')
   expect(await copies(chainId)).toBe(chainId)
+  const { rows: stale } = await given.db.query(`SELECT message FROM scheduling_history WHERE message LIKE 'stale%'`)
+  expect(stale).toEqual([])
   // Nothing that was under way is left.
   for (const { chainsDir } of [one, two])
     expect(readdirSync(chainsDir).filter((name) => /^\.(new|snap)-/.test(name))).toEqual([])
@@ -126,13 +63,13 @@ test('a retry elsewhere goes on with what the server has a copy of, also back wh
 test('what is unchanged is not sent again', async () => {
   await machine('two')
   const one = await machine('one')
-  await workGoesTo(one.name)
+  await workGoesTo(one)
   let sent = 0
   const { sendCheckpoint } = given.gateway
   given.gateway.sendCheckpoint = (...args) => (sent++, sendCheckpoint(...args))
   const chainId = await begin('cd "$REPRISE_CHAIN_DIR"; echo same >state; exit 3')
   await attempt(chainId, 1)
-  await retryOn(chainId, one.name)
+  await retryOn(chainId, one)
   await attempt(chainId, 2)
   expect(await record(chainId)).toMatchObject({ attempt: 2, relay_attempt: 2 })
   expect(sent).toBe(1)
@@ -152,7 +89,7 @@ test('nothing is sent where nobody needs it, or where nothing was left', async (
   expect(wishes).toEqual(['all agents that could need it see the same store'])
   expect(await record(alone)).toMatchObject({ attempt: 1, relay_attempt: null })
   await machine('two')
-  await workGoesTo(one.name)
+  await workGoesTo(one)
   const bare = await begin('exit 3')
   await attempt(bare, 1)
   expect(wishes).toHaveLength(1)
@@ -168,13 +105,13 @@ test.each(faults)(
   'an upload that %s leaves nothing, and the end is recorded all the same',
   async (_, instead) => {
     const [one, two] = [await machine('one'), await machine('two')]
-    await workGoesTo(one.name)
+    await workGoesTo(one)
     const { sendCheckpoint } = given.gateway
     given.gateway.sendCheckpoint = (request, chunks, signal) => sendCheckpoint(request, instead(chunks), signal)
     const chainId = await begin(ADD)
     await attempt(chainId, 1)
     expect(await record(chainId)).toMatchObject({ attempt: 1, relay_attempt: null })
-    await retryOn(chainId, two.name)
+    await retryOn(chainId, two)
     expect(await attempt(chainId, 2)).toBe('missing1:')
     expect(await TEST_RELAY.removeOthers(chainId, 'none', 1)).toBe(0)
   },
@@ -183,23 +120,56 @@ test.each(faults)(
 
 test('a copy that is damaged is not used: the attempt begins without, and says why', async () => {
   const [one, two] = [await machine('one'), await machine('two')]
-  await workGoesTo(one.name)
+  await workGoesTo(one)
   const chainId = await begin(ADD)
   await attempt(chainId, 1)
   const { fetchCheckpoint } = given.gateway
   given.gateway.fetchCheckpoint = async (request, signal) => {
     const answer = await fetchCheckpoint(request, signal)
     const other = Buffer.concat([archiveHeader(file('steps', 2)), Buffer.from('9\n'), archivePadding(2), ARCHIVE_END])
-    return { ...answer, archiveBytes: other.length, chunks: chunksOf(zstdCompressSync(other)) }
+    const packed = zstdCompressSync(other)
+    return { ...answer, archiveBytes: other.length, bytes: packed.length, chunks: chunksOf(packed) }
   }
-  await retryOn(chainId, two.name)
+  await retryOn(chainId, two)
   expect(await attempt(chainId, 2)).toBe('missing1:')
   expect((await found(chainId, 2))!.note).toMatch(/; the servers have a copy, but it is damaged: its SHA-256 is/)
 }, 60_000)
 
+const damages: [string, (path: string, bytes: Buffer) => void, RegExp][] = [
+  ['cut off', (path, bytes) => writeFileSync(path, bytes.subarray(0, bytes.length / 2)), /but it is damaged/],
+  ['emptied', (path) => writeFileSync(path, ''), /but it is damaged/],
+  ['overwritten', (path, bytes) => writeFileSync(path, bytes.fill(0, 12, 40)), /but it is (?:damaged|refused)/],
+  [
+    'replaced by no archive',
+    (path) => writeFileSync(path, zstdCompressSync(Buffer.alloc(2560, 'x'))),
+    /but it is refused/,
+  ],
+  ['removed', (path) => rmSync(path), /but it is gone from this server's directory/],
+]
+
+test.each(damages)(
+  'a copy that is %s on the disk of the servers is not used: the attempt begins without, and says why',
+  async (_, damage, note) => {
+    const [one, two] = [await machine('one'), await machine('two')]
+    await workGoesTo(one)
+    const chainId = await begin(ADD)
+    await attempt(chainId, 1)
+    const path = join(TEST_CHECKPOINT_DIR, 'relay', chainId, `${(await record(chainId))!.relay_sha256}.tar.zst`)
+    damage(path, readFileSync(path))
+    await retryOn(chainId, two)
+    expect(await attempt(chainId, 2)).toBe('missing1:')
+    expect((await found(chainId, 2))!.note).toMatch(note)
+    expect(readdirSync(two.chainsDir).filter((name) => name.startsWith('.new-'))).toEqual([])
+    // What it leaves is sent as it is.
+    await retryOn(chainId, one)
+    expect(await attempt(chainId, 3)).toBe('fetched2:2,')
+  },
+  60_000,
+)
+
 test('an archive that leaves the directory is refused by the server and by the agent', async () => {
   const [one, two] = [await machine('one'), await machine('two')]
-  await workGoesTo(one.name)
+  await workGoesTo(one)
   const chainId = await begin(ADD)
   await attempt(chainId, 1)
   const kernel = await kernelOf(chainId, 1)
@@ -224,17 +194,17 @@ test('an archive that leaves the directory is refused by the server and by the a
     const packed = zstdCompressSync(hostile)
     return { ...copyOf(hostile), attempt: 1, bytes: packed.length, chunks: chunksOf(packed) }
   }
-  await retryOn(chainId, two.name)
+  await retryOn(chainId, two)
   expect(await attempt(chainId, 2)).toBe('missing1:')
   expect(existsSync(join(two.chainsDir, chainId, 'a'))).toBe(false)
 }, 60_000)
 
 test('only an agent that has or had the kernel sends, and nothing old takes the place of something newer', async () => {
   const [one, two] = [await machine('one'), await machine('two')]
-  await workGoesTo(one.name)
+  await workGoesTo(one)
   const chainId = await begin(ADD)
   await attempt(chainId, 1)
-  await retryOn(chainId, two.name)
+  await retryOn(chainId, two)
   await attempt(chainId, 2)
   const before = await record(chainId)
   const [first, second] = [await kernelOf(chainId, 1), await kernelOf(chainId, 2)]
@@ -252,13 +222,13 @@ test('only an agent that has or had the kernel sends, and nothing old takes the 
     `SELECT message FROM scheduling_history WHERE entity_id = $1 AND phase = 'agent-sync'`,
     [first.kernelId],
   )
-  expect(rows).toContainEqual({ message: 'stale checkpoint: a newer attempt, or another generation, is on record' })
+  expect(rows).toContainEqual({ message: 'stale checkpoint: a newer one, or another generation, is on record' })
   await expect(given.gateway.fetchCheckpoint(second, never)).rejects.toMatchObject({ code: 'KERNEL_NOT_FOUND' })
 }, 60_000)
 
 test('files that no record names are removed, and the one on record never', async () => {
   const [one] = [await machine('one'), await machine('two')]
-  await workGoesTo(one.name)
+  await workGoesTo(one)
   const chainId = await begin(ADD)
   await attempt(chainId, 1)
   const { relay_sha256: sha256 } = (await record(chainId))!

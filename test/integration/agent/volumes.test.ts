@@ -104,10 +104,22 @@ describe('a session with volumes', () => {
 
   it('does not keep those behind it waiting', async () => {
     const agent = await given.registered({ slots: { cpu: '1' } })
-    await Promise.all(Array.from({ length: 60 }, () => create({ mounts: [MOUNT] })))
+    await Promise.all(Array.from({ length: 60 }, () => given.server.create({ mounts: [MOUNT] })))
     const { session } = await create({})
     await given.server.run('schedule-sessions')
     expect((await kernelRows(given.api.db, session.sessionId))[0]!.agent).toBe(agent.id)
+  })
+
+  it('does not keep those behind it waiting where the line is longer than what a pass reads of it', async () => {
+    const agent = await having({ ...DATA, name: 'models' })
+    await Promise.all(Array.from({ length: 60 }, () => given.server.create({ mounts: [MOUNT] })))
+    // Where nothing starts, later passes read less of the line.
+    await given.server.run('schedule-sessions')
+    const others = [await create({}), await create({ mounts: [{ ...MOUNT, volume: 'models' }] })]
+    await given.server.run('schedule-sessions')
+    for (const { session } of others) {
+      expect((await kernelRows(given.api.db, session.sessionId))[0]!.agent).toBe(agent.id)
+    }
   })
 
   it('is not told apart from one without by its project, where an agent has it for others', async () => {
@@ -159,6 +171,11 @@ describe('what is asked for', () => {
 })
 
 describe('the list of volumes', () => {
+  const listed = async (token: string) => {
+    const headers = { authorization: `Bearer ${token}` }
+    return ((await (await fetch(`${given.api.url}/v2/volumes`, { headers })).json()) as { items: unknown[] }).items
+  }
+
   let ours: string
   let theirs: string
   let agent: PlayedAgent
@@ -179,6 +196,15 @@ describe('the list of volumes', () => {
     expect(await volumes(ours)).toEqual([data])
     expect(await volumes(theirs)).toEqual([data, secret])
     expect(await volumes(given.api.adminToken)).toEqual([data, secret])
+  })
+
+  it('is the same over REST', async () => {
+    const [first, second] = [data, secret].map(({ readOnly, resourceGroups, ...rest }) => {
+      return { ...rest, read_only: readOnly, resource_groups: resourceGroups }
+    })
+    expect(await listed(ours)).toEqual([first])
+    expect(await listed(theirs)).toEqual([first, second])
+    expect(await listed(given.api.adminToken)).toEqual([first, second])
   })
 
   it('has what agents said last', async () => {

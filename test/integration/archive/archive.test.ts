@@ -114,7 +114,7 @@ describe('an archive', () => {
     ])
     const written = execFileSync('tar', ['--format=posix', '-C', from, '-cf', '-', '.'])
     const to = join(await fresh(), 'out')
-    await extractArchive(chunksOf(written), to, { uid: null, entriesMax: 10 })
+    await extractArchive(chunksOf(written), to, { owner: null, entriesMax: 10 })
     expect((await readdir(to, { recursive: true })).toSorted()).toEqual(['deep', long, 'link', 'run'])
     expect(await readlink(join(to, 'link'))).toBe(long)
     expect(await readFile(join(to, 'link'), 'utf8')).toBe('long')
@@ -125,7 +125,7 @@ describe('an archive', () => {
     const uid = 2_000_000_123
     const to = join(await fresh(), 'out')
     const bytes = archive(file('a/b/c', 3), link('a/link', 'b/c'), directory('empty'))
-    await extractArchive(chunksOf(bytes), to, { uid, entriesMax: 10 })
+    await extractArchive(chunksOf(bytes), to, { owner: { uid, gid: uid }, entriesMax: 10 })
     const owners = async (name: string) => {
       const { uid: user, gid: group } = await lstat(join(to, name))
       return [user, group]
@@ -193,7 +193,7 @@ describe('refused is', () => {
     expect(() => read(bytes)).toThrow(ArchiveError)
     expect(() => read(bytes)).toThrow(message)
     const to = await fresh()
-    await expect(extractArchive(chunksOf(bytes), join(to, 'out'), { uid: null, entriesMax: 100 })).rejects.toThrow(
+    await expect(extractArchive(chunksOf(bytes), join(to, 'out'), { owner: null, entriesMax: 100 })).rejects.toThrow(
       ArchiveError,
     )
     expect(await readdir(to)).toEqual(['out'])

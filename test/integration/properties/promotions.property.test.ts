@@ -49,6 +49,12 @@ const FAILED_WHEN_PREPARED: Turn[] = [
     services: PROMOTION_NAMES,
   },
 ]
+const ALL_SERVICES: Turn = { ...ORDERLY, services: [...OTHERS, ...PROMOTION_NAMES] }
+/** All run; then one kernel of a session fails, and the other goes on. */
+const FAILED_WHILE_OTHERS_RUN: Turn[] = [
+  ...Array.from({ length: 5 }, () => ALL_SERVICES),
+  { ...ALL_SERVICES, reports: [{ kernel: 0, report: 1 }] },
+]
 const sizes = fc.array(fc.integer({ min: 1, max: 3 }), { minLength: 6, maxLength: 6 })
 
 const SNAPSHOT = `
@@ -133,7 +139,11 @@ it(
         }
       },
     )
-    await fc.assert(property, { numRuns: 60, examples: [[[1, 2, 3], FAILED_WHEN_PREPARED]] })
+    const examples: [number[], Turn[]][] = [
+      [[1, 2, 3], FAILED_WHEN_PREPARED],
+      [[2, 2, 2], FAILED_WHILE_OTHERS_RUN],
+    ]
+    await fc.assert(property, { numRuns: 60, examples })
     expect([...moved].toSorted()).toEqual(
       expect.arrayContaining([
         'CREATING→RUNNING',

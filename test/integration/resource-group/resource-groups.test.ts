@@ -10,7 +10,7 @@ import { updateResourceGroup } from '../../../src/services/resource-group/update
 import { dueRetries } from '../../support/sessions/due-retries.ts'
 import { failWith, sessionIn } from '../../support/sessions/drive-session.ts'
 import { passTime } from '../../support/sessions/pass-time.ts'
-import { playedAgent } from '../../support/agents/played-agent.ts'
+import { type PlayedAgent, playedAgent } from '../../support/agents/played-agent.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 import { decisionRow, kernelRows, sessionRow } from '../../support/database/session-rows.ts'
 
@@ -28,7 +28,7 @@ const refusal = (work: Promise<unknown>) =>
 async function group(name: string): Promise<Record<string, unknown>> {
   const [row] = await given.sql(
     `SELECT sequencer, selector, tries_max, reschedules_max, pending_timeout_ms, prepare_timeout_ms, create_timeout_ms,
-       terminate_timeout_ms, fence_after_ms, stop_grace_ms, to_json(allowed_session_types) AS allowed,
+       queue_timeout_ms, terminate_timeout_ms, fence_after_ms, stop_grace_ms, to_json(allowed_session_types) AS allowed,
        executor_options AS options, allowed_executor_options AS allowed_options,
        drained_at IS NOT NULL AS draining, drain_reason, deleted_at IS NOT NULL AS deleted
      FROM resource_groups WHERE name = $1`,
@@ -45,6 +45,7 @@ const DEFAULTS = {
   pending_timeout_ms: null,
   prepare_timeout_ms: 900_000,
   create_timeout_ms: 600_000,
+  queue_timeout_ms: null,
   terminate_timeout_ms: 120_000,
   fence_after_ms: 120_000,
   stop_grace_ms: 10_000,
@@ -175,6 +176,7 @@ describe('a group whose agent is a cluster without ports', () => {
     slots: { cpu: '64' },
     says: { slotsPerKernelMax: { cpu: '4' }, ports: false },
   }
+  const TWO = [{ slot: 'cpu', amount: '2' }]
   const service = { name: 's', replicas: 1, image: 'i', command: ['serve'], resourceGroup: 'cluster' }
   const message = 'resource group cluster takes BATCH only: ports of what runs on its agents cannot be reached'
 
@@ -207,6 +209,49 @@ describe('a group whose agent is a cluster without ports', () => {
 
     await playedAgent(server.gateway, { resourceGroup: 'cluster' }).register()
     expect(await interactive()).toBe('nothing')
+  })
+
+  it('beside others has no session that serves', async () => {
+    const { server, db } = given
+    await createResourceGroup(server.context, { name: 'cluster' })
+    const [cluster, other] = [CLUSTER, { resourceGroup: 'cluster', slots: { cpu: '2' } }].map((one) =>
+      playedAgent(server.gateway, one),
+    ) as [PlayedAgent, PlayedAgent]
+    for (const agent of [cluster, other]) await agent.register()
+    const create = (sessionType: 'BATCH' | 'INTERACTIVE') =>
+      server.create({ resourceGroup: 'cluster', sessionType, resourceSlots: TWO })
+    const [first, second] = [await create('INTERACTIVE'), await create('INTERACTIVE')]
+    const batch = await create('BATCH')
+    await server.run('watch-agents', 'schedule-sessions')
+    expect((await kernelRows(db, first))[0]!.agent).toBe(other.id)
+    expect((await kernelRows(db, second))[0]!.agent).toBeNull()
+    expect((await kernelRows(db, batch))[0]!.agent).toBe(cluster.id)
+    const reasons = await explainPendingSessions(server.context, [second])
+    expect(reasons.get(second)).toBe('needs cpu 2, the most that an agent of resource group cluster has free is 0')
+    await db.query(`UPDATE agents SET status = 'LOST' WHERE id = $1`, [other.id])
+    expect((await explainPendingSessions(server.context, [second])).get(second)).toBe(
+      'ports of no agent of resource group cluster that it may go to and that is alive can be reached',
+    )
+  })
+
+  it('is not kept from BATCH sessions by those that wait for ports, however many', async () => {
+    const { server, db } = given
+    await createResourceGroup(server.context, { name: 'cluster' })
+    const [cluster, other] = [CLUSTER, { resourceGroup: 'cluster' }].map((one) => playedAgent(server.gateway, one)) as [
+      PlayedAgent,
+      PlayedAgent,
+    ]
+    for (const agent of [cluster, other]) await agent.register()
+    const create = (sessionType: 'BATCH' | 'INTERACTIVE') =>
+      server.create({ resourceGroup: 'cluster', sessionType, resourceSlots: TWO })
+    await server.run('watch-agents')
+    await Promise.all(Array.from({ length: 60 }, () => create('INTERACTIVE')))
+    await db.query(`UPDATE agents SET status = 'LOST' WHERE id = $1`, [other.id])
+    // Where nothing starts, later passes read less of the line.
+    await server.run('schedule-sessions')
+    const batch = await create('BATCH')
+    await server.run('schedule-sessions')
+    expect((await kernelRows(db, batch))[0]!.agent).toBe(cluster.id)
   })
 })
 

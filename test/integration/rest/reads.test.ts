@@ -59,15 +59,16 @@ test('a session tells what it found of the checkpoint of earlier attempts, alone
   const attempts = await server.factory.chain(3, { name: 'checkpointed' })
   const [first, second, third] = attempts.map(({ id }) => id)
   const [store, note] = [randomUUID(), 'starts without the checkpoint of attempt 2']
+  const at = '2026-11-25T12:00:00.123Z'
   await server.db.query(
-    `INSERT INTO session_checkpoints (session_id, state, from_attempt, store, bytes, note)
-      VALUES ($1, 'HERE', 1, $3, $4, NULL), ($2, 'MISSING', 2, NULL, NULL, $5)`,
-    [second, third, store, 5_000_000_000, note],
+    `INSERT INTO session_checkpoints (session_id, state, from_attempt, store, bytes, published_at, note)
+      VALUES ($1, 'HERE', 1, $3, $4, $6, NULL), ($2, 'MISSING', 2, NULL, NULL, NULL, $5)`,
+    [second, third, store, 5_000_000_000, note, at],
   )
   const shown = [
-    { state: 'NONE', from_attempt: null, bytes: null, store: null, note: null },
-    { state: 'HERE', from_attempt: 1, bytes: 5_000_000_000, store, note: null },
-    { state: 'MISSING', from_attempt: 2, bytes: null, store: null, note },
+    { state: 'NONE', from_attempt: null, bytes: null, store: null, published_at: null, note: null },
+    { state: 'HERE', from_attempt: 1, bytes: 5_000_000_000, store, published_at: at, note: null },
+    { state: 'MISSING', from_attempt: 2, bytes: null, store: null, published_at: null, note },
   ]
   const checkpoints = async (path: string) => (await get(path)).body.items.map((session: any) => session.checkpoint)
   expect(await checkpoints(`/v2/sessions/${first}/attempts`)).toEqual(shown)

@@ -162,7 +162,9 @@ it('what is TERMINATING with an agent that goes on running it ends in time, and 
   for (const seconds of [2, 300, 3_600]) {
     await passTime(db, seconds)
     agent.observe(kernel!.id, { status: 'RUNNING', startedAt: 'now' })
-    expect((await agent.sync()).forget).toEqual([{ kernelId: kernel!.id, assignment: 1 }])
+    const { orders: late, forget } = await agent.sync()
+    expect(late).toEqual([{ kernelId: kernel!.id, assignment: 1, want: 'STOP', graceMs: 0 }])
+    expect(forget).toEqual([])
     await server.settle()
     expect(await decisionRow(db, id)).toMatchObject({ phase: 'HELD', holdReason: 'PARENT_ALIVE' })
   }

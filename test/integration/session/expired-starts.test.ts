@@ -90,3 +90,34 @@ test('of several kernels only the agents of those that were late are remembered'
   await given.server.run('prepare-sessions')
   expect(await sessionRow(given.api.db, id)).toMatchObject({ status: 'PENDING', avoidAgents: [agent.id] })
 })
+
+test('the queue of another scheduler has a timeout of its own, if its group has one', async () => {
+  const { server, api } = given
+  const retryPolicy = { maxRetries: 1, retryDelay: 1 }
+  const id = await sessionIn(server, agent, 'CREATING', { retryPolicy })
+  const kernelId = (await kernelRows(api.db, id))[0]!.id
+  const starting = () => sessionRow(api.db, id)
+  agent.observe(kernelId, { status: 'PREPARED', waiting: { reason: 'queued by Slurm: Priority' } })
+  await agent.sync()
+  await passTime(api.db, 3_000)
+  await agent.sync()
+  await server.run('start-sessions')
+  expect((await starting()).status).toBe('CREATING')
+  await api.db.query('UPDATE resource_groups SET queue_timeout_ms = 3600000')
+  await server.run('start-sessions')
+  expect((await starting()).status).toBe('CREATING')
+  await passTime(api.db, 601)
+  await agent.sync()
+  await server.run('start-sessions')
+  expect(await starting()).toMatchObject({
+    status: 'TERMINATING',
+    reason: 'waited longer than the 3600 s that its resource group allows (queueTimeout): queued by Slurm: Priority',
+  })
+  await server.run('terminate-sessions')
+  await agent.comply()
+  await server.run('promote-to-terminated', 'decide-retries')
+  expect(await starting()).toMatchObject({ status: 'ERROR', cause: 'SCHEDULER_TIMEOUT' })
+  await passTime(api.db, 5)
+  await server.run('dispatch-retries')
+  expect(await api.db.query('SELECT FROM sessions WHERE parent_session_id = $1', [id])).toMatchObject({ rowCount: 1 })
+})

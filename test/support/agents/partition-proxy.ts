@@ -12,6 +12,8 @@ export interface PartitionProxy {
   readonly url: string
   /** Applies to existing and new connections. */
   set(passage: Passage): void
+  /** The next connection on which so many bytes have come stays open, and passes nothing more. Resolves then. */
+  stickAfter(bytes: number): Promise<void>
   close(): Promise<void>
 }
 
@@ -20,6 +22,9 @@ interface Pair {
   server: Socket
   /** Data from the server was lost: nothing after it can be forwarded. */
   torn: boolean
+  /** In either direction. */
+  bytes: number
+  stuck: boolean
 }
 
 /** A proxy for `target` whose connections a test can disturb. */
@@ -27,8 +32,10 @@ export async function startPartitionProxy(target: string): Promise<PartitionProx
   const { hostname, port } = new URL(target)
   const pairs = new Set<Pair>()
   let passage: Passage = 'open'
+  let sticking: { after: number; reached(): void } | null = null
 
   function apply(pair: Pair): void {
+    if (pair.stuck) return
     if (passage === 'cut' || (passage === 'open' && pair.torn)) end(pair)
     else if (passage === 'stalled') for (const socket of [pair.client, pair.server]) socket.pause()
     else for (const socket of [pair.client, pair.server]) socket.resume()
@@ -39,12 +46,25 @@ export async function startPartitionProxy(target: string): Promise<PartitionProx
     server.destroy()
   }
 
+  function count(pair: Pair, { length }: Buffer): void {
+    pair.bytes += length
+    if (pair.stuck || sticking === null || pair.bytes < sticking.after) return
+    pair.stuck = true
+    for (const socket of [pair.client, pair.server]) socket.pause()
+    sticking.reached()
+    sticking = null
+  }
+
   const listener = createServer((client) => {
     const server = connect(Number(port), hostname)
-    const pair: Pair = { client, server, torn: false }
+    const pair: Pair = { client, server, torn: false, bytes: 0, stuck: false }
     pairs.add(pair)
-    client.on('data', (chunk) => server.write(chunk))
+    client.on('data', (chunk) => {
+      server.write(chunk)
+      count(pair, chunk)
+    })
     server.on('data', (chunk) => {
+      count(pair, chunk)
       if (passage === 'deaf') pair.torn = true
       else client.write(chunk)
     })
@@ -65,6 +85,11 @@ export async function startPartitionProxy(target: string): Promise<PartitionProx
     set(next) {
       passage = next
       for (const pair of pairs) apply(pair)
+    },
+    stickAfter(bytes) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      sticking = { after: bytes, reached: resolve }
+      return promise
     },
     async close() {
       for (const pair of pairs) end(pair)

@@ -13,6 +13,7 @@ export type Report = Partial<
   Pick<
     ObservedKernel,
     | 'status'
+    | 'waiting'
     | 'exitCode'
     | 'oomKilled'
     | 'error'
@@ -52,7 +53,7 @@ export function playedAgent(
     id?: string
     instanceId?: string
     /** What else it says when it registers. */
-    says?: Pick<RegisterRequest, 'slotsPerKernelMax' | 'ports' | 'volumes'>
+    says?: Pick<RegisterRequest, 'slotsPerKernelMax' | 'ports' | 'volumes' | 'chainStore'>
   } = {},
 ): PlayedAgent {
   const { slots = { cpu: '4' }, resourceGroup = 'default', id = randomUUID(), instanceId = randomUUID() } = options

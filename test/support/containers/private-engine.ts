@@ -2,7 +2,7 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { randomBytes, randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
@@ -18,6 +18,8 @@ const NEEDED: Record<EngineName, Record<string, string>> = {
   docker: { dockerd: 'docker.io', ip: 'iproute2', runc: 'runc', 'docker-init': 'tini', busybox: 'busybox-static' },
   podman: { podman: 'podman', runc: 'runc', catatonit: 'catatonit', busybox: 'busybox-static' },
 }
+/** To an ordinary user, Podman gives containers as well. */
+const AM_ROOT = process.getuid?.() === 0
 
 /** Why this engine cannot be started here; null where it can. */
 export function whyNoEngine(name: EngineName): string | null {
@@ -25,7 +27,7 @@ export function whyNoEngine(name: EngineName): string | null {
     findProgram(program) === null ? [debian] : [],
   )
   if (missing.length > 0) return skipReason(name, `it takes more: apt-get install ${missing.join(' ')}`)
-  return skipReason(name, process.getuid?.() === 0 ? null : 'this is not root')
+  return skipReason(name, AM_ROOT || name === 'podman' ? null : 'this is not root')
 }
 
 /** Images are too large for memory, where a run has its files, and Podman refuses a long path. */
@@ -222,10 +224,16 @@ runtime = "runc"
 
 /** As a tar: no registry is asked. */
 async function importBase(engine: PrivateEngine, root: string): Promise<void> {
+  await engine.cli('import', await archiveBase(root), BASE_IMAGE)
+}
+
+/** @returns the path of a tar with BASE_IMAGE's files, below `root` */
+export async function archiveBase(root: string): Promise<string> {
   const files = join(root, 'base')
   for (const directory of ['bin', 'etc', 'tmp', 'proc', 'sys', 'dev']) {
     await mkdir(join(files, directory), { recursive: true })
   }
+  await chmod(join(files, 'tmp'), 0o1777)
   await run('cp', [findProgram('busybox')!, join(files, 'bin', 'busybox')])
   await run(join(files, 'bin', 'busybox'), ['--install', '-s', join(files, 'bin')])
   // The links name the file where it is now.
@@ -235,7 +243,7 @@ async function importBase(engine: PrivateEngine, root: string): Promise<void> {
   await writeFile(join(files, 'etc', 'passwd'), 'root:x:0:0:root:/:/bin/sh\n')
   const archive = join(root, 'base.tar')
   await run('tar', ['--owner=0', '--group=0', '-cf', archive, '-C', files, '.'])
-  await engine.cli('import', archive, BASE_IMAGE)
+  return archive
 }
 
 async function removeContainers(engine: PrivateEngine): Promise<void> {

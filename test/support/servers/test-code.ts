@@ -4,15 +4,16 @@ import { UPLOAD_BYTES_DEFAULT, UPLOAD_PROJECT_BYTES_DEFAULT } from '../../../src
 import { createCheckpointStore } from '../../../src/services/agent/checkpoint-store.ts'
 import { createCodeStore } from '../../../src/services/code/code-store.ts'
 
-/** Of the servers of one test worker; makes nothing before something is uploaded. */
+/** Of the servers of one test worker; nothing is made before something is uploaded. */
+export const TEST_CHECKPOINT_DIR = join(tmpdir(), `reprise-test-code-${process.pid}`)
+
 export const TEST_CODE = createCodeStore({
-  directory: join(tmpdir(), `reprise-test-code-${process.pid}`),
+  directory: TEST_CHECKPOINT_DIR,
   bytesMax: UPLOAD_BYTES_DEFAULT,
   projectBytesMax: UPLOAD_PROJECT_BYTES_DEFAULT,
 })
 
-/** The same of checkpoints. */
 export const TEST_RELAY = createCheckpointStore({
-  directory: join(tmpdir(), `reprise-test-code-${process.pid}`),
+  directory: TEST_CHECKPOINT_DIR,
   bytesMax: 64 * 1024 ** 2,
 })

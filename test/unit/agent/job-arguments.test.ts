@@ -7,6 +7,7 @@ import { kernelSpec } from '../../contract/executor/executor-subject.ts'
 const OPTIONS: SlurmOptions = {
   directory: '/shared',
   accounts: {},
+  users: null,
   gres: {},
   queueFactor: 4,
   queueJobs: 1_000,

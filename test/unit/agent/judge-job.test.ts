@@ -8,7 +8,7 @@ import { parseJobStatus } from '../../../src/agent/executors/slurm/slurm-status.
 const LATE = 100_000
 
 function row(state: string, reason = '', restarts = 0): JobRow {
-  const names = { jobId: '5', cancelId: '5', name: 'rp-a-1', key: 'rp-a-1' }
+  const names = { jobId: '5', cancelId: '5', name: 'rp-a-1', uid: 1000, key: '1000 rp-a-1' }
   return { ...names, state, reason, node: 'n1', start: null, restarts, comment: '' }
 }
 
@@ -119,11 +119,18 @@ describe('that has begun', () => {
 
 test('squeue is read by name and task, and nothing is concluded from what it cannot have written', () => {
   const [plain, task] = parseSqueue(
-    '5|5|rp-a-1|N/A|PENDING|Priority||2026-01-02T03:04:05|0|a|b|\n8|7_3|rp-b|3|RUNNING|None|n[3-5,8]|N/A|1||\n',
+    '5|5|rp-a-1|1000|N/A|PENDING|Priority||2026-01-02T03:04:05|0|a|b|\n8|7_3|rp-b|7|3|RUNNING|None|n[3-5,8]|N/A|1||\n',
   )
-  expect(plain).toMatchObject({ key: 'rp-a-1', reason: 'Priority', start: '2026-01-02T03:04:05', comment: 'a|b' })
-  expect(task).toMatchObject({ key: 'rp-b_3', jobId: '8', cancelId: '7_3', node: 'n3', start: null, restarts: 1 })
+  expect(plain).toMatchObject({
+    key: '1000 rp-a-1',
+    uid: 1000,
+    reason: 'Priority',
+    start: '2026-01-02T03:04:05',
+    comment: 'a|b',
+  })
+  expect(task).toMatchObject({ key: '7 rp-b_3', jobId: '8', cancelId: '7_3', node: 'n3', start: null, restarts: 1 })
   expect(() => parseSqueue('slurm_load_jobs error\n')).toThrow('another format')
+  expect(() => parseSqueue('5|5|rp-a-1|N/A|PENDING|Priority||N/A|0|a|\n')).toThrow('another format')
   expect(firstNode('a,b[1-2]')).toBe('a')
 })
 

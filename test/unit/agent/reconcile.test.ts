@@ -15,7 +15,7 @@ const NO_PROGRESS: KernelProgress = { note: null, waits: false, host: null, slur
 
 function booked(status: KernelStatus, rest: Partial<BookedKernel> = {}): BookedKernel {
   const startedAt = status === 'RUNNING' ? 'then' : null
-  const known = { ...NO_PROGRESS, assignment: 3, confirmedGone: false, failed: false, startedAt }
+  const known = { ...NO_PROGRESS, assignment: 3, confirmedGone: false, failed: false, startedAt, exitCode: null }
   return { id: 'k', agentId: AGENT, status, ...known, ...rest }
 }
 
@@ -71,6 +71,8 @@ describe('how far a kernel is', () => {
     // It has not been told to start.
     ['PREPARED', report('PREPARED', queued), { note: 'queued by Slurm: Priority', waits: false }],
     ['CREATING', report('RUNNING', { ...queued, host: 'n1' }), { note: null, waits: false, host: 'n1' }],
+    // Held up, and in no queue: the time to start goes on.
+    ['CREATING', report('PREPARED', { progress: 'no disk' }), { note: 'no disk', waits: false }],
     ['CREATING', report('RUNNING', { progress: 'a lie' }), { note: null, waits: false }],
   ] as const)('booked as %s: %o', (status, observed, progress) => {
     expect(reconcile(AGENT, [booked(status)], [observed]).changes[0]).toMatchObject(progress)
@@ -137,6 +139,9 @@ describe('a report', () => {
     ['PULLING', report('PREPARED'), '→PREPARED'],
     ['SCHEDULED', report('PREPARED'), ''],
     ['CREATING', report('PREPARED'), 'START'],
+    ['CREATING', report('PREPARED', { starting: true }), ''],
+    ['CREATING', report('PREPARING', { starting: true }), ''],
+    ['PREPARING', report('PREPARED', { starting: true }), '→PREPARED'],
     ['CREATING', report('RUNNING'), '→RUNNING'],
     ['PREPARED', report('RUNNING'), ''],
     ['CREATING', ran(0), '→TERMINATED gone, forget'],
@@ -155,8 +160,10 @@ describe('a report', () => {
     ['TERMINATING', report('EXITED', { stopped: false }), '→TERMINATED gone stopped, forget'],
     ['TERMINATING', ran(143, { stopped: true }), '→TERMINATED gone stopped, forget'],
     ['TERMINATING', ran(0, { stopped: true }), '→TERMINATED gone stopped, forget'],
-    ['ERROR', report('RUNNING'), 'forget, stale'],
+    ['ERROR', report('RUNNING'), 'STOP, stale'],
+    ['ERROR', report('PREPARING'), 'STOP, stale'],
     ['ERROR', ran(0), 'gone, forget, stale'],
+    ['ERROR', ran(null), 'gone, forget'],
     ['RUNNING', ran(null, { gone: true }), '→ERROR gone kernel-vanished, forget'],
     ['RUNNING', ran(null, { gone: false }), '→ERROR kernel-vanished'],
     ['CREATING', ran(null, { gone: false }), '→ERROR kernel-vanished'],
@@ -189,6 +196,8 @@ describe('a report', () => {
   it('that a kernel may still run is no reason to forget it, until it is known to be gone', () => {
     const lingers = ran(null, { gone: false })
     expect(said(booked('ERROR', { confirmedGone: true }), lingers)).toBe('forget, stale')
+    expect(said(booked('ERROR', { confirmedGone: true }), report('RUNNING'))).toBe('forget, stale')
+    expect(said(booked('ERROR', { exitCode: 3 }), ran(3))).toBe('gone, forget')
     expect(said(booked('ERROR'), null)).toBe('gone')
   })
 
@@ -223,6 +232,7 @@ const anyBooked = fc.record({
   status,
   confirmedGone: fc.boolean(),
   failed: fc.boolean(),
+  exitCode: fc.constantFrom(null, 0),
 })
 const anyReport = fc.record({
   kernelId: fc.constantFrom('a', 'b', 'c', 'd'),

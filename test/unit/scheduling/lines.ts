@@ -17,12 +17,14 @@ export function agentWith(
   free: Amounts = capacity,
   labels: Amounts = {},
   perKernel: Amounts | null = null,
+  ports = true,
 ): AgentCapacity {
   return agentCapacity({
     id,
     labels,
     capacity: parseQuantities(capacity),
     perKernel: perKernel && parseQuantities(perKernel),
+    ports,
     free: parseQuantities({ ...capacity, ...free }),
   })
 }
@@ -33,6 +35,7 @@ export interface RequestSpec {
   allowAgents?: string[]
   excludeAgents?: string[]
   agentLabels?: Record<string, string>
+  needsPorts?: boolean
 }
 
 export function request(

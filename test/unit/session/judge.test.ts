@@ -51,6 +51,22 @@ describe('failure', () => {
     })
   })
 
+  it('ends what another scheduler has queued for too long, though it could go back', () => {
+    const queuedTooLong = { reason: 'queued by Slurm: Priority', timeoutMs: 2_500 }
+    expect(judgeOf('start-sessions', { status: 'CREATING', queuedTooLong })).toMatchObject({
+      outcome: 'EXPIRED',
+      to: 'TERMINATING',
+      result: 'FAILURE',
+      rescheduled: false,
+      failedAgents: [],
+      error: {
+        name: 'scheduler-timeout',
+        message:
+          'waited longer than the 2.5 s that its resource group allows (queueTimeout): queued by Slurm: Priority',
+      },
+    })
+  })
+
   it('does not go back once a kernel has ended', () => {
     const kernels = [{ status: 'TERMINATED', agentId: 'a', error: null, fencedInMs: 0 }] as const
     expect(judgeOf('start-sessions', { tries: 4, kernels }, FAILURE)).toMatchObject({

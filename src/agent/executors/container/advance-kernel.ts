@@ -1,4 +1,4 @@
-import { appendFileSync, readFileSync, rmSync } from 'node:fs'
+import { appendFileSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { FENCED } from '../fenced.ts'
 import { messageOf } from '../../../observability/error-message.ts'
@@ -12,7 +12,8 @@ import { AGENT_LABEL, ASSIGNMENT_LABEL, KERNEL_LABEL } from './container-spec.ts
 import type { CreateBody } from './engine/create-body.ts'
 import { EngineError, EngineSilentError } from './engine/engine-client.ts'
 import type { ContainerDescription } from './engine/engine.ts'
-import { isOver, isUnstarted, refusedProgram } from './judge-container.ts'
+import { cdiDevices } from './engine/podman-spec.ts'
+import { isOver, isUnstarted, refusedProgram, withAdvice } from './judge-container.ts'
 import { note } from './prepare-kernel.ts'
 
 const ASK_AGAIN_MS = 1_000
@@ -44,13 +45,28 @@ async function launch(host: ContainerHost, kernel: ContainerKernel): Promise<voi
   if (containerId === null || kernel.phase !== 'LAUNCHING' || host.book.closed) return
   const found = await host.turns(() => startOnce(host, kernel, containerId))
   if (found === null || kernel.phase !== 'LAUNCHING' || host.book.closed) return
+  if (!(await hasDevices(host, kernel, found))) return
   // Without the line, a keeper knows the container by its id alone.
   const stat = found.pid > 0 ? statLine(found.pid) : ''
   kernel.first = parseProcStat(stat)
   appendStatus(kernel, `began ${stat}`)
+  kernel.launchedAt = performance.now()
   host.book.began(kernel, (found.startedAt ?? new Date()).toISOString())
   host.wake()
   if (isOver(found)) await concludeKernel(host, kernel, found)
+}
+
+/** Podman has been seen to pass over devices, and the program would run without. It says what it has once it has begun. */
+async function hasDevices(
+  { engine, book }: ContainerHost,
+  kernel: ContainerKernel,
+  { id, devices }: ContainerDescription,
+) {
+  const wanted = cdiDevices(kernel.body!).length
+  if (devices >= wanted) return true
+  await engine.remove(id)
+  book.fail(kernel, 'executor-failed', `it is to have ${wanted} GPUs, and its container has ${devices} devices`)
+  return false
 }
 
 /** Sets its `containerId`, unless it has ended instead. */
@@ -75,7 +91,7 @@ async function createContainer(host: ContainerHost, kernel: ContainerKernel, has
     if (/no such image|image not known/i.test(error.message)) {
       if (!hasImage && (await fetchAgain(host, kernel))) return createContainer(host, kernel, true)
       book.fail(kernel, 'image-not-found', `its image was removed before it began: ${error.message}`)
-    } else book.fail(kernel, 'executor-failed', `its container could not be created: ${error.message}`)
+    } else book.fail(kernel, 'executor-failed', `its container could not be created: ${withAdvice(error.message)}`)
     return null
   }
 }
@@ -150,11 +166,11 @@ async function refuse(host: ContainerHost, kernel: ContainerKernel, error: Engin
   if (noInit(host, error)) {
     await host.engine.remove(kernel.containerId!)
     // It cannot have run, and nobody else starts it: it is created and claimed anew.
-    rmSync(join(kernel.path, 'status'), { force: true })
+    directory.dropClaim(kernel.path)
     kernel.containerId = null
     host.advance(kernel)
   } else if (missing !== null) host.book.fail(kernel, 'command-not-found', missing)
-  else host.book.fail(kernel, 'executor-failed', `its container could not be started: ${error.message}`)
+  else host.book.fail(kernel, 'executor-failed', `its container could not be started: ${withAdvice(error.message)}`)
 }
 
 /** @returns whether the engine lacks the program, which is not asked for again */

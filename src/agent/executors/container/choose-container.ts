@@ -10,6 +10,7 @@ import { createContainerExecutor } from './container-executor.ts'
 import type { ContainerOptions } from './container-options.ts'
 import { type ContainerVolume, volumeFault } from './container-volumes.ts'
 import { type Engine, type EngineDescription, openEngine } from './engine/engine.ts'
+import { missingLimits } from './engine/engine-limits.ts'
 import { engineSockets, socketFault } from './engine/find-engine.ts'
 import type { PullPolicy } from './engine/pull-image.ts'
 
@@ -59,6 +60,7 @@ export async function chooseContainer(
   }
   const { name, version, rootless } = description
   log.info(`containers of ${name} ${version}${rootless ? ', rootless' : ''} at ${engine.socket}`)
+  warnOfMissingLimits(description, log)
   const { chainsDir, containerUids: uids, uploadBytesMax: codeBytesMax } = config
   const limits = { chainBytes: config.chainBytesMax, chainFiles: config.chainFilesMax }
   return {
@@ -117,6 +119,18 @@ async function findEngine(config: ContainerConfig): Promise<{ engine: Engine; de
   }
   throw new ExecutorSetupError(
     `REPRISE_EXECUTOR=container: no container engine answers (${faults.join('; ')}). Start Docker, or Podman with: podman system service --time=0, and name its socket in REPRISE_CONTAINER_ENGINE`,
+  )
+}
+
+function warnOfMissingLimits({ name, cgroupVersion, limits }: EngineDescription, log: Logger): void {
+  const missing = missingLimits(limits)
+  if (missing === null) return
+  log.warn(
+    `${name} cannot bound ${missing} of its containers: a kernel may take more than it asks for. ${
+      cgroupVersion === '1'
+        ? 'Containers of an ordinary user are bounded with cgroups of version 2 only'
+        : 'Delegate these cgroup controllers to its user (systemd: Delegate= of user@.service)'
+    }`,
   )
 }
 

@@ -1,4 +1,4 @@
-import { appendFileSync, closeSync, constants, openSync, readSync } from 'node:fs'
+import { appendFileSync, closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import type { KernelUsage } from '../../../domain/agent/kernel-usage.ts'
 import { messageOf } from '../../../observability/error-message.ts'
@@ -61,7 +61,7 @@ export async function concludeKernel(
     stopOrdered,
     stopError,
     ranOutOfMemory:
-      directory.readOomMark(path) !== null ||
+      isOutgrown(kernel) ||
       (!stopOrdered &&
         group !== null &&
         memoryLimitBytes !== null &&
@@ -70,7 +70,7 @@ export async function concludeKernel(
     memoryLimitBytes,
     missing: missingProgram(exitCode, firstLine(directory.logPath(path, 'STDERR')), spec.command),
     otherBoot: (directory.readRecord(path)?.bootId ?? host.bootId) !== host.bootId,
-    outages: host.outages,
+    outages: host.contact.outages,
   })
   writeDown(host, kernel, { exitCode, noted, oomKilled: verdict.oomKilled, usage })
   const endedAt = (container?.finishedAt ?? new Date()).toISOString()
@@ -90,13 +90,19 @@ async function isRemoved(
   kernel: ContainerKernel,
   { id, exitCode, oomKilled }: ContainerDescription,
 ): Promise<boolean> {
-  const isOwn = kernel.killAt !== null || kernel.removing || directory.readStopMark(kernel.path) !== null
+  const { path, killAt, removing } = kernel
+  const isOwn = killAt !== null || removing || directory.readStopMark(path) !== null || isOutgrown(kernel)
   if (exitCode !== SIGKILLED || oomKilled || isOwn) return false
   for (let waitedMs = 0; waitedMs < REMOVED_WITHIN_MS && !book.closed; waitedMs += REMOVED_CHECK_MS) {
     if ((await engine.inspect(id)) === null) return true
     await wait(REMOVED_CHECK_MS)
   }
   return false
+}
+
+/** It was killed for its memory, by this instance or an earlier one. */
+function isOutgrown({ path, outgrew }: ContainerKernel): boolean {
+  return outgrew !== null || directory.readOomMark(path) !== null
 }
 
 async function takeOutput(
@@ -114,8 +120,8 @@ async function takeOutput(
     const signal = AbortSignal.timeout(COMPLETE_WITHIN_MS)
     await completeLogs({ engine: host.engine, containerId, path }, signal)
     // Podman's containers have somebody else who takes their output.
-    if (host.description.name === 'docker' && endedUnseen(container, host.outages)) {
-      appendFileSync(directory.logPath(path, 'STDOUT'), MAY_BE_MISSING)
+    if (host.description.name === 'docker' && endedUnseen(container, host.contact.outages)) {
+      noteGap(directory.logPath(path, 'STDOUT'))
     }
   } catch (error) {
     // Without the engine there is no end to report either; a full disk is none.
@@ -123,6 +129,18 @@ async function takeOutput(
     host.log.warn({ kernelId: kernel.id, error: messageOf(error) }, 'output of a kernel could not be taken')
   }
   kernel.logsComplete = true
+}
+
+/** Once, also where an earlier instance was killed behind it. */
+function noteGap(file: string): void {
+  const tail = Buffer.alloc(MAY_BE_MISSING.length)
+  const fd = openSync(file, constants.O_RDWR | constants.O_APPEND | constants.O_NOFOLLOW)
+  try {
+    readSync(fd, tail, 0, tail.length, Math.max(0, fstatSync(fd).size - tail.length))
+    if (tail.toString() !== MAY_BE_MISSING) appendFileSync(fd, MAY_BE_MISSING)
+  } finally {
+    closeSync(fd)
+  }
 }
 
 /** Until it has ended, or stands still. */

@@ -16,6 +16,7 @@ import { foundBefore, leaveChain } from '../process/chain/chain-directory.ts'
 import type { ChainLimits } from '../process/chain/chain-host.ts'
 import { createChainWatch } from '../process/chain/chain-watch.ts'
 import { createChainDrops } from '../process/chain/drop-chains.ts'
+import { createPublisher } from '../process/chain/publish-checkpoint.ts'
 import { relayAtEnd } from '../process/chain/relay-checkpoint.ts'
 import { leftCheckpoint } from '../process/chain/look-at-checkpoint.ts'
 import { runningKernel } from '../process/exec/running-kernel.ts'
@@ -23,18 +24,21 @@ import { createKeeper } from '../process/fence/keeper.ts'
 import type { UidRange } from '../process/isolation/project-uids.ts'
 import { readBootId } from '../process/proc-stat.ts'
 import { advanceKernel } from './advance-kernel.ts'
-import { openContainerGroups } from './container-groups.ts'
+import { openContainerGroups } from './limits/container-groups.ts'
 import type { ContainerHost } from './container-host.ts'
 import { containerName, type ContainerKernel, newContainerKernel } from './container-kernel.ts'
+import { AGENT_LABEL } from './container-spec.ts'
 import type { ContainerOptions } from './container-options.ts'
 import { openContainerUsers } from './container-users.ts'
 import { createContainerWatch } from './container-watch.ts'
+import { openEngineContact } from './engine-contact.ts'
 import type { Engine, EngineDescription } from './engine/engine.ts'
 import { connectToContainer } from './exec/connect-to-container.ts'
 import { execInContainer } from './exec/exec-in-container.ts'
 import { launchKernel, type RunScript } from './launch-kernel.ts'
 import { prepareKernel } from './prepare-kernel.ts'
 import { createImagePuller } from './engine/pull-image.ts'
+import { createMemoryWatch } from './limits/memory-watch.ts'
 import { createSessionNetworks } from './session-networks.ts'
 import { openPulledImages } from './engine/pulled-images.ts'
 import { stopKernel } from './stop-kernel.ts'
@@ -109,6 +113,7 @@ export function createContainerExecutor(options: ContainerExecutorOptions, hooks
     chainsDir,
     chainStore: openChainStore({ dir: chainsDir, agentDir, byHand: options.chainsDir !== undefined }),
     tooLarge: new Map(),
+    publishing: new Map(),
     limits,
     codeBytesMax,
     fetchCode: hooks.fetchCode,
@@ -128,16 +133,24 @@ export function createContainerExecutor(options: ContainerExecutorOptions, hooks
     book,
     log,
     hasInit: true,
-    outages: [],
-    silence: null,
+    contact: openEngineContact({
+      file: join(agentDir, 'engine.json'),
+      socket: engine.socket,
+      changed: (labels) => hooks.labelled?.(labels),
+      log,
+    }),
     advance: (kernel) => advance(host, kernel),
     wake() {
       watch.wake()
       chainWatch.wake()
+      publisher.wake()
+      memoryWatch.wake()
     },
   }
   const watch = createContainerWatch(host)
   const chainWatch = createChainWatch(host)
+  const publisher = createPublisher(host)
+  const memoryWatch = createMemoryWatch(host)
   const chains = createChainDrops(host)
 
   return {
@@ -164,10 +177,13 @@ export function createContainerExecutor(options: ContainerExecutorOptions, hooks
     async close() {
       host.images.close()
       chainWatch.close()
+      memoryWatch.close()
       const closed = port.close()
       await watch.close()
+      host.contact.close()
       await pulled.close()
       await closed
+      await publisher.close()
       await settleDown(host)
       host.keeper.close(book.kernels.size > 0)
       host.groups?.close()
@@ -176,15 +192,19 @@ export function createContainerExecutor(options: ContainerExecutorOptions, hooks
   }
 }
 
+const NO_ANSWER = 'the container engine does not answer'
+
 function observe(host: ContainerHost, kernel: ContainerKernel): ObservedKernel {
   const { phase, note, startWanted, image } = kernel
   const observed = observeKernel(kernel)
-  const waits = startWanted && host.silence !== null && (phase === 'PREPARED' || phase === 'LAUNCHING')
-  const prepares = note !== null && (phase === 'PREPARING' || phase === 'PULLING')
+  const isSilent = host.contact.silence !== null
+  const waits = isSilent && startWanted && (phase === 'PREPARED' || phase === 'LAUNCHING')
+  const prepares = phase === 'PREPARING' || phase === 'PULLING'
+  const progress = isSilent && image === null ? NO_ANSWER : note
   return {
     ...observed,
-    ...(waits && { waiting: { reason: 'the container engine does not answer' } }),
-    ...(prepares && { progress: note }),
+    ...(waits && { waiting: { reason: NO_ANSWER } }),
+    ...(prepares && progress !== null && { progress }),
     imageDigest: image?.digest ?? null,
   }
 }
@@ -213,11 +233,18 @@ async function remove(host: ContainerHost, kernel: ContainerKernel): Promise<voi
   await kernel.advancing
   await kernel.follower?.stop()
   try {
-    await host.engine.remove(kernel.containerId ?? containerName(kernel))
+    const id = kernel.containerId ?? (await unclaimedContainer(host, kernel))
+    if (id !== null) await host.engine.remove(id)
   } catch (error) {
     host.log.warn({ kernelId: kernel.id, error: messageOf(error) }, 'a container is not removed yet')
   }
   if (kernel.group !== null) host.groups?.remove(kernel.group)
+}
+
+/** That was created for it, maybe by an earlier instance; never one of somebody else that only has its name. */
+async function unclaimedContainer({ engine, agentId }: ContainerHost, kernel: ContainerKernel): Promise<string | null> {
+  const found = await engine.inspect(containerName(kernel))
+  return found?.labels[AGENT_LABEL] === agentId ? found.id : null
 }
 
 /** Goes on where the directory says that an earlier instance stopped; the engine is asked when it answers. */
@@ -230,6 +257,8 @@ function recover(host: ContainerHost, kernel: ContainerKernel, record: directory
   kernel.uid = host.users.of(record.spec.projectId ?? null).uid
   if (status.never) return host.book.endBeforeRunning(kernel, mark?.error ?? null)
   if (script === null) return host.book.beginAnew(kernel, false)
+  // Nobody acts on a claim before it is whole: one that was cut off is none.
+  if (!text.includes('\n')) directory.dropClaim(path)
   const { digest, body } = script
   kernel.body = body
   kernel.image = { id: body.Image, digest }

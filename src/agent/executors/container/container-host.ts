@@ -3,12 +3,12 @@ import type { CodeHost } from '../kernel-book/pull-code.ts'
 import type { KernelBook } from '../kernel-book/kernel-book.ts'
 import type { ChainHost } from '../process/chain/chain-host.ts'
 import type { Keeper } from '../process/fence/keeper.ts'
-import type { ContainerGroups } from './container-groups.ts'
+import type { ContainerGroups } from './limits/container-groups.ts'
 import type { ContainerKernel } from './container-kernel.ts'
 import type { ContainerOptions } from './container-options.ts'
 import type { ContainerUsers } from './container-users.ts'
+import type { EngineContact } from './engine-contact.ts'
 import type { Engine, EngineDescription } from './engine/engine.ts'
-import type { Outage } from './judge-container.ts'
 import type { ImagePuller } from './engine/pull-image.ts'
 import type { SessionNetworks } from './session-networks.ts'
 import type { Turns } from './turns.ts'
@@ -33,9 +33,7 @@ export interface ContainerHost extends Omit<ChainHost, 'book'>, Omit<CodeHost<Co
   readonly log: Logger
   /** The engine has a program that passes on signals and waits for orphans; found out with the first container. */
   hasInit: boolean
-  readonly outages: Outage[]
-  /** Why the engine cannot be asked at present; null if it answers. */
-  silence: string | null
+  readonly contact: EngineContact
   /** Takes the next step of a kernel, as the engine tells. */
   advance(kernel: ContainerKernel): void
   /** Schedules a look at the kernels. */

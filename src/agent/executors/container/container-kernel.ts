@@ -2,7 +2,7 @@ import type { KernelSpec } from '../../../domain/agent/protocol.ts'
 import { type KernelEntry, newKernelEntry } from '../kernel-book/kernel-entry.ts'
 import { memoryLimit } from '../process/process-kernel.ts'
 import type { ProcStat } from '../process/proc-stat.ts'
-import type { ContainerGroup } from './container-groups.ts'
+import type { ContainerGroup } from './limits/container-groups.ts'
 import type { CreateBody } from './engine/create-body.ts'
 import type { LogFollower } from './follow-logs.ts'
 import type { ResolvedImage } from './engine/pull-image.ts'
@@ -27,7 +27,7 @@ export interface ContainerKernel extends KernelEntry {
   follower: LogFollower | null
   /** Its output is complete in its files. */
   logsComplete: boolean
-  /** As `performance.now()`. */
+  /** As `performance.now()`: when it was handed over, and then when it began. */
   launchedAt: number
   /** The container has ended; its output is being taken. */
   ending: object | null

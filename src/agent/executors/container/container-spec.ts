@@ -1,12 +1,13 @@
 import type { KernelSpec } from '../../../domain/agent/protocol.ts'
 import type { KernelVariable } from '../../../domain/session/kernel-variables.ts'
 import { homeVariables, kernelVariables } from '../process/kernel-environment.ts'
-import type { ContainerGroup } from './container-groups.ts'
+import type { ContainerGroup } from './limits/container-groups.ts'
 import type { ContainerKernel } from './container-kernel.ts'
 import type { ContainerOptions } from './container-options.ts'
 import type { VolumeBind } from './container-volumes.ts'
 import type { CreateBody } from './engine/create-body.ts'
 import type { EngineDescription } from './engine/engine.ts'
+import { cdiDevices } from './engine/podman-spec.ts'
 
 /** Where a kernel finds its own files. */
 export const WORK = '/work'
@@ -21,8 +22,9 @@ export const KERNEL_LABEL = 'reprise.kernel'
 export const SESSION_LABEL = 'reprise.session'
 export const ASSIGNMENT_LABEL = 'reprise.assignment'
 
-/** Given out by Docker to the program of a container, device by device. */
+/** Given out to the program of a container, device by device: by Docker, or by Podman under this name. */
 const GPU_SLOT = 'cuda.device'
+const CDI_GPU = 'nvidia.com/gpu='
 /** What of it the engine's own limit leaves to the group around it, which is to be the first that is reached. */
 const GROUP_SLACK_BYTES = 4 * 1024 * 1024
 const NANO = 1e9
@@ -88,10 +90,10 @@ export function containerSpec(
     },
     ...(port !== null && network !== 'host' && { ExposedPorts: { [`${port}/tcp`]: {} } }),
     HostConfig: {
-      ...memoryOf(memoryLimitBytes, places.group),
+      ...memoryOf(memoryLimitBytes, engine, places.group),
       ...cpusOf(spec, engine),
       ...(places.group !== null && { CgroupParent: places.group.parent }),
-      PidsLimit: options.processes,
+      ...(engine.limits.processes && { PidsLimit: options.processes }),
       ShmSize: options.shmBytes,
       OomScoreAdj: engine.rootless ? 0 : 500,
       CapDrop: ['ALL'],
@@ -113,7 +115,7 @@ export function containerSpec(
         ExtraHosts: places.cluster.hosts.map(({ name, address }) => `${name}:${address}`),
       }),
       ...(options.runtime !== undefined && { Runtime: options.runtime }),
-      ...gpusOf(places.gpus),
+      ...gpusOf(places.gpus, engine),
     },
     ...membershipOf(places.cluster),
   }
@@ -147,15 +149,16 @@ function environmentOf(kernel: ContainerKernel, cluster: ClusterPlace | null): s
   return Array.from(environ, ([name, value]) => `${name}=${value}`)
 }
 
-function memoryOf(bytes: number | null, group: ContainerGroup | null): object {
-  if (bytes === null) return {}
+/** An engine refuses to start what it is to bound and cannot. */
+function memoryOf(bytes: number | null, { limits }: EngineDescription, group: ContainerGroup | null): object {
+  if (bytes === null || !limits.memory) return {}
   const limit = group === null ? bytes : bytes + GROUP_SLACK_BYTES
   return { Memory: limit, MemorySwap: limit }
 }
 
-function cpusOf({ resourceSlots }: KernelSpec, { cpus }: EngineDescription): object {
+function cpusOf({ resourceSlots }: KernelSpec, { cpus, limits }: EngineDescription): object {
   const amount = Number(resourceSlots['cpu'] ?? 0)
-  if (!(amount > 0)) return {}
+  if (!(amount > 0) || !limits.cpu) return {}
   return { NanoCpus: Math.round(Math.min(Math.max(amount, CPU_MIN), cpus || amount) * NANO) }
 }
 
@@ -179,8 +182,9 @@ function portsOf({ port }: ContainerKernel, network: string): object {
   return { PortBindings: { [`${port}/tcp`]: [{ HostIp: '', HostPort: String(port) }] } }
 }
 
-function gpusOf(gpus: readonly number[]): object {
+function gpusOf(gpus: readonly number[], { name }: EngineDescription): object {
   if (gpus.length === 0) return {}
+  if (name === 'podman') return { Devices: gpus.map((gpu) => ({ PathOnHost: `${CDI_GPU}${gpu}` })) }
   return { DeviceRequests: [{ Driver: 'nvidia', DeviceIDs: gpus.map(String), Capabilities: [['gpu']] }] }
 }
 
@@ -191,6 +195,11 @@ export function gpuCount({ resourceSlots }: KernelSpec): number {
 
 /** The devices of a container that was created, or is to be. */
 export function gpusOfBody(body: CreateBody | null): number[] {
-  const requests = (body?.HostConfig['DeviceRequests'] ?? []) as { DeviceIDs?: string[] }[]
-  return requests.flatMap(({ DeviceIDs = [] }) => DeviceIDs.map(Number))
+  if (body === null) return []
+  const requests = (body.HostConfig['DeviceRequests'] ?? []) as { DeviceIDs?: string[] }[]
+  const named = cdiDevices(body).filter((device) => device.startsWith(CDI_GPU))
+  return [
+    ...requests.flatMap(({ DeviceIDs = [] }) => DeviceIDs.map(Number)),
+    ...named.map((device) => Number(device.slice(CDI_GPU.length))),
+  ]
 }

@@ -6,15 +6,16 @@ import { isAlive } from '../process/proc-stat.ts'
 import type { ContainerHost } from './container-host.ts'
 import type { ContainerKernel } from './container-kernel.ts'
 import { AGENT_LABEL, ASSIGNMENT_LABEL, KERNEL_LABEL } from './container-spec.ts'
-import { EngineError } from './engine/engine-client.ts'
+import { EngineError, EngineSilentError } from './engine/engine-client.ts'
 import type { ListedContainer } from './engine/engine.ts'
 import { followLogs } from './follow-logs.ts'
-import type { Outage } from './judge-container.ts'
 import { killKernel } from './stop-kernel.ts'
 
 const TICK_MS = 100
 /** Events get lost. */
 const LIST_INTERVAL_MS = 10_000
+/** With the interval, so long after it stands still it is known that it does not answer. */
+const ANSWER_WITHIN_MS = 15_000
 /** What ends before that needs no copy of its output beside its end's. */
 const FOLLOW_AFTER_MS = 300
 const FOLLOW_AGAIN_MS = 1_000
@@ -22,7 +23,6 @@ const RECONNECT_MIN_MS = 100
 const RECONNECT_MAX_MS = 5_000
 /** Events since then may have been missed. */
 const EVENTS_OVERLAP_MS = 5_000
-const OUTAGES_MAX = 20
 
 export interface ContainerWatch {
   wake(): void
@@ -43,7 +43,6 @@ export function createContainerWatch(host: ContainerHost): ContainerWatch {
   let listTimer: NodeJS.Timeout | null = null
   let listening = Promise.resolve()
   let listing: Promise<void> = Promise.resolve()
-  let outage: Outage | null = null
 
   function tick(): void {
     timer = null
@@ -62,14 +61,6 @@ export function createContainerWatch(host: ContainerHost): ContainerWatch {
     timer = setTimeout(tick, TICK_MS).unref()
   }
 
-  /** Known before anybody asks how a container has ended meanwhile. */
-  function lose(): void {
-    if (outage !== null) return
-    outage = { from: new Date(), to: null }
-    host.outages.push(outage)
-    host.outages.splice(0, host.outages.length - OUTAGES_MAX)
-  }
-
   async function listen(): Promise<void> {
     let since = new Date(Date.now() - EVENTS_OVERLAP_MS)
     let pauseMs = RECONNECT_MIN_MS
@@ -86,7 +77,8 @@ export function createContainerWatch(host: ContainerHost): ContainerWatch {
         host.log.debug({ error: messageOf(error) }, 'events of the container engine were interrupted')
       }
       if (closing.signal.aborted) return
-      lose()
+      // Known before anybody asks how a container has ended meanwhile.
+      host.contact.cutOff()
       pauseMs =
         performance.now() - openedAt > RECONNECT_MAX_MS ? RECONNECT_MIN_MS : Math.min(pauseMs * 2, RECONNECT_MAX_MS)
       await wait(pauseMs, { signal: closing.signal, ref: false })
@@ -104,19 +96,20 @@ export function createContainerWatch(host: ContainerHost): ContainerWatch {
     if (closing.signal.aborted) return
     try {
       const known = new Set([...host.book.kernels.values()].map(({ id }) => id))
-      const listed = await host.engine.list(label)
-      if (host.silence !== null) host.log.info('the container engine answers again')
-      host.silence = null
-      if (outage !== null) outage.to = new Date()
-      outage = null
+      const listed = await host.engine.list(label, ANSWER_WITHIN_MS)
+      const wasSilent = host.contact.silence !== null
+      host.contact.answered()
+      if (wasSilent) host.book.changed()
       compare(listed)
       void host.networks.collect()
       for (const container of listed) if (isLeftover(host, known, container)) await removeLeftover(host, container)
     } catch (error) {
       if (closing.signal.aborted) return
-      if (host.silence === null) host.log.warn({ error: messageOf(error) }, 'the container engine does not answer')
-      host.silence = messageOf(error)
-      lose()
+      const wasSilent = host.contact.silence !== null
+      host.contact.silent(messageOf(error))
+      if (!wasSilent) host.book.changed()
+      // One that stands still takes no output along, and ends nothing.
+      if (!(error instanceof EngineSilentError) || !error.timedOut) host.contact.cutOff()
     }
   }
 

@@ -82,15 +82,16 @@ function isWithin(outages: readonly Outage[], at: number, slackMs: number): bool
   return outages.some(({ from, to }) => at >= from.getTime() - slackMs && (to === null || at <= to.getTime() + slackMs))
 }
 
+/** `catatonit` ends with 1, whatever the reason. */
+const REFUSED = new Set([1, 126, 127])
 /** What the program that waits for another in the container says if it cannot run it. */
 const INIT_WORDS = [/^\[FATAL tini \(\d+\)\] exec (.*) failed: /, /^ERROR \(catatonit:\d+\): failed to exec pid1: /]
 
 /** @param stderr its first line */
 export function missingProgram(exitCode: number | null, stderr: string, command: readonly string[]): string | null {
-  if (exitCode !== 126 && exitCode !== 127) return null
-  if (!INIT_WORDS.some((words) => words.test(stderr))) return null
+  if (exitCode === null || !REFUSED.has(exitCode) || !INIT_WORDS.some((words) => words.test(stderr))) return null
   const [program = ''] = command
-  return exitCode === 127
+  return stderr.endsWith('No such file or directory')
     ? `command not found: there is no ${program} in the image`
     : `${program} is no program: it is not executable`
 }
@@ -104,4 +105,21 @@ export function refusedProgram(message: string): string | null {
   return found && isOfProgram && !/mount|bind source/i.test(message)
     ? `command not found in the image: ${message}`
     : null
+}
+
+const ADVICE: [RegExp, string][] = [
+  [
+    /could not select device driver/i,
+    'Docker has no driver for GPUs: install the NVIDIA Container Toolkit, and start Docker again',
+  ],
+  [
+    /unresolvable CDI devices|stat nvidia\.com\/gpu/i,
+    'the machine has no such GPU for Podman: describe its GPUs with nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml (Podman 4.1 or later)',
+  ],
+]
+
+/** What an engine says, and what to do about it. */
+export function withAdvice(message: string): string {
+  const [, advice] = ADVICE.find(([words]) => words.test(message)) ?? []
+  return advice === undefined ? message : `${advice} (${message})`
 }

@@ -3,8 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '../../../observability/error-message.ts'
 import { hasEnded } from '../kernel-book/kernel-entry.ts'
 import { writeRunScript } from '../kernel-directory/kernel-directory.ts'
+import { ownerOf } from '../kernel-directory/owner-of.ts'
 import { chainDirectory, openChainDirectory } from '../process/chain/chain-directory.ts'
-import type { ContainerGroup } from './container-groups.ts'
+import type { ContainerGroup } from './limits/container-groups.ts'
 import type { ContainerHost } from './container-host.ts'
 import type { ContainerKernel } from './container-kernel.ts'
 import { type ClusterPlace, containerSpec, ContainerSpecError, gpuCount, gpusOfBody } from './container-spec.ts'
@@ -28,7 +29,7 @@ export async function launchKernel(host: ContainerHost, kernel: ContainerKernel)
   const { spec, path } = kernel
   try {
     await host.keeper.ready()
-    kernel.found = await openChainDirectory(host, spec, kernel.uid)
+    kernel.found = await openChainDirectory(host, spec, ownerOf(kernel.uid))
     const cluster = await joinNetwork(host, kernel)
     if (cluster === undefined) return
     kernel.body = containerSpec(kernel, host.options, host.description, {
@@ -95,12 +96,10 @@ function createGroup(host: ContainerHost, { id, memoryLimitBytes }: ContainerKer
   }
 }
 
-/** Docker would give the first device to each of them. */
+/** Nobody else does: without numbers, each kernel would get the first ones. */
 function takeGpus(host: ContainerHost, kernel: ContainerKernel): number[] {
   const count = gpuCount(kernel.spec)
   if (count === 0) return []
-  // Podman passes over the request, and the program would run without.
-  if (host.description.name === 'podman') throw new ContainerSpecError('GPUs are given to containers of Docker only')
   const others = [...host.book.kernels.values()].filter((other) => other !== kernel && !hasEnded(other))
   const taken = new Set(others.flatMap(({ body }) => gpusOfBody(body)))
   const free: number[] = []

@@ -4,6 +4,7 @@ import { messageOf } from '../../../observability/error-message.ts'
 import { choosePort } from '../kernel-book/choose-port.ts'
 import { pullCheckpoint } from '../process/chain/pull-checkpoint.ts'
 import { pullCode } from '../kernel-book/pull-code.ts'
+import { ownerOf } from '../kernel-directory/owner-of.ts'
 import { createKernelDirectory } from '../kernel-directory/kernel-directory.ts'
 import type { ContainerHost } from './container-host.ts'
 import type { ContainerKernel } from './container-kernel.ts'
@@ -24,7 +25,8 @@ export async function prepareKernel(host: ContainerHost, kernel: ContainerKernel
   if (image === null) return
   if ('message' in image) return host.book.fail(kernel, image.name, image.message)
   kernel.image = image
-  kernel.isPlaced ||= (await pullCode(host, kernel, kernel.uid)) && (await pullCheckpoint(host, kernel, kernel.uid))
+  const owner = ownerOf(kernel.uid)
+  kernel.isPlaced ||= (await pullCode(host, kernel, owner)) && (await pullCheckpoint(host, kernel, owner))
   if (kernel.isPlaced) await host.book.prepared(kernel)
 }
 
@@ -35,8 +37,8 @@ async function makeDirectory(host: ContainerHost, kernel: ContainerKernel): Prom
     if (spec.portVariable) await choosePort(host.book, kernel)
     const { port } = kernel
     kernel.uid = host.users.of(spec.projectId ?? null).uid
-    const owner = { uid: kernel.uid, withTmp: false }
-    await createKernelDirectory(kernel.path, { version: 1, assignment, bootId: host.bootId, spec, port }, owner)
+    const places = { owner: ownerOf(kernel.uid) }
+    await createKernelDirectory(kernel.path, { version: 1, assignment, bootId: host.bootId, spec, port }, places)
   } catch (error) {
     host.book.fail(kernel, 'executor-failed', `the kernel's directory could not be prepared: ${messageOf(error)}`)
   }

@@ -41,6 +41,8 @@ export interface KernelSteps<K extends KernelEntry> {
    * been written down, and again when `killAt` comes nearer (`first` is false then) or the kernel begins to run.
    */
   stop(kernel: K, first: boolean): void
+  /** Nothing can be written down now: a stop is not, and is applied again later. Missing: never. */
+  isAway?(): boolean
   /** Its end is known here, though not reported yet: a stop has nothing to do any more. */
   isEnding(kernel: K): boolean
   /** What has failed if not the program itself, where its end alone does not say so; null if nothing. */
@@ -76,6 +78,8 @@ export interface KernelBook<K extends KernelEntry> {
   gone(kernel: K): void
   /** Idempotent. A later order can only shorten the grace period, and does not change the reason. */
   stop(kernel: K, graceMs: number, error?: FailureError | null): void
+  /** It has more memory than it may, and is about to be killed. */
+  outgrew(kernel: K, mark: directory.OomMark): void
   /** Applies the stop that is ordered: it is written down and handed on. */
   applyStop(kernel: K, first?: boolean): void
   /** For one of an earlier instance whose command never ran: prepares and starts it again, or ends it. */
@@ -167,15 +171,28 @@ export function createKernelBook<K extends KernelEntry>(
     if (kernel.phase === 'RUNNING' || kernel.handedOver) applyStop(kernel, first)
   }
 
-  /** A stop that cannot be written down, because the disk is full or the program has moved its directory, still ends it. */
   function applyStop(kernel: K, first = true): void {
     kernel.killAt ??= Date.now()
-    try {
-      directory.writeMark(kernel.path, 'stop', { killAt: kernel.killAt, error: kernel.stopError })
-    } catch (error) {
-      log.warn({ kernelId: kernel.id, error: messageOf(error) }, 'the stop of a kernel could not be written down')
-    }
+    if (steps.isAway?.() !== true) writeStop(kernel)
     steps.stop(kernel, first)
+  }
+
+  function writeStop(kernel: K): void {
+    writeDown(kernel, 'stop', { killAt: kernel.killAt!, error: kernel.stopError })
+  }
+
+  function outgrew(kernel: K, mark: directory.OomMark): void {
+    kernel.outgrew = mark
+    writeDown(kernel, 'oom', mark)
+  }
+
+  /** For a later instance. Where it cannot be, as the disk is full or the program has moved its directory, this one goes on. */
+  function writeDown<Name extends 'stop' | 'oom'>(kernel: K, name: Name, mark: directory.Marks[Name]): void {
+    try {
+      directory.writeMark(kernel.path, name, mark)
+    } catch (error) {
+      log.warn({ kernelId: kernel.id, error: messageOf(error) }, `the ${name} mark of a kernel could not be written`)
+    }
   }
 
   /** Kills the kernel if it runs, and removes it once it is gone. */
@@ -190,7 +207,7 @@ export function createKernelBook<K extends KernelEntry>(
     if (hasEnded(kernel)) return
     kernel.error = { name, message }
     // Keeps a later instance from starting a kernel that was reported as failed.
-    if (kernel.handedOver) directory.writeMark(kernel.path, 'stop', { killAt: 0 })
+    if (kernel.handedOver) writeDown(kernel, 'stop', { killAt: 0 })
     settle(kernel, 'FAILED', new Date().toISOString())
   }
 
@@ -203,8 +220,8 @@ export function createKernelBook<K extends KernelEntry>(
   function exited(kernel: K, { endedAt, stopOrdered, stopError, lingers = false, ...end }: KernelEnd): void {
     if (hasEnded(kernel)) return
     Object.assign(kernel, end, { lingers, stopped: stopOrdered && stopError === null })
-    kernel.logSizes.STDOUT = directory.logSize(kernel.path, 'STDOUT')
-    kernel.logSizes.STDERR = directory.logSize(kernel.path, 'STDERR')
+    kernel.logSizes.STDOUT = directory.logSize(kernel.outputPath, 'STDOUT')
+    kernel.logSizes.STDERR = directory.logSize(kernel.outputPath, 'STDERR')
     const left = steps.leftCheckpoint(kernel)
     const awaited = [
       ...(isOwnFailure(kernel) ? [takeVerdict(kernel)] : []),
@@ -315,6 +332,7 @@ export function createKernelBook<K extends KernelEntry>(
     exited,
     gone,
     stop,
+    outgrew,
     applyStop,
     beginAnew(kernel, startWanted) {
       kernel.startWanted = startWanted
@@ -331,7 +349,9 @@ export function createKernelBook<K extends KernelEntry>(
         const path = join(kernelsDir, name)
         const record = directory.readRecord(path)
         if (record === null || record.spec.kernelId !== name) {
-          await directory.removeKernelDirectory(path)
+          await directory.removeKernelDirectory(path).catch((error: unknown) => {
+            log.warn({ path, error: messageOf(error) }, 'what is no kernel’s directory was not removed')
+          })
           continue
         }
         const kernel = steps.create(record.spec, record.assignment, path)

@@ -3,6 +3,7 @@ import type { KernelUsage } from '../../../domain/agent/kernel-usage.ts'
 import type { KernelSpec, LogStreamName, ObservedKernel, ObservedStatus } from '../../../domain/agent/protocol.ts'
 import type { FailureError } from '../../../domain/session/failure.ts'
 import type { ProgramVerdict } from '../../../domain/session/program-verdict.ts'
+import type { OomMark } from '../kernel-directory/kernel-directory.ts'
 
 /**
  * The phases of one kernel in memory:
@@ -29,6 +30,8 @@ export interface KernelEntry {
   spec: KernelSpec
   /** Its directory. */
   readonly path: string
+  /** Has `status`, `stdout` and `stderr`: its directory, or one in there that belongs to the user who runs it. */
+  outputPath: string
   phase: Phase
   startWanted: boolean
   /** Identifies the launch, and is in the name of its run script. */
@@ -41,6 +44,8 @@ export interface KernelEntry {
   killAt: number | null
   /** The reason for the stop, if the agent itself ordered it. */
   stopError: FailureError | null
+  /** What this instance has killed it for. */
+  outgrew: OomMark | null
   /** It ended after the server had ordered its stop. */
   stopped: boolean
   /** With EXITED: something of it may still run, out of reach. It is not removed before that is ruled out. */
@@ -80,6 +85,7 @@ export function newKernelEntry(spec: KernelSpec, assignment: number, path: strin
     assignment,
     spec,
     path,
+    outputPath: path,
     phase: 'PREPARING',
     startWanted: false,
     token: '',
@@ -87,6 +93,7 @@ export function newKernelEntry(spec: KernelSpec, assignment: number, path: strin
     note: null,
     killAt: null,
     stopError: null,
+    outgrew: null,
     stopped: false,
     lingers: false,
     relaying: false,
@@ -125,8 +132,9 @@ export function observeKernel(kernel: KernelEntry): ObservedKernel {
   const common = { kernelId, assignment, status, startedAt, port, ...(found !== null && { foundCheckpoint: found }) }
   if (phase === 'RUNNING') return { ...common, exitCode: null, oomKilled: false, error: null, endedAt: null }
   const { exitCode, oomKilled, error, endedAt, verdict, stopped, usage, left } = kernel
-  const { relaying, note } = kernel
+  const { relaying, note, startWanted, removing } = kernel
   const how = {
+    ...(startWanted && !removing && !hasEnded(kernel) && { starting: true }),
     ...(relaying && phase === 'EXITED' && { gone: false }),
     ...(phase === 'PULLING' && note !== null && { progress: note }),
     ...(phase === 'EXITED' && { stopped }),

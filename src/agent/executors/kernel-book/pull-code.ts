@@ -1,3 +1,4 @@
+import type { Owner } from '../../../archive/extract-archive.ts'
 import type { Logger } from '../../../observability/log.ts'
 import type { ExecutorHooks } from '../executor.ts'
 import { placeCode } from '../kernel-directory/place-code.ts'
@@ -16,13 +17,13 @@ export interface CodeHost<K extends KernelEntry> {
 /**
  * Puts the code that comes along into the kernel's working directory.
  *
- * @param uid to whom it belongs then; null for the agent's own user
+ * @param owner to whom it belongs then; null for the agent's own user
  * @returns false if the kernel is not to be prepared further
  */
 export async function pullCode<K extends KernelEntry>(
   { book, codeBytesMax: bytesMax, fetchCode, log }: CodeHost<K>,
   kernel: K,
-  uid: number | null,
+  owner: Owner | null,
 ): Promise<boolean> {
   const { id: kernelId, assignment, spec, path } = kernel
   if (spec.codeSha256 == null) return true
@@ -35,7 +36,7 @@ export async function pullCode<K extends KernelEntry>(
   const isWanted = () => kernel.phase === 'PULLING' && !book.closed
   const error = await placeCode({
     path,
-    uid,
+    owner,
     sha256: spec.codeSha256,
     bytesMax,
     isWanted,

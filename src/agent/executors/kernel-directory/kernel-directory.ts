@@ -1,10 +1,12 @@
-import { lstatSync, readdirSync, writeFileSync } from 'node:fs'
-import { chown, mkdir, rm, rmdir, unlink, writeFile } from 'node:fs/promises'
+import { readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { chown, lstat, mkdir, rm, rmdir, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readKernelUsage } from '../../../domain/agent/kernel-usage.ts'
 import type { KernelSpec, LogStreamName } from '../../../domain/agent/protocol.ts'
+import type { Owner } from '../../../archive/extract-archive.ts'
 import type { FailureError } from '../../../domain/session/failure.ts'
-import { readControlFile, regularFileSize, writeControlFile } from '../../control-file.ts'
+import { readControlFile, regularFileSize, statIfThere, writeControlFile } from '../../control-file.ts'
+import { runInBackground } from '../process/chain/background-command.ts'
 
 /**
  * The files of one kernel, in `<agentDir>/kernels/<kernelId>/`:
@@ -19,6 +21,7 @@ import { readControlFile, regularFileSize, writeControlFile } from '../../contro
  *   stop         { killAt, error } written before the first signal of a stop
  *   oom          { usedBytes, limitBytes } written before a kernel over its memory limit is killed
  *   usage        what it has used, where its shim cannot say so; see UsageMark
+ *   job/         has status, stdout and stderr, where the kernel's own user writes them; see KernelEntry.outputPath
  *
  * Nothing is fsynced: a power failure also ends the kernels whose files it loses.
  *
@@ -33,6 +36,8 @@ export interface KernelRecord {
   spec: KernelSpec
   /** Absent in directories written by older versions. */
   port?: number | null
+  /** As whom it runs, where that is a user of the system. */
+  user?: Owner | null
 }
 
 export interface StopMark {
@@ -55,6 +60,12 @@ export interface UsageMark {
   wallSeconds: number | null
 }
 
+export interface Marks {
+  stop: StopMark
+  oom: OomMark
+  usage: UsageMark
+}
+
 const ID = /^[A-Za-z0-9_-]{1,64}$/
 
 /** Ids become directory names and words in shell scripts, so anything else is refused. */
@@ -64,15 +75,16 @@ export function isSafeId(id: string): boolean {
 
 /** For whom the directories are in which the program may write. */
 export interface DirectoryOwner {
-  /** User and group; null for the agent's own. */
-  uid: number | null
-  /** With its own `/tmp`. */
-  withTmp: boolean
+  /** Null for the agent's own user. */
+  owner: Owner | null
+  /** Their names, besides `work`: `tmp`, for one with its own `/tmp`. */
+  more?: readonly string[]
 }
 
 /** Replaces an existing directory. */
-export async function createKernelDirectory(path: string, record: KernelRecord, owner: DirectoryOwner): Promise<void> {
-  const mode = owner.uid === null ? 0o700 : 0o711
+export async function createKernelDirectory(path: string, record: KernelRecord, places: DirectoryOwner): Promise<void> {
+  const { owner, more = [] } = places
+  const mode = owner === null ? 0o700 : 0o711
   try {
     await mkdir(path, mode)
   } catch (error) {
@@ -81,35 +93,62 @@ export async function createKernelDirectory(path: string, record: KernelRecord, 
     await mkdir(path, mode)
   }
   await writeFile(join(path, 'spec.json'), JSON.stringify(record), { mode: 0o600 })
-  for (const name of owner.withTmp ? ['work', 'tmp'] : ['work']) await makeOwn(join(path, name), owner.uid)
+  for (const name of ['work', ...more]) await makeOwn(join(path, name), owner)
 }
 
-async function makeOwn(path: string, uid: number | null): Promise<void> {
+async function makeOwn(path: string, owner: Owner | null): Promise<void> {
   await mkdir(path, 0o700)
-  if (uid !== null) await chown(path, uid, uid)
+  if (owner !== null) await chown(path, owner.uid, owner.gid)
 }
 
-/** From here on the start counts as ordered, also for later instances. */
-export function writeRunScript(path: string, token: string, script: string): Promise<void> {
-  return writeFile(join(path, `run.${token}`), script, { mode: 0o600 })
+/**
+ * From here on the start counts as ordered, also for later instances.
+ *
+ * @param reader who reads it, besides root; null for the agent's own user
+ */
+export async function writeRunScript(
+  path: string,
+  token: string,
+  script: string,
+  reader: Owner | null = null,
+): Promise<void> {
+  const file = join(path, `run.${token}`)
+  await writeFile(file, script, { mode: 0o600 })
+  if (reader !== null) await chown(file, reader.uid, reader.gid)
 }
 
 /**
  * Removes `spec.json` first: a directory without it counts as never run. An interrupted removal is thus not taken for a
- * launch, and a late shim does not run anything after its `status` has been removed.
+ * launch, and a late shim does not run anything after its `status` has been removed. Its program may have put anything
+ * in its place: no link is followed.
  */
 export async function removeKernelDirectory(path: string, token = ''): Promise<void> {
-  for (const name of ['spec.json', `run.${token}`, 'status', 'stdout', 'stderr']) await unlinkIfThere(join(path, name))
+  const isDirectory = (await lstat(path).catch(() => null))?.isDirectory()
+  if (isDirectory !== true) return rm(path, { force: true })
+  for (const name of ['spec.json', `run.${token}`, 'status', 'stdout', 'stderr']) await unlinkFile(join(path, name))
   await removeEmpty(join(path, 'tmp'))
   if ((await removeEmpty(join(path, 'work'))) && (await removeEmpty(path))) return
+  if (await isOfOthers(join(path, 'work'))) return removeOfOthers(path)
   await rm(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 20 })
 }
 
-async function unlinkIfThere(path: string): Promise<void> {
+async function isOfOthers(path: string): Promise<boolean> {
+  const { uid } = await lstat(path).catch(() => ({ uid: null }))
+  return uid !== null && uid !== process.getuid!()
+}
+
+/** Its user may still be about, and exchange a directory for a link meanwhile, which `rm` notices. */
+async function removeOfOthers(path: string): Promise<void> {
+  const { code } = await runInBackground(['rm', '-rf', '--', path])
+  if (code !== 0) throw new Error(`${path} could not be removed`)
+}
+
+/** A directory in its place goes with all that is left. */
+async function unlinkFile(path: string): Promise<void> {
   try {
     await unlink(path)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    if (!['ENOENT', 'EISDIR', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
   }
 }
 
@@ -150,14 +189,16 @@ export function claimStatus(path: string, word: 'never' | 'failed' | `claimed ${
   }
 }
 
+/** For an executor of which only this agent claims. */
+export function dropClaim(path: string): void {
+  rmSync(join(path, 'status'), { force: true })
+}
+
 export function readStatus(path: string): string {
   return readControlFile(join(path, 'status')) ?? ''
 }
 
-export function writeMark(path: string, name: 'stop', mark: StopMark): void
-export function writeMark(path: string, name: 'oom', mark: OomMark): void
-export function writeMark(path: string, name: 'usage', mark: UsageMark): void
-export function writeMark(path: string, name: string, mark: object): void {
+export function writeMark<Name extends keyof Marks>(path: string, name: Name, mark: Marks[Name]): void {
   writeControlFile(join(path, name), JSON.stringify(mark))
 }
 
@@ -185,8 +226,8 @@ export function logSize(path: string, stream: LogStreamName): number {
 
 /** When the shim began and when it last wrote, according to the file system. */
 export function statusTimes(path: string): { startedAt: string; endedAt: string } {
-  const stat = lstatSync(join(path, 'status'), { throwIfNoEntry: false })
-  if (stat === undefined) return { startedAt: new Date().toISOString(), endedAt: new Date().toISOString() }
+  const stat = statIfThere(join(path, 'status'))
+  if (stat === null) return { startedAt: new Date().toISOString(), endedAt: new Date().toISOString() }
   const born = stat.birthtimeMs > 0 ? stat.birthtime : stat.mtime
   return { startedAt: born.toISOString(), endedAt: stat.mtime.toISOString() }
 }

@@ -13,7 +13,7 @@ const STREAMS: readonly LogStreamName[] = ['STDOUT', 'STDERR']
 export function hasLogGrown(kernel: KernelEntry, now: number): boolean {
   if (kernel.phase !== 'RUNNING' || now < kernel.nextLogCheckAt) return false
   const grown = STREAMS.filter((stream) => {
-    const size = logSize(kernel.path, stream)
+    const size = logSize(kernel.outputPath, stream)
     const differs = size !== kernel.logSizes[stream]
     kernel.logSizes[stream] = size
     return differs

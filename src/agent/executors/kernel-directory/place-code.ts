@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { rename, rm, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ArchiveError } from '../../../archive/archive-entry.ts'
-import { extractArchive } from '../../../archive/extract-archive.ts'
+import { extractArchive, type Owner } from '../../../archive/extract-archive.ts'
 import type { CodeAnswer } from '../../../domain/agent/protocol.ts'
 import { RepriseError } from '../../../domain/errors.ts'
 import { UPLOAD_ENTRIES_MAX } from '../../../domain/limits.ts'
@@ -21,7 +21,7 @@ export interface CodePlacing {
   /** The kernel's directory, in which `work` is empty. */
   path: string
   /** Whom `work` belongs to; null for the agent's own user. */
-  uid: number | null
+  owner: Owner | null
   sha256: string
   bytesMax: number
   /** False once the kernel is stopped or removed, or the executor is closed. */
@@ -80,7 +80,7 @@ const LOCAL = ['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'EEXIST', 'ENOTEM
 class DamagedError extends Error {}
 
 async function download(placing: CodePlacing, part: string): Promise<void> {
-  const { sha256, uid, bytesMax, isWanted, fetch } = placing
+  const { sha256, owner, bytesMax, isWanted, fetch } = placing
   const ending = new AbortController()
   let lastByteAt = performance.now()
   const timer = setInterval(() => {
@@ -106,7 +106,7 @@ async function download(placing: CodePlacing, part: string): Promise<void> {
       }
       if (got !== bytes) throw new Error(`the server broke off after ${got} of ${bytes} bytes`)
     }
-    await extractArchive(received(), part, { uid, entriesMax: UPLOAD_ENTRIES_MAX })
+    await extractArchive(received(), part, { owner, entriesMax: UPLOAD_ENTRIES_MAX })
     const found = hash.digest('hex')
     if (found === sha256) return
     throw new DamagedError(`the uploaded code ${sha256} is damaged: its SHA-256 is ${found}`)

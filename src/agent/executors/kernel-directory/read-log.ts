@@ -20,7 +20,7 @@ export async function readKernelLog(
   const ended = hasEnded(kernel)
   const size = kernel.logSizes[stream]
   if (offset >= size) return { text: '', bytes: 0, end: ended }
-  const read = await readBytes(logPath(kernel.path, stream), offset, Math.min(maxBytes, size - offset))
+  const read = await readBytes(logPath(kernel.outputPath, stream), offset, Math.min(maxBytes, size - offset))
   const atEnd = ended && offset + read.length >= size
   const length = atEnd ? read.length : utf8CutLength(read)
   // If fewer bytes are requested than the character has, a broken character is better than no progress.
@@ -29,7 +29,7 @@ export async function readKernelLog(
 }
 
 async function readBytes(path: string, offset: number, length: number): Promise<Uint8Array> {
-  await using file = await openRegularFile(path)
+  await using file = await openRegularFile(path, { single: true })
   const buffer = Buffer.allocUnsafe(length)
   let filled = 0
   while (filled < length) {

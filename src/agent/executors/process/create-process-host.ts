@@ -10,6 +10,7 @@ import { readStatus } from '../kernel-directory/kernel-directory.ts'
 import { parseStatus } from '../kernel-directory/shim-status.ts'
 import { overfull } from './chain/chain-bound.ts'
 import { leaveChain } from './chain/chain-directory.ts'
+import { createPublisher } from './chain/publish-checkpoint.ts'
 import { relayAtEnd } from './chain/relay-checkpoint.ts'
 import { leftCheckpoint } from './chain/look-at-checkpoint.ts'
 import { createChainWatch } from './chain/chain-watch.ts'
@@ -101,6 +102,7 @@ export function createProcessHost(options: ProcessExecutorOptions, hooks: Execut
     chainsDir,
     chainStore: openChainStore({ dir: chainsDir, agentDir, byHand: options.chainsDir !== undefined }),
     tooLarge: new Map(),
+    publishing: new Map(),
     path: process.env['PATH'] ?? DEFAULT_PATH,
     presets: options.presets ?? SHIPPED_PRESETS,
     bootId: readBootId(),
@@ -122,12 +124,17 @@ export function createProcessHost(options: ProcessExecutorOptions, hooks: Execut
       ticker.wake()
       memory.wake()
       chains.wake()
+      publisher.wake()
     },
   }
   const ticker = createTicker(host)
   const memory = createMemoryWatch(host, memoryLimit !== 'off')
   const chains = createChainWatch(host)
-  const close = () => [ticker, memory, chains].forEach((each) => each.close())
+  const publisher = createPublisher(host)
+  const close = () => {
+    for (const each of [ticker, memory, chains]) each.close()
+    return publisher.close()
+  }
   return { host, port, close }
 }
 

@@ -28,7 +28,7 @@ export function concludeEnd(host: ProcessHost, kernel: ProcessKernel): void {
     stopOrdered,
     stopError,
     oomKills: kernel.cgroup === null ? 0 : (host.cgroups?.oomKills(kernel.cgroup) ?? 0),
-    oomMark: exitCode === null ? readOomMark(kernel.path) : null,
+    oomMark: exitCode === null ? (kernel.outgrew ?? readOomMark(kernel.path)) : null,
     memoryLimitBytes: kernel.memoryLimitBytes,
     missing: isNotRun(exitCode) ? missingProgram(host, kernel) : null,
   })

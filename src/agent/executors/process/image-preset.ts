@@ -28,7 +28,9 @@ export interface PulledImage {
 export function pullImage(presets: ImagePresets, image: string | null, path: string): PulledImage | string {
   if (image === null) return { environ: {}, interpreter: [] }
   const preset = Object.hasOwn(presets, image) ? presets[image] : undefined
-  if (preset === undefined) return `there is no image "${image}"; this agent has ${Object.keys(presets).join(', ')}`
+  if (preset === undefined) {
+    return `there is no image "${image}": this agent runs no containers, and has ${Object.keys(presets).join(', ')}`
+  }
   const program = preset.interpreter?.[0]
   if (program !== undefined && findProgram(program, preset.environ['PATH'] ?? path) === null) {
     return `image "${image}" needs ${program}, which is not on this agent's PATH`

@@ -7,6 +7,7 @@ import { isBelow } from './isolation/hidden-paths.ts'
 import { devicesFor } from './isolation/devices.ts'
 import type { Launch } from './isolation/kernel-places.ts'
 import { claimStatus, writeRunScript } from '../kernel-directory/kernel-directory.ts'
+import { ownerOf } from '../kernel-directory/owner-of.ts'
 import { kernelEnvironment } from './kernel-environment.ts'
 import type { ProcessHost } from './process-host.ts'
 import { cpus, type ProcessKernel } from './process-kernel.ts'
@@ -53,7 +54,7 @@ export function environmentOf(host: ProcessHost, kernel: ProcessKernel): Map<str
 async function orderStart(host: ProcessHost, kernel: ProcessKernel): Promise<void> {
   const { spec, path } = kernel
   const chain = chainDirectory(host, spec)
-  kernel.found = await openChainDirectory(host, spec, kernel.uid)
+  kernel.found = await openChainDirectory(host, spec, ownerOf(kernel.uid))
   const work = join(path, 'work')
   const image = kernel.image ?? NO_IMAGE
   const environ = environmentOf(host, kernel)

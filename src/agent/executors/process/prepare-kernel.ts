@@ -1,5 +1,6 @@
 import { messageOf } from '../../../observability/error-message.ts'
 import { pullImage } from './image-preset.ts'
+import { ownerOf } from '../kernel-directory/owner-of.ts'
 import { createKernelDirectory } from '../kernel-directory/kernel-directory.ts'
 import { choosePort } from '../kernel-book/choose-port.ts'
 import { pullCheckpoint } from './chain/pull-checkpoint.ts'
@@ -14,8 +15,8 @@ export async function prepareKernel(host: ProcessHost, kernel: ProcessKernel): P
     const { port } = kernel
     const { namespaces, uids } = host.isolation
     kernel.uid = uids?.of(spec.projectId ?? null) ?? null
-    const owner = { uid: kernel.uid, withTmp: namespaces !== null }
-    await createKernelDirectory(kernel.path, { version: 1, assignment, bootId: host.bootId, spec, port }, owner)
+    const places = { owner: ownerOf(kernel.uid), more: namespaces !== null ? ['tmp'] : [] }
+    await createKernelDirectory(kernel.path, { version: 1, assignment, bootId: host.bootId, spec, port }, places)
   } catch (error) {
     return host.book.fail(
       kernel,
@@ -28,6 +29,7 @@ export async function prepareKernel(host: ProcessHost, kernel: ProcessKernel): P
   const image = pullImage(host.presets, spec.image, host.path)
   if (typeof image === 'string') return host.book.fail(kernel, 'image-pull-failed', image)
   kernel.image = image
-  if ((await pullCode(host, kernel, kernel.uid)) && (await pullCheckpoint(host, kernel, kernel.uid)))
+  const owner = ownerOf(kernel.uid)
+  if ((await pullCode(host, kernel, owner)) && (await pullCheckpoint(host, kernel, owner)))
     await host.book.prepared(kernel)
 }

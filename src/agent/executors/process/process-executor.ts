@@ -30,8 +30,9 @@ export function createProcessExecutor(options: ProcessExecutorOptions, hooks: Ex
     },
     chains,
     async close() {
-      close()
+      const closed = close()
       await common.close()
+      await closed
       host.forkServer.close()
       host.keeper.close(host.book.kernels.size > 0)
       host.cgroups?.close()

@@ -22,6 +22,7 @@ export interface ProcessHost {
   /** Identifies that directory. */
   readonly chainStore: string
   readonly tooLarge: ChainHost['tooLarge']
+  readonly publishing: ChainHost['publishing']
   /** The kernels' default PATH. */
   readonly path: string
   readonly presets: ImagePresets

@@ -22,13 +22,14 @@ export function createCapacityWatch(
     try {
       const now = await host.commands.capacity(partition, gres, queueFactor)
       host.nodes = now.nodes
+      host.contact.answered()
       if (offered !== null && !hasChanged(offered, now)) return
       const { slots, slotsPerKernelMax } = now
       if (offered !== null) host.log.info({ before: offered.slots, slots }, 'the cluster offers something else now')
       offered = now
       offers({ slots, slotsPerKernelMax })
     } catch (error) {
-      host.log.debug({ error: messageOf(error) }, 'Slurm does not say what it has')
+      host.contact.silent(messageOf(error))
     }
   }
 

@@ -4,6 +4,7 @@ import type { Logger } from '../../../observability/log.ts'
 import type { AgentIsolation } from '../../../domain/agent/protocol.ts'
 import type { Executor, ExecutorHooks } from '../executor.ts'
 import { ExecutorSetupError } from '../setup-error.ts'
+import { type JobUsers, resolveUsers, whoCannotEnter } from './job-users.ts'
 import { createSlurmCommands } from './slurm-commands.ts'
 import { createSlurmExecutor } from './slurm-executor.ts'
 import type { SlurmImage, SlurmOptions } from './slurm-options.ts'
@@ -16,6 +17,7 @@ export interface SlurmConfig {
   slurmConstraint?: string | undefined
   slurmReservation?: string | undefined
   slurmAccounts: Record<string, string>
+  slurmUsers: Record<string, string>
   slurmGres: Record<string, string>
   slurmQueue: number
   slurmQueueJobs: number
@@ -40,8 +42,11 @@ interface ChosenCluster {
  * @throws ExecutorSetupError
  */
 export async function chooseSlurm(config: SlurmConfig, agentDir: string, log: Logger): Promise<ChosenCluster> {
-  const slurm = optionsOf(config)
-  const { partition, gres, queueFactor } = slurm
+  const slurm = optionsOf(config, await resolveUsers(config.slurmUsers))
+  const { directory, partition, users, gres, queueFactor } = slurm
+  const projects = await whoCannotEnter(directory, users)
+  if (projects.length > 0)
+    log.warn({ directory, projects }, 'the users of these projects cannot enter REPRISE_SLURM_DIR')
   const offered = await createSlurmCommands()
     .capacity(partition, gres, queueFactor)
     .catch((error: unknown) => {
@@ -53,7 +58,7 @@ export async function chooseSlurm(config: SlurmConfig, agentDir: string, log: Lo
     throw new ExecutorSetupError(`REPRISE_EXECUTOR=slurm: ${where} has no node that takes jobs, or does not exist`)
   }
   return {
-    isolation: { name: 'none', byHand: true },
+    isolation: { name: users === null ? 'none' : 'slurm-user', byHand: true },
     slots,
     slotsPerKernelMax,
     // They would be those of whichever node has the job.
@@ -63,7 +68,7 @@ export async function chooseSlurm(config: SlurmConfig, agentDir: string, log: Lo
   }
 }
 
-function optionsOf(config: SlurmConfig): SlurmOptions {
+function optionsOf(config: SlurmConfig, users: JobUsers | null): SlurmOptions {
   const { slurmDir: directory } = config
   if (directory === undefined) {
     throw new ExecutorSetupError('REPRISE_EXECUTOR=slurm needs REPRISE_SLURM_DIR, a directory that all nodes share')
@@ -81,6 +86,7 @@ function optionsOf(config: SlurmConfig): SlurmOptions {
     constraint: config.slurmConstraint,
     reservation: config.slurmReservation,
     accounts: config.slurmAccounts,
+    users,
     gres: config.slurmGres,
     queueFactor: config.slurmQueue,
     queueJobs: config.slurmQueueJobs,

@@ -3,12 +3,13 @@
  * directory, under the hash of their text, and are never changed in place, since running jobs read them.
  *
  *   job.sh <agent directory> <submitted at> one <kernel id> <assignment>
- *   job.sh <agent directory> <submitted at> array <file of lines "kernel-id assignment …">
- *   job.sh <agent directory> <submitted at> gang <the same>
+ *   job.sh <agent directory> <submitted at> gang <file of lines "kernel-id assignment …">
  *
+ * - A kernel whose job is another user's has a directory `job` of that user's, for all that the job writes: its own,
+ *   with `spec.json`, `run.<assignment>` and `stop`, is the agent's.
  * - `status` is created exclusively: whoever creates it, this job, another one for the same kernel, or the agent, decides
- *   whether the command ever runs. Every other copy ends at once, with success. In dash, `exec 9>status` under `set -C`
- *   ends the shell where it fails, hence the subshell.
+ *   whether the command ever runs. Every other copy ends at once, with success. Where a redirection fails, `exec` and `:`
+ *   end the shell, `true` does not.
  * - A copy of the job that has begun already, which is one that Slurm has started another time, leaves `again` behind.
  * - A removal deletes `spec.json` before `status`: who then can claim finds no `spec.json` and runs nothing. A later
  *   assignment of the kernel has a directory of its own and another `run.<assignment>`.
@@ -17,17 +18,14 @@
  * - The command's process group exists only once its `setsid` has run: until then signals go to the process.
  * - A trapped signal makes `wait` return although the child lives on: it is waited for again.
  * - The script always ends with success. A process that is left when it ends halves Slurm's throughput, so it waits for
- *   the keeper that it has killed.
+ *   the keeper that it has killed, which may not have its own group yet.
+ * - Each process that it starts costs about a millisecond of the node's processors, which bounds the rate of short jobs:
+ *   hence builtins wherever they do. dash reads a file byte by byte.
  */
 export const JOB_SCRIPT = `umask 077
-agent=$1 submitted=$2 want=''
-case $3 in
-  one) id=$4 assignment=$5 ;;
-  array) want=$((SLURM_ARRAY_TASK_ID + 1)) ;;
-  gang) want=$((SLURM_PROCID + 1)) ;;
-esac
-if [ -n "$want" ]; then
-  line=0
+agent=$1 submitted=$2 id=$4 assignment=$5
+if [ "$3" = gang ]; then
+  line=0 want=$((SLURM_PROCID + 1))
   while read -r id assignment rest; do
     line=$((line + 1))
     [ "$line" -eq "$want" ] && break
@@ -35,7 +33,9 @@ if [ -n "$want" ]; then
   [ "$line" -eq "$want" ] || exit 0
 fi
 cd "$agent/kernels/$id" 2>/dev/null || exit 0
-[ -e "run.$assignment" ] || exit 0
+kernel=$PWD
+cd job 2>/dev/null
+[ -e "$kernel/run.$assignment" ] || exit 0
 read -r counter written ttl <"$agent/lease" || exit 0
 now=$(date +%s)
 [ $((now - written)) -lt $((ttl / 2)) ] || exit 0
@@ -47,20 +47,19 @@ if [ $((now - submitted)) -gt $((ttl / 2)) ]; then
     sleep 1
     read -r counter written ttl <"$agent/lease" || exit 0
   done
+  now=$(date +%s)
 fi
-copy=''
-for place in /dev/shm "\${TMPDIR:-/tmp}"; do
-  (set -C; : >"$place/reprise-$SLURM_JOB_ID-$id") 2>/dev/null && copy=$place/reprise-$SLURM_JOB_ID-$id && break
-done
-if [ -z "$copy" ]; then
+if ! [ -w /dev/shm ] && ! [ -w "\${TMPDIR:-/tmp}" ]; then
   echo 'the node has no place for temporary files' >&2
   exit 0
 fi
-if ! (set -C; : >status) 2>/dev/null; then
-  rm -f "$copy"
+set -C
+if ! { true >status; } 2>/dev/null; then
+  set +C
   read -r word first rest <status && [ "$word $first" = "began $SLURM_JOB_ID" ] && : >again
   exit 0
 fi
+set +C
 exec 9>>status
 child='' signalled=''
 caught() {
@@ -71,16 +70,21 @@ caught() {
 pass() { kill -TERM -"$child" 2>/dev/null || kill -TERM "$child" 2>/dev/null; }
 trap caught TERM
 trap : HUP INT QUIT USR1 USR2
-[ -e spec.json ] || { rm -f "$copy"; exit 0; }
-[ -e stop ] && { rm -f "$copy"; echo never >&9; exit 0; }
+[ -e "$kernel/spec.json" ] || exit 0
+[ -e "$kernel/stop" ] && { echo never >&9; exit 0; }
 echo "began $SLURM_JOB_ID $SLURMD_NODENAME" >&9
 setsid env -i SLURM_JOB_ID="$SLURM_JOB_ID" SLURM_JOB_NODELIST="$SLURM_JOB_NODELIST" \\
   \${CUDA_VISIBLE_DEVICES+CUDA_VISIBLE_DEVICES="$CUDA_VISIBLE_DEVICES"} \\
   \${GPU_DEVICE_ORDINAL+GPU_DEVICE_ORDINAL="$GPU_DEVICE_ORDINAL"} \\
   \${ROCR_VISIBLE_DEVICES+ROCR_VISIBLE_DEVICES="$ROCR_VISIBLE_DEVICES"} \\
-  /bin/sh "./run.$assignment" >>stdout 2>>stderr </dev/null 9>&- &
+  /bin/sh "$kernel/run.$assignment" >>stdout 2>>stderr </dev/null 9>&- &
 child=$!
-setsid /bin/sh "\${0%/*}/keeper.sh" "$agent/lease" "$PWD" "$child" "$copy" "$counter" "$written" "$ttl" \\
+read -r up rest </proc/uptime
+age=$((now - written))
+[ "$age" -gt 0 ] || age=0
+copy=reprise-$SLURM_JOB_ID-$id
+setsid /bin/sh "\${0%/*}/keeper.sh" "$agent/lease" "$kernel" "$child" "$copy" "$counter" \\
+  $((\${up%.*} - age)) "$ttl" "$PWD/status" \\
   </dev/null >/dev/null 2>&1 9>&- &
 keeper=$!
 [ -z "$signalled" ] || pass
@@ -91,43 +95,51 @@ while :; do
 done
 kill -KILL -"$child" 2>/dev/null
 echo "exit $code" >&9
-kill -KILL -"$keeper" 2>/dev/null
+kill -KILL -"$keeper" 2>/dev/null || kill -KILL "$keeper" 2>/dev/null
 wait "$keeper" 2>/dev/null
-rm -f "$copy"
+for place in /dev/shm "\${TMPDIR:-/tmp}"; do
+  [ -e "$place/$copy" ] && rm -f "$place/$copy"
+done
 exit 0
 `
 
 /**
  * Ends the command where the agent's lease has run out, and carries out a stop where Slurm's controller is down.
  *
- *   keeper.sh <lease> <kernel's directory> <process group> <copy> <counter> <written> <ttl>
+ *   keeper.sh <lease> <kernel's directory> <process group> <name of the copy> <counter> <uptime when seen> <ttl> <status>
  *
  * - Age is measured by the node's own uptime since a renewal was seen; the clocks of two machines are compared only to
  *   shorten it, never to lengthen it.
  * - A shared directory that hangs must not stop it. Only the reader looks there; the loop has the reader's copy, on a
- *   file system of the node, and counts a line once its newline is there.
+ *   file system of the node, and counts a line once its newline is there. Where it cannot have one, the lease that the
+ *   job began with is the last.
+ * - The first second is slept through: most short jobs are over by then.
  * - \`ending fence\` stands in \`status\` before the first signal, unless the directory hangs; \`killed fence\` when
  *   nothing of the process group is left.
  */
 export const KEEPER_SCRIPT = `trap '' HUP INT QUIT TERM USR1 USR2
-lease=$1 kernel=$2 group=$3 copy=$4 last=$5 written=$6 ttl=$7
+lease=$1 kernel=$2 group=$3 copy='' last=$5 seen=$6 ttl=$7 status=$8
 cd /
-(
-  while :; do
-    counter='' stop='' text='' signalled=no
-    read -r counter renewed lasts <"$lease"
-    if [ -e "$kernel/stop" ]; then
-      read -r text <"$kernel/stop"
-      stop=\${text#*'"killAt":'}
-      stop=\${stop%%[!0-9]*}
-      while read -r word rest; do
-        [ "$word" = signalled ] && signalled=yes
-      done <"$kernel/status"
-    fi
-    echo "\${counter:-?} \${renewed:-0} \${lasts:-0} \${stop:--} $signalled" >"$copy"
-    sleep 2
-  done
-) &
+sleep 1
+set -C
+for place in /dev/shm "\${TMPDIR:-/tmp}"; do
+  true >"$place/$4" && copy=$place/$4 && break
+done
+set +C
+[ -z "$copy" ] || while :; do
+  counter='' stop='' text='' signalled=no
+  read -r counter renewed lasts <"$lease"
+  if [ -e "$kernel/stop" ]; then
+    read -r text <"$kernel/stop"
+    stop=\${text#*'"killAt":'}
+    stop=\${stop%%[!0-9]*}
+    while read -r word rest; do
+      [ "$word" = signalled ] && signalled=yes
+    done <"$status"
+  fi
+  echo "\${counter:-?} \${renewed:-0} \${lasts:-0} \${stop:--} $signalled" >"$copy"
+  sleep 2
+done &
 renew() {
   read -r up rest </proc/uptime
   age=$(($(date +%s) - written))
@@ -135,18 +147,18 @@ renew() {
   [ "$age" -le "$ttl" ] || age=$ttl
   seen=$((\${up%.*} - age))
 }
-renew
 finish() {
   kill -KILL -"$group"
   while kill -0 -"$group"; do sleep 1; done
-  [ -z "$1" ] || echo "killed $1" >>"$kernel/status" &
+  [ -z "$1" ] || echo "killed $1" >>"$status" &
   sleep 5
   rm -f "$copy"
   kill -KILL 0
 }
 told=no
+sleep 1
 while kill -0 "$group" || kill -0 -"$group"; do
-  if read -r counter renewed lasts stop signalled <"$copy" && [ -n "$signalled" ]; then
+  if [ -n "$copy" ] && read -r counter renewed lasts stop signalled <"$copy" && [ -n "$signalled" ]; then
     if [ "$counter" != "$last" ] && [ "$counter" != '?' ]; then
       last=$counter written=$renewed ttl=$lasts
       renew
@@ -159,7 +171,7 @@ while kill -0 "$group" || kill -0 -"$group"; do
   fi
   read -r up rest </proc/uptime
   if [ $((\${up%.*} - seen)) -ge "$ttl" ]; then
-    echo 'ending fence' >>"$kernel/status" &
+    echo 'ending fence' >>"$status" &
     sleep 1
     kill -TERM -"$group"
     sleep 4

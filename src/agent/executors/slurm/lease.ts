@@ -1,5 +1,7 @@
-import { chmodSync, renameSync, writeFileSync } from 'node:fs'
+import { chmod, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { messageOf } from '../../../observability/error-message.ts'
+import type { Logger } from '../../../observability/log.ts'
 import { uptimeSeconds } from '../process/proc-stat.ts'
 import { readControlFile } from '../../control-file.ts'
 
@@ -21,14 +23,31 @@ export interface Lease {
   readonly ttlSeconds: number | null
   /** Why no job may be started; null if they may. */
   refusal(): string | null
+  /** Resolves once nothing is being written. */
+  close(): Promise<void>
 }
 
-export function openLease(root: string): Lease {
+/** A directory that hangs holds what is being written, and not who has ordered it. */
+export function openLease(root: string, log: Logger): Lease {
   const path = join(root, 'lease')
   let counter = Number.parseInt(readControlFile(path) ?? '', 10) || 0
   let writtenAt = Number.NEGATIVE_INFINITY
   let ttl: number | null = null
   let short: number | null = null
+  let writing: Promise<void> | null = null
+
+  async function write(wanted: number, now: number): Promise<void> {
+    counter += 1
+    try {
+      await writeFile(`${path}.new`, `${counter} ${Math.floor(Date.now() / 1000)} ${wanted}\n`)
+      await chmod(`${path}.new`, 0o644)
+      await rename(`${path}.new`, path)
+      ttl = wanted
+      writtenAt = now
+    } catch (error) {
+      log.warn({ error: messageOf(error) }, 'the lease of the jobs could not be written')
+    }
+  }
 
   return {
     renew(leftMs) {
@@ -37,12 +56,7 @@ export function openLease(root: string): Lease {
       if (short !== null) return
       const now = uptimeSeconds()
       if (now - writtenAt < WRITE_INTERVAL_S && ttl !== null && wanted >= ttl - 1) return
-      counter += 1
-      writeFileSync(`${path}.new`, `${counter} ${Math.floor(Date.now() / 1000)} ${wanted}\n`)
-      chmodSync(`${path}.new`, 0o644)
-      renameSync(`${path}.new`, path)
-      ttl = wanted
-      writtenAt = now
+      writing ??= write(wanted, now).finally(() => (writing = null))
     },
     get ttlSeconds() {
       return ttl
@@ -52,6 +66,9 @@ export function openLease(root: string): Lease {
         return `the resource group's fence of ${short} s is too short for Slurm: at least ${FENCE_MIN_S} s are needed`
       }
       return ttl === null ? 'the server has not answered yet' : null
+    },
+    async close() {
+      await writing
     },
   }
 }

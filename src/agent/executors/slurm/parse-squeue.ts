@@ -5,7 +5,8 @@ export interface JobRow {
   /** The same for `scancel`, which knows a task that waits by its array. */
   cancelId: string
   name: string
-  /** By it jobs are recognised: the name, with `_<task>` behind it for a task of an array. */
+  uid: number
+  /** By it jobs are recognised; see rowKey. */
   key: string
   state: string
   reason: string
@@ -22,6 +23,7 @@ const COLUMNS = [
   'JobID',
   'JobArrayID',
   'Name',
+  'UserID',
   'ArrayTaskID',
   'State',
   'Reason',
@@ -43,11 +45,12 @@ export function parseSqueue(text: string): JobRow[] {
 }
 
 function parseLine(line: string): JobRow {
-  const [jobId, cancelId, name, task, state, reason, nodes, start, restarts, ...comment] = line.split('|')
+  const [jobId, cancelId, name, user, task, state, reason, nodes, start, restarts, ...comment] = line.split('|')
   if (
     !jobId ||
     !cancelId ||
     !name ||
+    !/^\d+$/.test(user ?? '') ||
     !state ||
     reason === undefined ||
     restarts === undefined ||
@@ -59,7 +62,8 @@ function parseLine(line: string): JobRow {
     jobId,
     cancelId,
     name,
-    key: task === undefined || task === 'N/A' ? name : `${name}_${task}`,
+    uid: Number(user),
+    key: rowKey(Number(user), name, task === undefined || task === 'N/A' ? null : task),
     state,
     reason: reason === 'None' ? '' : reason,
     node: firstNode(nodes ?? ''),
@@ -69,6 +73,11 @@ function parseLine(line: string): JobRow {
   }
 }
 
+/** User and name, and of an array's task its number. */
+export function rowKey(uid: number, name: string, task: string | number | null): string {
+  return `${uid} ${name}${task === null ? '' : `_${task}`}`
+}
+
 /** `n[3-5,8]` is `n3`, and `a,b[1-2]` is `a`. */
 export function firstNode(list: string): string {
   const bracket = list.indexOf('[')
@@ -76,4 +85,11 @@ export function firstNode(list: string): string {
   if (bracket < 0 || (comma >= 0 && comma < bracket)) return comma < 0 ? list : list.slice(0, comma)
   const first = /^[0-9]+/.exec(list.slice(bracket + 1))?.[0] ?? ''
   return list.slice(0, bracket) + first
+}
+
+/** @param state Slurm's word */
+export function isJobOver(state: string): boolean {
+  return /^(BOOT_FAIL|CANCELLED|COMPLETED|DEADLINE|FAILED|NODE_FAIL|OUT_OF_MEMORY|PREEMPTED|TIMEOUT|REVOKED)/.test(
+    state,
+  )
 }

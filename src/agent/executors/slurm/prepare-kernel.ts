@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import type { Owner } from '../../../archive/extract-archive.ts'
 import { messageOf } from '../../../observability/error-message.ts'
 import { pullCheckpoint } from '../process/chain/pull-checkpoint.ts'
 import { type CodeHost, pullCode } from '../kernel-book/pull-code.ts'
@@ -9,11 +10,13 @@ import { pullImage, withInterpreter } from '../process/image-preset.ts'
 import { chainDirectory, openChainDirectory } from '../process/chain/chain-directory.ts'
 import type { ChainHost } from '../process/chain/chain-host.ts'
 import { execFault } from '../process/shell/exec-fault.ts'
+import { quote } from '../process/shell/quote.ts'
 import { exportsOf, programOf } from '../process/shell/environment.ts'
 import { exclusion, JobArgumentsError, requestArguments } from './job-arguments.ts'
 import type { SlurmHost } from './slurm-host.ts'
 import type { SlurmImage } from './slurm-options.ts'
-import type { SlurmKernel } from './slurm-kernel.ts'
+import { userOf } from './job-users.ts'
+import { giveTo, type SlurmKernel } from './slurm-kernel.ts'
 
 class RefusedError extends Error {
   override readonly name: string
@@ -29,23 +32,34 @@ export async function prepareKernel(
   kernel: SlurmKernel,
 ): Promise<void> {
   const { assignment, spec, path } = kernel
+  const isWanted = () => kernel.phase === 'PREPARING' && !host.book.closed
   try {
     if (spec.portVariable !== null)
       throw new RefusedError(
         'submit-refused',
         'sessions that serve cannot be reached on Slurm’s nodes: it runs batch work',
       )
+    giveTo(kernel, userFor(host, kernel))
     setRequest(host, kernel)
     // Slurm jobs outlive a restart of the agent's machine, so its boot says nothing.
-    const record = { version: 1, assignment, bootId: '', spec, port: null } as const
-    await createKernelDirectory(path, record, { uid: null, withTmp: false })
+    const { user } = kernel
+    const record = { version: 1, assignment, bootId: '', spec, port: null, user } as const
+    const places = { owner: user, more: user === null ? [] : ['job'] }
+    if (!(await host.presence.whenThere(() => createKernelDirectory(path, record, places), isWanted))) return
   } catch (error) {
     return refuse(host, kernel, error, 'the kernel’s directory could not be prepared')
   }
   // A stop or a removal may have happened meanwhile.
-  if (kernel.phase !== 'PREPARING' || host.book.closed) return
-  if ((await pullCode(host, kernel, null)) && (await pullCheckpoint(host, kernel, null)))
+  if (!isWanted()) return
+  if ((await pullCode(host, kernel, kernel.user)) && (await pullCheckpoint(host, kernel, kernel.user)))
     await host.book.prepared(kernel)
+}
+
+function userFor({ options }: SlurmHost, { spec }: SlurmKernel): Owner | null {
+  const user = userOf(options.users, spec)
+  if (user !== undefined) return user
+  const message = `project ${spec.projectName ?? '?'} has no Unix user on this agent: REPRISE_SLURM_USERS does not name it`
+  throw new RefusedError('submit-refused', message)
 }
 
 /** For one that is submitted another time. @returns false if it cannot be: then it has failed */
@@ -69,15 +83,24 @@ function setRequest(host: SlurmHost, kernel: SlurmKernel): void {
 /** Writes what the job runs. From here on a later instance goes on. */
 export async function launchKernel(host: SlurmHost & ChainHost, kernel: SlurmKernel): Promise<void> {
   const { spec, path } = kernel
-  try {
-    kernel.found = await openChainDirectory(host, spec, null)
+  const isWanted = () => kernel.phase === 'LAUNCHING' && kernel.killAt === null && !host.book.closed
+  const write = async () => {
+    kernel.found = await openChainDirectory(host, spec, kernel.user)
     setRequest(host, kernel)
     const script = scriptOf(host, kernel, chainDirectory(host, spec))
-    await writeRunScript(path, kernel.token, script)
+    await writeRunScript(path, kernel.token, script, kernel.user)
+  }
+  try {
+    if (!(await host.presence.whenThere(write, isWanted))) return endUnstarted(host, kernel)
   } catch (error) {
     return refuse(host, kernel, error, 'could not be started')
   }
   if (!host.book.closed) host.enqueue(kernel)
+}
+
+/** Its stop came first. */
+function endUnstarted({ book }: SlurmHost, kernel: SlurmKernel): void {
+  if (kernel.phase === 'LAUNCHING' && !book.closed) book.endBeforeRunning(kernel, kernel.stopError)
 }
 
 function scriptOf(host: SlurmHost, kernel: SlurmKernel, chain: string): string {
@@ -92,7 +115,13 @@ function scriptOf(host: SlurmHost, kernel: SlurmKernel, chain: string): string {
   const argv = withInterpreter(image, spec.command, environ.get('PATH') ?? host.path)
   const fault = execFault(argv, environ)
   if (fault !== null) throw new RefusedError('environment-too-large', fault)
-  const lines = ['cd ./work || exit 126', 'ulimit -c 0', exportsOf(environ), ...image.prolog, programOf(environ, argv)]
+  const lines = [
+    `cd ${quote(places.work)} || exit 126`,
+    'ulimit -c 0',
+    exportsOf(environ),
+    ...image.prolog,
+    programOf(environ, argv),
+  ]
   return `${lines.join('\n')}\n`
 }
 

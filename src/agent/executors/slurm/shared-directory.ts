@@ -8,11 +8,13 @@ import { JOB_SCRIPT, KEEPER_SCRIPT } from './job-script.ts'
  * What the agent and all nodes see under the same path, `<directory>/<agent id>/`:
  *
  *   lease                        see openLease
+ *   presence                     empty: the agent opens it to see that it can write
  *   bin/<hash>/job.sh keeper.sh  never changed, since running jobs read them
  *   kernels/<kernel id>/         as of any kernel; besides:
  *     submit      { name, task, at } written before it is submitted
  *     slurm.out   what Slurm itself says of the job
  *     again       left by a job that Slurm has started another time
+ *     job/        of the job's user, where that is not the agent's: has `status`, output, `slurm.out` and `again` then
  *   batches/<batch id>           kernels of an array or a gang, a line for each
  *   chains/<chain id>/
  */

@@ -37,14 +37,14 @@ export interface SlurmCommands {
   /** Never rejects. */
   submit(args: readonly string[], script: string): Promise<Submission>
   /** All jobs of these users, ended ones too, as long as Slurm remembers them. @throws SlurmSilentError */
-  list(users: readonly string[]): Promise<JobRow[]>
+  list(users: readonly number[]): Promise<JobRow[]>
   /**
-   * Ends all jobs of this name, or one of them: ids alone may have been given to another job.
+   * Ends all of this user's jobs of this name, or one of them: ids alone may have been given to another job.
    *
    * @param signal only sends this one, to the job's own script
    * @throws SlurmSilentError
    */
-  cancel(name: string, options?: { jobId?: string | undefined; signal?: 'TERM' | undefined }): Promise<void>
+  cancel(job: { name: string; uid: number; jobId?: string | undefined; signal?: 'TERM' | undefined }): Promise<void>
   /** @throws SlurmSilentError */
   capacity(partition: string | undefined, gres: Readonly<Record<string, string>>, factor: number): Promise<Capacity>
   /** Whether the node is there and answers. @throws SlurmSilentError */
@@ -79,13 +79,16 @@ export function createSlurmCommands(): SlurmCommands {
   }
 }
 
-async function cancel(
-  name: string,
-  { jobId, signal }: { jobId?: string | undefined; signal?: 'TERM' | undefined } = {},
-): Promise<void> {
+async function cancel({ name, uid, jobId, signal }: Parameters<SlurmCommands['cancel']>[0]): Promise<void> {
   const how = signal === undefined ? [] : ['--batch', `--signal=${signal}`]
   const which = jobId === undefined ? [] : [jobId]
-  const { status, errors } = await run('scancel', ['--quiet', ...how, `--name=${name}`, ...which]).catch(silent)
+  const { status, errors } = await run('scancel', [
+    '--quiet',
+    ...how,
+    `--user=${uid}`,
+    `--name=${name}`,
+    ...which,
+  ]).catch(silent)
   if (status !== 0 && !/Invalid job id|already completing or completed/i.test(errors)) {
     throw new SlurmSilentError(lastLine(errors) || 'scancel failed')
   }

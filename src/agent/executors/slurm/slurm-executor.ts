@@ -1,7 +1,6 @@
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ObservedKernel } from '../../../domain/agent/protocol.ts'
-import { messageOf } from '../../../observability/error-message.ts'
 import type { Logger } from '../../../observability/log.ts'
 import { readControlFile } from '../../control-file.ts'
 import type { Executor, ExecutorHooks } from '../executor.ts'
@@ -12,6 +11,7 @@ import { observeKernel } from '../kernel-book/kernel-entry.ts'
 import * as directory from '../kernel-directory/kernel-directory.ts'
 import { leaveChain } from '../process/chain/chain-directory.ts'
 import type { ChainHost } from '../process/chain/chain-host.ts'
+import { createPublisher } from '../process/chain/publish-checkpoint.ts'
 import { relayAtEnd } from '../process/chain/relay-checkpoint.ts'
 import { leftCheckpoint } from '../process/chain/look-at-checkpoint.ts'
 import { createChainDrops } from '../process/chain/drop-chains.ts'
@@ -19,16 +19,19 @@ import { SHIPPED_PRESETS } from '../process/image-preset.ts'
 import { DEFAULT_PATH } from '../process/kernel-environment.ts'
 import type { Capacity } from './capacity.ts'
 import { createCapacityWatch } from './capacity-watch.ts'
-import { cancelJob, createJobWatch, hostOf } from './job-watch.ts'
 import { openLease } from './lease.ts'
+import { watchPresence } from './presence.ts'
 import { launchKernel, prepareKernel } from './prepare-kernel.ts'
 import { openSharedDirectory } from './shared-directory.ts'
+import { createSlurmContact } from './slurm-contact.ts'
 import { createSlurmCommands } from './slurm-commands.ts'
 import type { SlurmHost } from './slurm-host.ts'
-import { gangSize, newSlurmKernel, type SlurmKernel, type SubmitMark } from './slurm-kernel.ts'
+import { gangSize, giveTo, hostOf, newSlurmKernel, type SlurmKernel, type SubmitMark } from './slurm-kernel.ts'
 import type { SlurmOptions } from './slurm-options.ts'
-import { parseJobStatus } from './slurm-status.ts'
+import { readJobStatus } from './slurm-status.ts'
 import { createSubmitQueue } from './submit-queue.ts'
+import { createJobWatch } from './watch/job-watch.ts'
+import { cancelJob, showStop, stopUnbegun } from './watch/stop-job.ts'
 
 export interface SlurmExecutorOptions {
   /** Holds what is this agent's alone, as its id. */
@@ -62,7 +65,8 @@ export function createSlurmExecutor(
         return launchKernel(host, kernel)
       },
       stop: (kernel, first) => stop(host, kernel, first),
-      isEnding: ({ path }) => parseJobStatus(readControlFile(join(path, 'status'))).exitCode !== null,
+      isAway: () => host.presence.fault !== null,
+      isEnding: (kernel) => host.presence.fault === null && readJobStatus(kernel).exitCode !== null,
       outsideFault: async () => null,
       leftCheckpoint: (kernel) => leftCheckpoint(host, kernel),
       relayCheckpoint: (kernel) => relayAtEnd(host, kernel),
@@ -71,7 +75,7 @@ export function createSlurmExecutor(
         removeBatch(host, kernel)
         leaveChain(host, kernel)
       },
-      recover: async (kernel) => recover(host, kernel),
+      recover: async (kernel, record) => recover(host, kernel, record),
     },
     hooks,
   )
@@ -79,9 +83,11 @@ export function createSlurmExecutor(
     agentId,
     options: slurm,
     shared,
+    presence: watchPresence(shared.root, log, () => book.changed()),
     chainsDir: shared.chains,
     chainStore: openChainStore({ dir: shared.chains, agentDir, byHand: false }),
     tooLarge: new Map(),
+    publishing: new Map(),
     codeBytesMax,
     fetchCode: hooks.fetchCode,
     relay: hooks.relay,
@@ -89,17 +95,22 @@ export function createSlurmExecutor(
     presets: SHIPPED_PRESETS,
     path: process.env['PATH'] ?? DEFAULT_PATH,
     commands: createSlurmCommands(),
-    lease: openLease(shared.root),
+    contact: createSlurmContact(log, (labels) => hooks.labelled?.(labels)),
+    lease: openLease(shared.root, log),
     serverHeedsGone: false,
     nodes: [],
     book,
     log,
     enqueue: (kernel) => queue.add(kernel),
     dropStopped: () => queue.dropStopped(),
-    wake: () => watch.wake(),
+    wake() {
+      watch.wake()
+      publisher.wake()
+    },
   }
   const queue = createSubmitQueue(host)
   const watch = createJobWatch(host)
+  const publisher = createPublisher(host, { elsewhere: true })
   const chains = createChainDrops(host)
   const capacity = createCapacityWatch(host, { offered, offers: (offer) => hooks.offers?.(offer) })
 
@@ -111,24 +122,23 @@ export function createSlurmExecutor(
       removeBatches(host)
       await chains.resume()
       await capacity.start()
-      watch.wake()
+      host.wake()
     },
     observe: () =>
       [...book.kernels.values()].filter(({ phase }) => phase !== 'REMOVED').map((kernel) => observe(host, kernel)),
     renewed(leftMs, heedsGone = false) {
       host.serverHeedsGone = heedsGone
-      try {
-        host.lease.renew(leftMs)
-      } catch (error) {
-        log.warn({ error: messageOf(error) }, 'the lease of the jobs could not be written')
-      }
+      host.lease.renew(leftMs)
     },
     chains,
     async close() {
       queue.close()
       await capacity.close()
       await port.close()
+      await publisher.close()
       await watch.close()
+      await host.lease.close()
+      host.presence.close()
     },
   }
 }
@@ -136,34 +146,34 @@ export function createSlurmExecutor(
 /** To a server that would start the next attempt of what may still run somewhere. */
 const STILL_RUNNING = { status: 'RUNNING', exitCode: null, oomKilled: false, error: null, endedAt: null } as const
 
-function observe({ serverHeedsGone }: SlurmHost, kernel: SlurmKernel): ObservedKernel {
-  const { phase, note, startWanted, status, row, lingers } = kernel
+function observe({ serverHeedsGone, presence }: SlurmHost, kernel: SlurmKernel): ObservedKernel {
+  const { phase, note, startWanted, status, row, lingers, handedOver } = kernel
+  const isHeldUp = presence.fault !== null && !handedOver && (phase === 'PREPARING' || phase === 'LAUNCHING')
   const waits = startWanted && note !== null && (phase === 'PREPARED' || phase === 'LAUNCHING')
   return {
     ...observeKernel(kernel),
     ...(lingers && (serverHeedsGone ? { gone: false } : STILL_RUNNING)),
-    ...(waits && { waiting: { reason: note } }),
+    // No queue: the time in which a session has to start goes on.
+    ...(isHeldUp ? { progress: presence.fault } : waits && { waiting: { reason: note } }),
     host: hostOf(kernel),
     slurmJobId: status.began?.jobId ?? (row === null || row === 'unknown' ? null : row.cancelId),
   }
 }
 
 function stop(host: SlurmHost, kernel: SlurmKernel, first: boolean): void {
-  if (kernel.phase === 'LAUNCHING') {
-    if (!directory.claimStatus(kernel.path, 'never')) return
-    host.book.endBeforeRunning(kernel, kernel.stopError)
-    return cancelJob(host, kernel)
-  }
+  if (host.presence.fault === null) showStop(host, kernel)
+  if (kernel.phase === 'LAUNCHING') return stopUnbegun(host, kernel)
   // The kernels of a gang are not the job's own script, and only the keeper can tell them apart.
   const alone = gangSize(kernel) === 1
   if (first && alone && (kernel.killAt ?? 0) > Date.now()) cancelJob(host, kernel, 'TERM')
 }
 
 /** One that may be in Slurm is watched as if this instance had submitted it. */
-function recover(host: SlurmHost, kernel: SlurmKernel): void {
+function recover(host: SlurmHost, kernel: SlurmKernel, { user = null }: directory.KernelRecord): void {
   const { path } = kernel
+  giveTo(kernel, user)
   const text = readControlFile(join(path, 'submit'))
-  kernel.status = parseJobStatus(readControlFile(join(path, 'status')))
+  kernel.status = readJobStatus(kernel)
   const ran = kernel.status.claimed && !kernel.status.never
   if (text === null && !ran) return host.book.beginAnew(kernel, directory.wasStartOrdered(path))
   kernel.submit = text === null ? null : (JSON.parse(text) as SubmitMark)
@@ -173,7 +183,7 @@ function recover(host: SlurmHost, kernel: SlurmKernel): void {
   kernel.startWanted = true
   kernel.handedOver = true
   kernel.phase = kernel.status.began === null ? 'LAUNCHING' : 'RUNNING'
-  if (kernel.phase === 'RUNNING') kernel.startedAt = directory.statusTimes(path).startedAt
+  if (kernel.phase === 'RUNNING') kernel.startedAt = directory.statusTimes(kernel.outputPath).startedAt
   const mark = directory.readStopMark(path)
   kernel.killAt = mark?.killAt ?? null
   kernel.stopError = mark?.error ?? null

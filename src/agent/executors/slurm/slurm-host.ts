@@ -3,7 +3,9 @@ import type { KernelBook } from '../kernel-book/kernel-book.ts'
 import type { ImagePresets } from '../process/image-preset.ts'
 import type { Node } from './capacity.ts'
 import type { Lease } from './lease.ts'
+import type { Presence } from './presence.ts'
 import type { SharedDirectory } from './shared-directory.ts'
+import type { SlurmContact } from './slurm-contact.ts'
 import type { SlurmCommands } from './slurm-commands.ts'
 import type { SlurmKernel } from './slurm-kernel.ts'
 import type { SlurmOptions } from './slurm-options.ts'
@@ -13,10 +15,12 @@ export interface SlurmHost {
   readonly agentId: string
   readonly options: SlurmOptions
   readonly shared: SharedDirectory
+  readonly presence: Presence
   readonly presets: ImagePresets
   /** The kernels' default PATH. */
   readonly path: string
   readonly commands: SlurmCommands
+  readonly contact: SlurmContact
   readonly lease: Lease
   /** See RegisterAnswer. */
   serverHeedsGone: boolean

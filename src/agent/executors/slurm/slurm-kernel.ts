@@ -1,6 +1,9 @@
+import { join } from 'node:path'
+import type { Owner } from '../../../archive/extract-archive.ts'
 import type { KernelSpec } from '../../../domain/agent/protocol.ts'
 import { type KernelEntry, newKernelEntry } from '../kernel-book/kernel-entry.ts'
-import type { JobRow } from './parse-squeue.ts'
+import { uidOf } from './job-users.ts'
+import { type JobRow, rowKey } from './parse-squeue.ts'
 import type { SlurmImage } from './slurm-options.ts'
 import { type JobStatus, NO_STATUS } from './slurm-status.ts'
 
@@ -17,6 +20,8 @@ export interface SubmitMark {
 }
 
 export interface SlurmKernel extends KernelEntry {
+  /** Whose job it is; null: the agent's own. Written down in its record. */
+  user: Owner | null
   image: SlurmImage | null
   /** Equal for all that may share an array. */
   request: readonly string[]
@@ -46,6 +51,7 @@ export function newSlurmKernel(spec: KernelSpec, assignment: number, path: strin
   return {
     ...newKernelEntry(spec, assignment, path),
     token: String(assignment),
+    user: null,
     image: null,
     request: [],
     exclusion: [],
@@ -63,9 +69,15 @@ export function newSlurmKernel(spec: KernelSpec, assignment: number, path: strin
   }
 }
 
-/** By which Slurm lists its job. */
-export function keyOf({ name, task }: SubmitMark): string {
-  return task === null ? name : `${name}_${task}`
+/** By which Slurm lists the job of one that was submitted. Anybody may give a job any name. */
+export function keyOf({ user, submit }: Pick<SlurmKernel, 'user' | 'submit'>): string {
+  return rowKey(uidOf(user), submit?.name ?? '', submit?.task ?? null)
+}
+
+/** One that belongs to another user has what the job writes in a directory of that user's. */
+export function giveTo(kernel: SlurmKernel, user: Owner | null): void {
+  kernel.user = user
+  kernel.outputPath = user === null ? kernel.path : join(kernel.path, 'job')
 }
 
 /** Kernels that Slurm is to run together: those of a session are one job, with a task for each. */
@@ -76,4 +88,10 @@ export function gangSize({ spec }: Pick<SlurmKernel, 'spec'>): number {
 export function memoryLimit(spec: KernelSpec): number | null {
   const bytes = Math.floor(Number(spec.resourceSlots['mem'] ?? 0))
   return Number.isSafeInteger(bytes) && bytes > 0 ? bytes : null
+}
+
+/** The node on which it runs; null as long as Slurm has none for it. */
+export function hostOf({ row, status }: SlurmKernel): string | null {
+  if (status.began !== null && status.began.node !== '') return status.began.node
+  return row === null || row === 'unknown' || row.node === '' ? null : row.node
 }

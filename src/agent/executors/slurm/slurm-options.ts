@@ -1,3 +1,4 @@
+import type { JobUsers } from './job-users.ts'
 import type { PulledImage } from '../process/image-preset.ts'
 
 /** What `image` means in Slurm: besides a preset's environment and interpreter, lines that load it on the node. */
@@ -18,6 +19,8 @@ export interface SlurmOptions {
   reservation?: string | undefined
   /** Project name → account. */
   accounts: Readonly<Record<string, string>>
+  /** Null: all jobs are the agent's own user's. */
+  users: JobUsers | null
   /** Slot → generic resource. */
   gres: Readonly<Record<string, string>>
   /** Slots offered, as a multiple of what the usable nodes have. */

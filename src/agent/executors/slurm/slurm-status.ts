@@ -1,3 +1,5 @@
+import { join } from 'node:path'
+import { readBeginning, statIfThere } from '../../control-file.ts'
 import { splitOnce } from '../kernel-directory/shim-status.ts'
 
 /**
@@ -28,6 +30,21 @@ export const NO_STATUS: JobStatus = {
   signalled: false,
   fenced: false,
   killed: false,
+}
+
+/** A program may have made anything of it since. */
+const STATUS_BYTES_MAX = 64 * 1024
+
+/**
+ * What a look at its directory shows. Where its program has taken `status` away, or put something else in its place,
+ * what was last read stands; before that, it counts as claimed.
+ */
+export function readJobStatus({ outputPath }: { outputPath: string }, before: JobStatus = NO_STATUS): JobStatus {
+  const path = join(outputPath, 'status')
+  const text = readBeginning(path, STATUS_BYTES_MAX)
+  if (text !== null) return parseJobStatus(text)
+  if (before.claimed) return before
+  return statIfThere(path) !== null ? { ...NO_STATUS, claimed: true } : NO_STATUS
 }
 
 /** @param text null if there is no such file */

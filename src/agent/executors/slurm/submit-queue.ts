@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Owner } from '../../../archive/extract-archive.ts'
 import { writeControlFile } from '../../control-file.ts'
 import { messageOf } from '../../../observability/error-message.ts'
 import { claimStatus } from '../kernel-directory/kernel-directory.ts'
 import { quote } from '../process/shell/quote.ts'
 import { cpusOf, submissionArguments } from './job-arguments.ts'
+import { isSameUser } from './job-users.ts'
 import type { SlurmHost } from './slurm-host.ts'
 import { gangSize, type SlurmKernel, type SubmitMark } from './slurm-kernel.ts'
 
@@ -36,6 +38,7 @@ export function createSubmitQueue(host: SlurmHost): SubmitQueue {
   function pump(): void {
     timer = undefined
     dropStopped()
+    if (host.presence.fault !== null) return schedule(PAUSE_MIN_MS)
     const refusal = host.lease.refusal()
     if (refusal !== null) return later(refusal, PAUSE_MIN_MS)
     if (performance.now() < retryAt) return schedule(retryAt - performance.now())
@@ -82,14 +85,27 @@ export function createSubmitQueue(host: SlurmHost): SubmitQueue {
   function dropStopped(): void {
     for (const kernel of waiting) {
       if (isSubmittable(kernel) && kernel.killAt === null) continue
+      const never = !isSubmittable(kernel) || kernel.submissions === 0 || giveUp(kernel)
+      if (never === null) continue
       waiting.delete(kernel)
       if (!isSubmittable(kernel)) continue
-      if (kernel.submissions === 0 || claimStatus(kernel.path, 'never')) {
+      if (never) {
         host.book.endBeforeRunning(kernel, kernel.stopError)
       } else {
         kernel.handedOver = true
         host.book.applyStop(kernel)
       }
+    }
+  }
+
+  /** @returns whether nothing runs it any more; null if that cannot be said while the directory is away */
+  function giveUp({ id, outputPath }: SlurmKernel): boolean | null {
+    if (host.presence.fault !== null) return null
+    try {
+      return claimStatus(outputPath, 'never')
+    } catch (error) {
+      host.log.debug({ kernelId: id, error: messageOf(error) }, 'the start of a kernel could not be given up')
+      return null
     }
   }
 
@@ -154,8 +170,9 @@ function byRole(a: SlurmKernel, b: SlurmKernel): number {
   return a.spec.role.localeCompare(b.spec.role) || a.spec.index - b.spec.index
 }
 
-function batchKey({ request, exclusion }: SlurmKernel): string {
-  return JSON.stringify([request, exclusion])
+/** A job has one user, and so have the tasks of an array. */
+function batchKey({ user, request, exclusion }: SlurmKernel): string {
+  return JSON.stringify([user, request, exclusion])
 }
 
 /** Never rejects. @returns why to try again; null if there is no need to */
@@ -163,7 +180,7 @@ async function submit(host: SlurmHost, batch: readonly SlurmKernel[]): Promise<s
   try {
     return await submitBatch(host, batch)
   } catch (error) {
-    return messageOf(error)
+    return (await host.presence.look()) ?? messageOf(error)
   }
 }
 
@@ -172,9 +189,11 @@ async function submitBatch(host: SlurmHost, batch: readonly SlurmKernel[]): Prom
   const gang = gangSize(first) > 1
   const array = batch.length > 1 && !gang
   const single = batch.length === 1 && !gang
+  const { user } = first
+  if (batch.some((kernel) => !isSameUser(kernel.user, user))) return refuse(host, batch, OTHER_USER)
   const name = single ? `rp-${first.id}-${first.assignment}` : `rp-b${randomUUID()}`
   const at = Date.now()
-  const directory = single ? first.path : makeBatch(host, batch, name)
+  const directory = single ? first.outputPath : makeBatch(host, batch, name)
   for (const [task, kernel] of batch.entries()) {
     kernel.submissions += 1
     note(kernel, { name, task: array ? task : null, at, submissions: kernel.submissions })
@@ -183,13 +202,15 @@ async function submitBatch(host: SlurmHost, batch: readonly SlurmKernel[]): Prom
   }
   const args = [
     ...submissionArguments({
-      output: join(directory, array ? 'slurm.out.%a' : 'slurm.out'),
+      output: join(directory, ...(user === null || single ? [] : ['job']), array ? 'slurm.out.%a' : 'slurm.out'),
       directory: host.shared.root,
       name,
       comment: commentOf(host.agentId, array ? { list: join(directory, 'kernels') } : first),
     }),
     ...(array ? [`--array=0-${batch.length - 1}`] : []),
     ...first.request,
+    // Alone, either would leave the agent's own.
+    ...(user === null ? [] : [`--uid=${user.uid}`, `--gid=${user.gid}`]),
   ]
   const script = scriptOf(host, batch, { gang, at, directory })
   const { exclusion } = first
@@ -204,7 +225,13 @@ async function submitBatch(host: SlurmHost, batch: readonly SlurmKernel[]): Prom
     for (const kernel of batch) kernel.handedOver = false
     return result.message
   }
-  for (const kernel of batch) host.book.fail(kernel, 'submit-refused', `Slurm refuses its job: ${result.message}`)
+  return refuse(host, batch, `Slurm refuses its job: ${result.message}`)
+}
+
+const OTHER_USER = 'the Unix user of its project is not the one that it was when its session began to start'
+
+function refuse({ book }: SlurmHost, batch: readonly SlurmKernel[], message: string): null {
+  for (const kernel of batch) book.fail(kernel, 'submit-refused', message)
   return null
 }
 
@@ -228,7 +255,17 @@ function makeBatch({ shared }: SlurmHost, batch: readonly SlurmKernel[], name: s
   writeFileSync(join(directory, 'kernels'), lines.join(''))
   chmodSync(join(directory, 'kernels'), 0o644)
   chmodSync(directory, 0o755)
+  const { user } = batch[0]!
+  if (user !== null) giveBatch(directory, user)
   return directory
+}
+
+/** What Slurm itself says of the tasks is written by their user, who alone reads the list. */
+function giveBatch(directory: string, { uid, gid }: Owner): void {
+  const output = join(directory, 'job')
+  mkdirSync(output, 0o700)
+  chmodSync(join(directory, 'kernels'), 0o400)
+  for (const path of [output, join(directory, 'kernels')]) chownSync(path, uid, gid)
 }
 
 function note(kernel: SlurmKernel, mark: SubmitMark): void {
@@ -243,10 +280,10 @@ function scriptOf(
   { gang, at, directory }: { gang: boolean; at: number; directory: string },
 ): string {
   const common = `/bin/sh ${quote(shared.jobScript)} ${quote(shared.root)} ${Math.floor(at / 1000)}`
-  const list = quote(join(directory, 'kernels'))
-  if (gang) return `#!/bin/sh\nexec ${srunFor(first!)} ${common} gang ${list}\n`
-  if (others.length > 0) return `#!/bin/sh\nexec ${common} array ${list}\n`
-  return `#!/bin/sh\nexec ${common} one ${first!.id} ${first!.assignment}\n`
+  if (gang) return `#!/bin/sh\nexec ${srunFor(first!)} ${common} gang ${quote(join(directory, 'kernels'))}\n`
+  if (others.length === 0) return `#!/bin/sh\nexec ${common} one ${first!.id} ${first!.assignment}\n`
+  const tasks = [first!, ...others].map(({ id, assignment }) => `${id} ${assignment}`).join(' ')
+  return `#!/bin/sh\nset -- ${tasks}\nshift $((2 * SLURM_ARRAY_TASK_ID))\nexec ${common} one "$1" "$2"\n`
 }
 
 /** A task that fails or ends leaves the others alone, and each has the processors that it asked for. */

@@ -67,7 +67,28 @@ export const ChainNode = builder.node(ref, {
       nullable: true,
       description:
         'What its attempts have stored for each other, as last measured: at the end of each, and every few minutes while one runs. Null if there is nothing, or it is not known yet.',
-      resolve: ({ chainId }, _args, { loaders }) => loaders.checkpointBytes.load(chainId),
+      resolve: async ({ chainId }, _args, { loaders }) => (await loaders.keptCheckpoints.load(chainId))?.bytes ?? null,
+    }),
+    checkpointAttempt: t.int({
+      nullable: true,
+      description: 'The newest attempt of which a checkpoint is on record. Null for none.',
+      resolve: async ({ chainId }, _args, { loaders }) =>
+        (await loaders.keptCheckpoints.load(chainId))?.attempt ?? null,
+    }),
+    checkpointPublishedAt: t.field({
+      type: 'DateTime',
+      nullable: true,
+      description: 'When that was recorded: at the end of the attempt, or when its program published it.',
+      resolve: async ({ chainId }, _args, { loaders }) =>
+        (await loaders.keptCheckpoints.load(chainId))?.publishedAt ?? null,
+    }),
+    checkpointCopiedAt: t.field({
+      type: 'DateTime',
+      nullable: true,
+      description:
+        'When the copy that the servers have of the checkpoint of that attempt was made, with which a retry goes on elsewhere. Null for none.',
+      resolve: async ({ chainId }, _args, { loaders }) =>
+        (await loaders.keptCheckpoints.load(chainId))?.copiedAt ?? null,
     }),
     outlook: t.field({
       type: ChainOutlook,

@@ -2,6 +2,7 @@ import { secretNames } from '../../../domain/session/sealed-variable.ts'
 import type { RevisionRow } from '../../../services/deployment/read-deployments.ts'
 import { builder } from '../../builder.ts'
 import { stableId } from '../../stable-id.ts'
+import { MountType } from '../session/mount.type.ts'
 import { EnvVar, Label, labelsOf, ResourceSlot, slotsOf } from '../session/pairs.type.ts'
 
 const seconds = (ms: number) => ms / 1000
@@ -41,7 +42,8 @@ export const DeploymentRevision = builder.objectRef<RevisionRow>('DeploymentRevi
     resourceGroup: t.exposeString('resourceGroup', { description: 'Name of the resource group for its routes.' }),
     image: t.exposeString('image', {
       nullable: true,
-      description: 'Preset of environment and interpreter for its program.',
+      description:
+        'Container image of its program; for agents without containers, a preset of environment and interpreter.',
     }),
     command: t.exposeStringList('command', { description: 'The program and its arguments.' }),
     environ: t.field({
@@ -68,6 +70,11 @@ export const DeploymentRevision = builder.objectRef<RevisionRow>('DeploymentRevi
       type: [Label],
       description: 'An agent must have all of them to run a route.',
       resolve: ({ agentLabels }) => labelsOf(agentLabels),
+    }),
+    mounts: t.field({
+      type: [MountType],
+      description: 'Volumes that its routes have, by paths.',
+      resolve: ({ mounts }) => mounts,
     }),
     portVariable: t.exposeString('portVariable', {
       description: 'The environment variable that gives the program its port.',

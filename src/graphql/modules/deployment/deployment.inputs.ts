@@ -1,4 +1,5 @@
 import { builder } from '../../builder.ts'
+import { MountInput } from '../session/mount.type.ts'
 import { EnvVarInput, LabelInput, ResourceSlotInput } from '../session/pairs.inputs.ts'
 
 const MIN_HEALTHY =
@@ -25,7 +26,10 @@ export const CreateDeploymentInput = builder.inputType('CreateDeploymentInput', 
     name: t.string({ required: true, description: 'Lower-case letters, digits and -, unique in the project.' }),
     project: t.string({ defaultValue: 'default', description: 'Name of the project.' }),
     resourceGroup: t.string({ defaultValue: 'default', description: 'Name of the resource group for its routes.' }),
-    image: t.string({ description: 'Preset of environment and interpreter for its program.' }),
+    image: t.string({
+      description:
+        'Container image of its program; for agents without containers, a preset of environment and interpreter.',
+    }),
     command: t.stringList({ required: true, description: 'The program and its arguments.' }),
     environ: t.field({
       type: [EnvVarInput],
@@ -38,6 +42,10 @@ export const CreateDeploymentInput = builder.inputType('CreateDeploymentInput', 
     resourceSlots: t.field({ type: [ResourceSlotInput], description: 'Resources of each route.' }),
     labels: t.field({ type: [LabelInput], description: 'Labels of your choice.' }),
     agentLabels: t.field({ type: [LabelInput], description: 'An agent must have all of these labels to run a route.' }),
+    mounts: t.field({
+      type: [MountInput],
+      description: 'Volumes for its routes. An agent of the resource group must have all of them for its project.',
+    }),
     priority: t.int({ defaultValue: 10, description: '0 to 100; the higher goes first.' }),
     replicas: t.int({ defaultValue: 1, description: 'Desired number of healthy routes.' }),
     minHealthy: t.int({ description: MIN_HEALTHY }),
@@ -92,7 +100,10 @@ export const UpdateDeploymentInput = builder.inputType('UpdateDeploymentInput', 
   fields: (t) => ({
     deploymentId: t.field({ type: 'UUID', required: true, description: 'Which.' }),
     resourceGroup: t.string({ description: 'Name of the resource group for its routes.' }),
-    image: t.string({ description: 'Preset of environment and interpreter for its program. Null: none.' }),
+    image: t.string({
+      description:
+        'Container image of its program; for agents without containers, a preset of environment and interpreter. Null: none.',
+    }),
     command: t.stringList({ description: 'The program and its arguments.' }),
     environ: t.field({
       type: [EnvVarInput],
@@ -105,6 +116,7 @@ export const UpdateDeploymentInput = builder.inputType('UpdateDeploymentInput', 
     resourceSlots: t.field({ type: [ResourceSlotInput], description: 'All resources of each route.' }),
     labels: t.field({ type: [LabelInput], description: 'All labels of your choice.' }),
     agentLabels: t.field({ type: [LabelInput], description: 'All labels that an agent must have to run a route.' }),
+    mounts: t.field({ type: [MountInput], description: 'All volumes for its routes, as for `createDeployment`.' }),
     priority: t.int({ description: '0 to 100; the higher goes first.' }),
     portVariable: t.string({
       description: 'The environment variable that gives the program its port.',

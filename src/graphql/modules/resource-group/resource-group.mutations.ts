@@ -29,6 +29,10 @@ const options = (t: Fields) => ({
     description: 'Timeout in SCHEDULED, PREPARING and PULLING, in seconds; null means no timeout.',
   }),
   createTimeout: t.float({ description: 'Timeout in PREPARED and CREATING, in seconds; null means no timeout.' }),
+  queueTimeout: t.float({
+    description:
+      'How long kernels may wait in the queue of Slurm, in seconds, until their session fails with SCHEDULER_TIMEOUT; null means no timeout.',
+  }),
   terminateTimeout: t.float({ description: 'Timeout in TERMINATING, in seconds; more than `stopGrace`.' }),
   fenceAfter: t.float({
     description:

@@ -77,6 +77,12 @@ export const ResourceGroupType = builder.prismaNode('ResourceGroup', {
       select: { createTimeoutMs: true },
       resolve: ({ createTimeoutMs }) => seconds(createTimeoutMs),
     }),
+    queueTimeout: t.float({
+      nullable: true,
+      description: 'How long kernels may wait in the queue of Slurm, in seconds; null means no timeout.',
+      select: { queueTimeoutMs: true },
+      resolve: ({ queueTimeoutMs }) => seconds(queueTimeoutMs),
+    }),
     terminateTimeout: t.float({
       description: 'Seconds in TERMINATING.',
       select: { terminateTimeoutMs: true },

@@ -27,6 +27,12 @@ export const CheckpointType = builder.objectRef<ShownCheckpoint>('Checkpoint').i
       nullable: true,
       description: 'Identifies the directory in which it is; agents that share it have the same.',
     }),
+    publishedAt: t.expose('publishedAt', {
+      type: 'DateTime',
+      nullable: true,
+      description:
+        'When it was recorded: at the end of the attempt that left it, or when its program published it. Of one that was fetched, when the copy was made.',
+    }),
     note: t.exposeString('note', { nullable: true, description: 'Why it is missing, in words.' }),
   }),
 })

@@ -25,7 +25,10 @@ export const CreateSessionInput = builder.inputType('CreateSessionInput', {
     sessionType: t.field({ type: SessionTypeEnum, defaultValue: 'BATCH', description: 'What it is for.' }),
     project: t.string({ defaultValue: 'default', description: 'Name of the project.' }),
     resourceGroup: t.string({ defaultValue: 'default', description: 'Name of the resource group to run in.' }),
-    image: t.string({ description: 'Preset of environment and interpreter for its kernels.' }),
+    image: t.string({
+      description:
+        'Container image of its kernels; for agents without containers, a preset of environment and interpreter.',
+    }),
     command: t.stringList({ required: true, description: 'The program and its arguments: `["sh", "-c", "exit 3"]`.' }),
     codeSha256: t.string({
       description:

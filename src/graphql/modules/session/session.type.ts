@@ -119,7 +119,8 @@ export const SessionNode = builder.prismaNode('Session', {
     }),
     image: t.exposeString('image', {
       nullable: true,
-      description: 'Preset of environment and interpreter for its kernels.',
+      description:
+        'Container image of its kernels; for agents without containers, a preset of environment and interpreter.',
     }),
     imageDigest: t.exposeString('imageDigest', {
       nullable: true,

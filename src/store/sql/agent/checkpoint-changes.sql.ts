@@ -21,8 +21,9 @@ const WHY_MISSING = `CASE WHEN c.dropped_at IS NOT NULL THEN 'it has been remove
  * that made the session ends with it. No session can have found what a later attempt left.
  */
 const FOUND = `found AS (
-  INSERT INTO session_checkpoints (session_id, state, from_attempt, store, bytes, note)
+  INSERT INTO session_checkpoints (session_id, state, from_attempt, store, bytes, published_at, note)
   SELECT s.id, f.state, f.attempt, CASE WHEN f.attempt = c.attempt THEN c.store END, CASE WHEN f.attempt = c.attempt THEN c.bytes END,
+    CASE WHEN f.attempt = c.attempt THEN CASE f.state WHEN 'FETCHED' THEN c.relay_at ELSE c.published_at END END,
     CASE f.state WHEN 'MISSING' THEN 'starts without the checkpoint of attempt ' || f.attempt || ': ' || ${WHY_MISSING}
       || coalesce('; the servers have a copy, but ' || (l.found_checkpoint ->> 'reason'), '') END
   FROM changed JOIN locked l USING (id) JOIN kernels k USING (id) JOIN sessions s ON s.id = k.session_id

@@ -1,4 +1,4 @@
-import type { CheckpointCopy, CodeRequest } from '../../../domain/agent/protocol.ts'
+import type { CheckpointCopy, CheckpointRequest, CodeRequest } from '../../../domain/agent/protocol.ts'
 import type { Queryable } from '../../database.ts'
 
 /** The chain of a kernel that its agent has or had, and the record of its checkpoint. */
@@ -38,36 +38,38 @@ export async function readRelayingKernel(
 
 /**
  * Locks the record of the chain's checkpoint. Monotone, as the record itself: the copy of an earlier attempt, or of a
- * generation that is over, takes no later one's place. Only the first kernel's goes on record. Whoever reads the row
- * sees the old copy or the new one.
+ * generation that is over, takes no later one's place, and of one attempt the copy that was asked for earlier takes none
+ * that was asked for later, as it may arrive after it. Only the first kernel's goes on record, and what a program has
+ * published only while the kernel is its agent's. Whoever reads the row sees the old copy or the new one.
  */
 const RECORD_SQL = `
 INSERT INTO checkpoints AS c (chain_id, project_id, generation, attempt, store, files, bytes, published_at,
-  relay_attempt, relay_sha256, relay_bytes, relay_at)
-SELECT s.chain_id, s.project_id, $4, s.attempt, a.chain_store, $5, $6, now(), s.attempt, $7, $8, now()
+  relay_attempt, relay_sha256, relay_bytes, relay_at, relay_order)
+SELECT s.chain_id, s.project_id, $4, s.attempt, a.chain_store, $5, $6, now(), s.attempt, $7, $8, now(), $9
 FROM kernels k JOIN sessions s ON s.id = k.session_id JOIN agents a ON a.id = k.agent_id
 LEFT JOIN checkpoints r ON r.chain_id = s.chain_id
 WHERE k.id = $1 AND k.agent_id = $2 AND k.assignment = $3 AND k.role = 'main' AND k.index = 1
-  AND a.chain_store IS NOT NULL AND coalesce(r.generation, 0) = $4
+  AND a.chain_store IS NOT NULL AND coalesce(r.generation, 0) = $4 AND (NOT $10 OR k.terminated_at IS NULL)
 ON CONFLICT (chain_id) DO UPDATE SET attempt = excluded.attempt, store = excluded.store, files = excluded.files,
   bytes = excluded.bytes, published_at = excluded.published_at, dropped_at = NULL,
   relay_attempt = excluded.relay_attempt, relay_sha256 = excluded.relay_sha256, relay_bytes = excluded.relay_bytes,
-  relay_at = excluded.relay_at
-WHERE c.generation = excluded.generation AND coalesce(c.attempt, 0) <= excluded.attempt`
+  relay_at = excluded.relay_at, relay_order = excluded.relay_order
+WHERE c.generation = excluded.generation AND coalesce(c.attempt, 0) <= excluded.attempt
+  AND (c.relay_attempt IS DISTINCT FROM excluded.attempt OR coalesce(c.relay_order <= excluded.relay_order, true))`
 
 const STALE_SQL = `
 INSERT INTO scheduling_history (entity, entity_id, phase, result, message)
 SELECT 'KERNEL', $1::uuid, 'agent-sync', 'SKIPPED', $2
 WHERE NOT EXISTS (SELECT FROM scheduling_history h WHERE h.entity_id = $1::uuid AND h.phase = 'agent-sync' AND h.message = $2)`
-const STALE = 'stale checkpoint: a newer attempt, or another generation, is on record'
+const STALE = 'stale checkpoint: a newer one, or another generation, is on record'
 
 /** @returns false if something newer is on record, which its history then says */
 export async function recordRelayed(
   tx: Queryable,
-  { kernelId, agentId, assignment, generation }: CodeRequest & { generation: number },
+  { kernelId, agentId, assignment, generation, running = false, order }: CheckpointRequest,
   { files, bytes, sha256, archiveBytes }: CheckpointCopy,
 ): Promise<boolean> {
-  const values = [kernelId, agentId, assignment, generation, files, bytes, sha256, archiveBytes]
+  const values = [kernelId, agentId, assignment, generation, files, bytes, sha256, archiveBytes, order ?? null, running]
   if ((await tx.query(RECORD_SQL, values)).rowCount === 1) return true
   await tx.query(STALE_SQL, [kernelId, STALE])
   return false
@@ -88,4 +90,11 @@ const LOCK_SQL = 'SELECT relay_sha256 AS sha256 FROM checkpoints WHERE chain_id 
 /** Until the end of the transaction no other copy gets its name. @returns the one on record; null for none */
 export async function lockRelayed(tx: Queryable, chainId: string): Promise<string | null> {
   return (await tx.query<{ sha256: string | null }>(LOCK_SQL, [chainId])).rows[0]?.sha256 ?? null
+}
+
+const ORDER_SQL = `SELECT nextval('checkpoint_relay_orders')::float8 AS "order"`
+
+/** @returns one that is greater than all before */
+export async function nextRelayOrder(db: Queryable): Promise<number> {
+  return (await db.query<{ order: number }>(ORDER_SQL)).rows[0]!.order
 }

@@ -45,10 +45,10 @@ export async function recordHeartbeat(
  */
 const BOOKED_SQL = `
 SELECT id, agent_id AS "agentId", assignment, status, confirmed_gone AS "confirmedGone", error IS NOT NULL AS failed,
-  started_at::text AS "startedAt", note, waits, host, slurm_job_id AS "slurmJobId"
+  started_at::text AS "startedAt", exit_code AS "exitCode", note, waits, host, slurm_job_id AS "slurmJobId"
 FROM kernels WHERE agent_id = $1 AND (slots_held OR NOT confirmed_gone)
 UNION
-SELECT id, agent_id, assignment, status, confirmed_gone, error IS NOT NULL, started_at::text, note, waits, host, slurm_job_id
+SELECT id, agent_id, assignment, status, confirmed_gone, error IS NOT NULL, started_at::text, exit_code, note, waits, host, slurm_job_id
 FROM kernels WHERE id = ANY($2::uuid[])`
 
 export async function readBooked(db: Queryable, agentId: string, observedIds: string[]): Promise<BookedKernel[]> {

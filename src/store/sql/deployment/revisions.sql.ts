@@ -103,6 +103,7 @@ export interface RevisionSpec extends Pick<
   | 'priority'
   | 'labels'
   | 'agentLabels'
+  | 'mounts'
   | 'portVariable'
 > {
   deploymentId: string
@@ -111,7 +112,7 @@ export interface RevisionSpec extends Pick<
 const READ_REVISION_SPECS_SQL = `
 SELECT v.deployment_id AS "deploymentId", v.resource_group AS "resourceGroup", v.image, v.command, v.environ,
   v.secret_environ AS "secretEnviron",
-  v.resource_slots AS "resourceSlots", v.priority, v.labels, v.agent_labels AS "agentLabels",
+  v.resource_slots AS "resourceSlots", v.priority, v.labels, v.agent_labels AS "agentLabels", v.mounts,
   v.port_variable AS "portVariable"
 FROM deployments d JOIN deployment_revisions v ON v.deployment_id = d.id AND v.revision = d.revision
 WHERE d.id = ANY($1::uuid[])`

@@ -13,6 +13,7 @@ interface SlotRow {
   perKernel: Record<string, string> | null
   /** Null for none. */
   volumes: OfferedVolume[] | null
+  ports: boolean
   slot: string | null
   /** Plain decimals. Negative if the agent declares less than is in use. */
   free: string
@@ -22,11 +23,11 @@ interface SlotRow {
 /** Rows of plain columns: JSON for each agent takes twice as long to make and to read. */
 const SQL = `
 SELECT a.resource_group AS "group", a.id, nullif(a.labels, '{}') AS labels, s.slot, (s.declared - s.used)::text AS free,
-  s.declared::text AS declared, a.slots_per_kernel_max AS "perKernel", a.volumes
+  s.declared::text AS declared, a.slots_per_kernel_max AS "perKernel", a.volumes, a.ports IS NOT FALSE AS ports
 FROM agents a LEFT JOIN agent_slots s ON s.agent_id = a.id AND s.declared > 0
 WHERE a.resource_group = ANY($1) AND a.status = 'ALIVE'`
 
-interface AgentSlots extends Pick<AgentCapacity, 'id' | 'labels' | 'perKernel' | 'volumes'> {
+interface AgentSlots extends Pick<AgentCapacity, 'id' | 'labels' | 'perKernel' | 'volumes' | 'ports'> {
   group: string
   free: Map<string, Quantity>
   capacity: Map<string, Quantity>
@@ -42,11 +43,11 @@ export async function readAgentCapacity(
 ): Promise<Map<string, AgentCapacity[]>> {
   const agents = new Map<string, AgentSlots>()
   const { rows } = await tx.query<SlotRow>(SQL, [resourceGroups])
-  for (const { group, id, labels, perKernel, volumes, slot, free, declared } of rows) {
+  for (const { group, id, labels, perKernel, volumes, ports, slot, free, declared } of rows) {
     let agent = agents.get(id)
     if (!agent) {
       const most = perKernel && parseQuantities(perKernel)
-      const kinds = { labels: labels ?? {}, perKernel: most, volumes: volumes ?? [] }
+      const kinds = { labels: labels ?? {}, perKernel: most, volumes: volumes ?? [], ports }
       agent = { group, id, ...kinds, free: new Map(), capacity: new Map() }
       agents.set(id, agent)
     }

@@ -4,9 +4,9 @@ import type { ClusterMode } from '../../../domain/session/statuses.ts'
 import type { VolumeNeed } from '../../../domain/scheduling/volume-need.ts'
 import type { Queryable } from '../../database.ts'
 import { DEPENDENCIES } from '../session/dependencies.sql.ts'
-import { VOLUME_NEED } from '../session/session-columns.sql.ts'
+import { NEEDS_PORTS, VOLUME_NEED } from '../session/session-columns.sql.ts'
 
-export interface PendingSession extends Omit<Judged, 'kernels'> {
+export interface PendingSession extends Omit<Judged, 'kernels' | 'queuedTooLong'> {
   id: string
   chainId: string
   attempt: number
@@ -25,6 +25,7 @@ export interface PendingSession extends Omit<Judged, 'kernels'> {
   excludeAgents: string[]
   agentLabels: Record<string, string>
   volumeNeed: VolumeNeed | null
+  needsPorts: boolean
   kernelIds: string[]
   concurrencyKey: string | null
   concurrencyLimit: number | null
@@ -65,7 +66,7 @@ export interface PendingClaim {
 }
 
 export const CLASS = `scheduling_lane(s.project_id, s.user_id, s.priority, s.resource_slots, s.cluster_size,
-    s.cluster_mode = 'SINGLE_NODE', s.allow_agents, s.exclude_agents, s.agent_labels)`
+    s.cluster_mode = 'SINGLE_NODE', ${NEEDS_PORTS}, s.allow_agents, s.exclude_agents, s.agent_labels, s.mounts)`
 
 /** In line, ready to be scheduled. */
 export const IN_LINE = `s.status = 'PENDING' AND s.next_try_at IS NULL`
@@ -130,7 +131,7 @@ SELECT s.id, s.chain_id AS "chainId", s.attempt, s.trace_parent AS "traceParent"
   s.status_changed_at < now() - make_interval(secs => g.pending_timeout_ms / 1000.0) IS TRUE AS expired,
   s.pending_reason AS "pendingReason", s.cluster_mode AS "clusterMode", s.resource_slots AS "resourceSlots", s.skips,
   s.avoid_agents AS "avoidAgents", s.allow_agents AS "allowAgents", s.exclude_agents AS "excludeAgents",
-  s.agent_labels AS "agentLabels", ${VOLUME_NEED} AS "volumeNeed", s.concurrency_key AS "concurrencyKey", s.concurrency_limit AS "concurrencyLimit",
+  s.agent_labels AS "agentLabels", ${VOLUME_NEED} AS "volumeNeed", ${NEEDS_PORTS} AS "needsPorts", s.concurrency_key AS "concurrencyKey", s.concurrency_limit AS "concurrencyLimit",
   s.waits_for_key AS "waitsForKey", ARRAY(SELECT k.id FROM kernels k WHERE k.session_id = s.id ORDER BY k.role, k.index) AS "kernelIds",
   CASE WHEN s.starts_at > now() THEN ceil(extract(epoch FROM s.starts_at - now()) * 1000)::float8 END AS "startsInMs",
   coalesce(d.open, 0)::int AS "dependenciesOpen", d.failed AS "dependencyFailed", s.class::text AS "schedulingClass",

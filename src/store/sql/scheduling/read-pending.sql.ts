@@ -4,7 +4,7 @@ import type { ClusterMode } from '../../../domain/session/statuses.ts'
 import type { VolumeNeed } from '../../../domain/scheduling/volume-need.ts'
 import type { Queryable } from '../../database.ts'
 import { DEPENDENCIES } from '../session/dependencies.sql.ts'
-import { VOLUME_NEED } from '../session/session-columns.sql.ts'
+import { NEEDS_PORTS, VOLUME_NEED } from '../session/session-columns.sql.ts'
 import { DRAINED } from './pending-groups.sql.ts'
 
 /** What determines where a pending session can be placed. */
@@ -23,6 +23,7 @@ export interface PendingDemand {
   excludeAgents: string[]
   agentLabels: Record<string, string>
   volumeNeed: VolumeNeed | null
+  needsPorts: boolean
   concurrencyKey: string | null
 }
 
@@ -43,7 +44,7 @@ export interface PendingRow extends PendingDemand {
 const DEMAND_COLUMNS = `s.id, s.attempt, s.resource_group AS "group", s.priority, s.project_id AS "projectId", s.user_id AS "userId",
   s.cluster_mode AS "clusterMode", s.cluster_size AS "clusterSize", s.resource_slots AS "resourceSlots",
   s.allow_agents AS "allowAgents", s.avoid_agents AS "avoidAgents", s.exclude_agents AS "excludeAgents",
-  s.agent_labels AS "agentLabels", ${VOLUME_NEED} AS "volumeNeed", s.concurrency_key AS "concurrencyKey"`
+  s.agent_labels AS "agentLabels", ${VOLUME_NEED} AS "volumeNeed", ${NEEDS_PORTS} AS "needsPorts", s.concurrency_key AS "concurrencyKey"`
 
 const OTHERS = `FROM sessions o WHERE o.status = 'PENDING' AND o.next_try_at IS NULL AND o.resource_group = s.resource_group`
 

@@ -8,12 +8,13 @@ export interface FoundCheckpointRow {
   fromAttempt: number | null
   store: string | null
   bytes: number | null
+  publishedAt: Date | null
   /** Why it is missing, in words. */
   note: string | null
 }
 
 const SQL = `
-SELECT session_id AS "sessionId", state, from_attempt AS "fromAttempt", store, bytes, note
+SELECT session_id AS "sessionId", state, from_attempt AS "fromAttempt", store, bytes, published_at AS "publishedAt", note
 FROM session_checkpoints WHERE session_id = ANY($1::uuid[])`
 
 /** Sessions that found nothing, because there was nothing, are not among the rows. */

@@ -145,6 +145,9 @@ export interface ChildSource extends Inherited {
 export const VOLUME_NEED = `CASE WHEN s.mounts <> '[]' THEN json_build_object('mounts', s.mounts,
     'project', (SELECT p.name FROM projects p WHERE p.id = s.project_id)) END`
 
+/** What serves people or requests runs where its ports can be reached. */
+export const NEEDS_PORTS = `s.session_type <> 'BATCH'`
+
 /** The columns of a ChildSource, from `sessions s` and the first session of its chain, `root`. */
 export const CHILD_SOURCE_COLUMNS = `
   ${INHERITED.map((field) => `s.${SESSION_COLUMNS[field].column} AS "${field}"`).join(', ')},

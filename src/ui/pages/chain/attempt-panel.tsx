@@ -2,13 +2,13 @@ import { useQuery } from 'urql'
 import { startNote } from '../../app/chain/start-note.ts'
 import { useReread, useRereadWhen } from '../../api/reread.ts'
 import { letterOf, toneOf } from '../../design/endings.ts'
-import type { Bar, Ghost, PartKind, SegmentSession } from '../../timeline/bars.ts'
-import { checkpointWords, endOf, lengthOf } from '../../timeline/item-words.ts'
-import { bytes } from '../../words/count.ts'
+import type { Bar, Ghost, PartKind } from '../../timeline/bars.ts'
+import { endOf, lengthOf } from '../../timeline/item-words.ts'
 import { countdown, duration } from '../../words/duration.ts'
 import type { Moments } from '../../words/moment.ts'
 import { UiAttemptDocument, type UiAttemptQuery, type UiDecisionFragment } from './chain.generated.ts'
 import { DelayParts, decisionWords } from './decision-parts.tsx'
+import { FoundCheckpoint } from './checkpoint-words.tsx'
 import { amountWords, roughAmount } from '../../words/amount.ts'
 import { differenceWords } from './spec-words.ts'
 
@@ -82,7 +82,9 @@ export function AttemptPanel({ bar, now, moments, changes, isNewest, ghost }: Pr
         {session.checkpoint.state !== 'NONE' && (
           <>
             <dt>checkpoint</dt>
-            <dd>{session.checkpoint.note ?? foundWords(session)}</dd>
+            <dd>
+              <FoundCheckpoint session={session} publishedAt={data?.checkpoint.publishedAt ?? null} moments={moments} />
+            </dd>
           </>
         )}
         {data?.terminatedBy && (
@@ -97,11 +99,6 @@ export function AttemptPanel({ bar, now, moments, changes, isNewest, ghost }: Pr
       {parent && attempt > 1 && <Changes title="What changed before this one" differences={own} />}
     </section>
   )
-}
-
-function foundWords(session: SegmentSession): string {
-  const size = session.checkpoint.bytes
-  return `${checkpointWords(session)}${size === null ? '' : ` (${bytes(size)})`}`
 }
 
 function usedWords({ cpuSeconds, peakMemoryBytes, source }: NonNullable<UiAttempt['usage']>): string {

@@ -1,10 +1,10 @@
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { ArrowLeftIcon } from '../../design/icons.tsx'
-import { bytes } from '../../words/count.ts'
 import { duration } from '../../words/duration.ts'
 import { relativeMoment, type Moments } from '../../words/moment.ts'
 import { ChainActions } from './chain-actions.tsx'
+import { KeptCheckpoint } from './checkpoint-words.tsx'
 import type { Chain } from './use-chain.ts'
 
 interface Props {
@@ -57,7 +57,7 @@ export function ChainHeader({ chain, now, moments, onDone }: Props) {
         <li>times in {moments.zone(now)}</li>
         <li>ran {duration(chain.runningSeconds)}</li>
         <li>waited {duration(chain.waitingSeconds)}</li>
-        {chain.checkpointBytes ? <li>checkpoint {bytes(chain.checkpointBytes)}</li> : null}
+        <KeptCheckpoint chain={chain} now={now} moments={moments} />
         <li>
           <CopyId id={chain.chainId} />
         </li>

@@ -3,6 +3,7 @@ import { useQuery } from 'urql'
 import { duration } from '../../words/duration.ts'
 import { UiSpecDocument, type UiSpecQuery } from './chain.generated.ts'
 import { amountWords } from '../../words/amount.ts'
+import { mountWords } from '../../words/mount.ts'
 
 type Spec = NonNullable<UiSpecQuery['session']>
 
@@ -93,10 +94,7 @@ function rowsOf(spec: Spec): [string, string][] {
       agents.some((count) => count > 0) && `${agents[0]} allowed, ${agents[1]} avoided, ${agents[2]} excluded`,
     ],
     ['agent labels', spec.agentLabels.map(({ key, value }) => `${key}=${value}`).join(', ')],
-    [
-      'volumes',
-      spec.mounts.map((each) => `${each.volume} at ${each.path}${each.readOnly ? ', read-only' : ''}`).join('; '),
-    ],
+    ['volumes', spec.mounts.map(mountWords).join('; ')],
     ['executor options', spec.executorOptions.map(({ key, value }) => `${key}=${value}`).join(', ')],
     [
       'at once',

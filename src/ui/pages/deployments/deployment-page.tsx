@@ -13,6 +13,7 @@ import { Skeleton } from '../../design/skeleton.tsx'
 import { amountWords } from '../../words/amount.ts'
 import { counted } from '../../words/count.ts'
 import { countdown } from '../../words/duration.ts'
+import { mountWords } from '../../words/mount.ts'
 import { DeploymentStatusMark, Replicas } from './deployment-looks.tsx'
 import { UiDeploymentDocument, type UiDeploymentQuery } from './deployments.generated.ts'
 import { RevisionsCard } from './revisions-card.tsx'
@@ -168,6 +169,7 @@ function Facts({ deployment }: { deployment: Deployment }) {
     ],
     ['id', <code key="id">{deploymentId}</code>],
   ]
+  if (revision.mounts.length > 0) facts.push(['volumes', revision.mounts.map(mountWords).join('; ')])
   if (destroyedAt !== null) {
     facts.push([
       'destroyed',

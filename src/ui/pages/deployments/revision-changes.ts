@@ -1,5 +1,6 @@
 import type { UpdateDeploymentInput } from '../../../client/schema-types.generated.ts'
 import { amountWords } from '../../words/amount.ts'
+import { mountWords } from '../../words/mount.ts'
 import type { UiRevisionFragment } from './deployments.generated.ts'
 
 type Revision = UiRevisionFragment
@@ -17,6 +18,7 @@ function fieldsOf(revision: Revision): Record<string, string> {
     priority: String(revision.priority),
     labels: pairs(revision.labels),
     'agent labels': pairs(revision.agentLabels),
+    volumes: revision.mounts.map(mountWords).join('; '),
     'port variable': revision.portVariable,
     'start timeout': `${revision.startTimeout} s`,
     'evict after': `${revision.evictAfter} s`,
@@ -40,7 +42,7 @@ export function revisionChanges(before: Revision, after: Revision): string[] {
 
 /** All of an earlier revision but its secret variables, whose values nobody can read: they stay as they are. */
 export function rollBackInput(deploymentId: string, revision: Revision): UpdateDeploymentInput {
-  const { command, image, environ, resourceSlots, resourceGroup, priority, labels, agentLabels } = revision
+  const { command, image, environ, resourceSlots, resourceGroup, priority, labels, agentLabels, mounts } = revision
   const { portVariable, startTimeout, evictAfter, drain, healthCheck } = revision
   return {
     deploymentId,
@@ -52,6 +54,7 @@ export function rollBackInput(deploymentId: string, revision: Revision): UpdateD
     priority,
     labels,
     agentLabels,
+    mounts,
     portVariable,
     startTimeout,
     evictAfter,

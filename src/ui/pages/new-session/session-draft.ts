@@ -1,6 +1,7 @@
 import type { CreateSessionInput } from '../../../client/schema-types.generated.ts'
 import { POLICY_FIELDS, type Draft } from '../../policy/policy-fields.ts'
 import { readDraft, secondsOf } from '../../policy/read-draft.ts'
+import { mountField, mountsOf } from './mount-draft.ts'
 import { shellWords } from './shell-words.ts'
 
 export interface SessionGiven {
@@ -44,6 +45,11 @@ export function readSession(draft: Draft): SessionGiven {
   const environ = pairs('env').map(([name, value]) => ({ name, value }))
   const secrets = secretsOf(draft, faults)
   for (const [index, { field }] of secrets.entries()) places[`secretEnviron.${index}`] = field
+  const mounts = mountsOf(draft)
+  for (const [place, { index }] of mounts.entries()) {
+    places[`mounts.${place}`] = mountField(index, 'volume')
+    places[`mounts.${place}.path`] = mountField(index, 'path')
+  }
   const dependsOn = idsOf('dependsOn', draft, faults)
   const labels = pairs('labels').map(([key, value]) => ({ key, value: value.trim() }))
   const input: CreateSessionInput = {
@@ -58,6 +64,7 @@ export function readSession(draft: Draft): SessionGiven {
     ...given('concurrencyLimit', number('concurrencyLimit')),
     ...(environ.length > 0 && { environ }),
     ...(secrets.length > 0 && { secretEnviron: secrets.map(({ name, value }) => ({ name, value })) }),
+    ...(mounts.length > 0 && { mounts: mounts.map(({ mount }) => mount) }),
     ...(labels.length > 0 && { labels }),
     ...given('startsAt', momentOf('startsAt', draft, faults)),
     ...(dependsOn.length > 0 && { dependsOn }),
@@ -81,6 +88,7 @@ const PLACES: Readonly<Record<string, string>> = {
   concurrencyLimit: 'concurrencyLimit',
   environ: 'env',
   secretEnviron: secretField(0, 'name'),
+  mounts: mountField(0, 'volume'),
   startsAt: 'startsAt',
   dependsOn: 'dependsOn',
   labels: 'labels',

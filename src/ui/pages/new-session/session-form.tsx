@@ -146,6 +146,7 @@ function SessionForm({ what, title, known, search }: PageProps & { known: UiNewS
           faults={shown}
           projects={own ? [own.name] : known.projects.edges.map(({ node }) => node.name)}
           groups={groups.map(({ name }) => name)}
+          volumes={known.volumes}
           name={input.name}
           onChange={change}
         />

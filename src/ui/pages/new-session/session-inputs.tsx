@@ -1,6 +1,7 @@
 import { Field, FieldChoice } from '../../design/field.tsx'
 import type { Draft } from '../../policy/policy-fields.ts'
 import '../../policy/policy-form.css'
+import { MountInputs, type KnownVolume } from './mount-inputs.tsx'
 import { secretField, secretRows } from './session-draft.ts'
 
 interface Props {
@@ -8,6 +9,7 @@ interface Props {
   faults: Readonly<Record<string, string>>
   projects: readonly string[]
   groups: readonly string[]
+  volumes: readonly KnownVolume[]
   /** What it is called if no name is typed. */
   name: string
   /** A session of a schedule, whose runs have their own times. */
@@ -16,7 +18,7 @@ interface Props {
 }
 
 /** What is typed of a session, but for its retry policy. */
-export function SessionInputs({ draft, faults, projects, groups, name, isRepeated, onChange }: Props) {
+export function SessionInputs({ draft, faults, projects, groups, volumes, name, isRepeated, onChange }: Props) {
   const shared = (field: string) => ({ fault: faults[field] })
   const typed = (field: string) => ({
     value: draft[field] ?? '',
@@ -99,6 +101,7 @@ export function SessionInputs({ draft, faults, projects, groups, name, isRepeate
           <summary>Other resources</summary>
           <div className="fields">{lines('slots', 'Slots', 'cuda.device=1')}</div>
         </details>
+        <MountInputs draft={draft} faults={faults} volumes={volumes} onChange={onChange} />
         <details className="new-session-more" open={draft['concurrencyKey'] !== undefined || undefined}>
           <summary>One at a time</summary>
           <div className="fields">

@@ -9,7 +9,7 @@ type Timing = Omit<CreateScheduleInput, 'session'>
 export function sessionAsCommand(draft: Draft, input: CreateSessionInput, timing: Timing | null): string {
   const policy = policyOptions(draft)
   const { name, project, image, resourceGroup, priority, environ, labels, resourceSlots, command, retryPolicy } = input
-  const { secretEnviron, startsAt, dependsOn, concurrencyKey, concurrencyLimit } = input
+  const { secretEnviron, startsAt, dependsOn, concurrencyKey, concurrencyLimit, mounts } = input
   const timeout = draft['timeout']?.trim().replaceAll(/\s+/g, '')
   const create = timing ? `schedules create ${shellQuoted(timing.name)}` : 'create'
   const options = [
@@ -21,6 +21,9 @@ export function sessionAsCommand(draft: Draft, input: CreateSessionInput, timing
     ...(secretEnviron ?? []).map((each) => option('--secret', each.name)),
     ...(resourceSlots ?? []).map(({ slot, amount }) =>
       slot === 'cpu' || slot === 'mem' ? option(`--${slot}`, amount) : option('--slot', `${slot}=${amount}`),
+    ),
+    ...(mounts ?? []).map(({ volume, path, readOnly }) =>
+      option('--mount', `${volume}:${path}${readOnly ? ':ro' : ''}`),
     ),
     option('--resource-group', resourceGroup),
     option('--priority', priority),

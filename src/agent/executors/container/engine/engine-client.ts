@@ -15,7 +15,15 @@ export class EngineError extends Error {
 }
 
 /** No answer: the engine is down, or its socket is out of reach. */
-export class EngineSilentError extends Error {}
+export class EngineSilentError extends Error {
+  /** It may be there, and has not answered in time. */
+  readonly timedOut: boolean
+
+  constructor(message: string, timedOut: boolean, options?: ErrorOptions) {
+    super(message, options)
+    this.timedOut = timedOut
+  }
+}
 
 export interface EngineClient {
   /** @throws EngineError, EngineSilentError */
@@ -134,8 +142,10 @@ async function answered<T>(work: () => Promise<T>): Promise<T> {
     return await work()
   } catch (error) {
     if (error instanceof EngineError) throw error
-    const { code, message } = error as NodeJS.ErrnoException
-    throw new EngineSilentError(code === undefined ? message : `${message} (${code})`, { cause: error })
+    const { name, code, message } = error as NodeJS.ErrnoException
+    const timedOut = name === 'TimeoutError'
+    const why = code === undefined || timedOut ? message : `${message} (${code})`
+    throw new EngineSilentError(why, timedOut, { cause: error })
   }
 }
 

@@ -1,7 +1,10 @@
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { z } from 'zod'
+import type { CreateBody } from './create-body.ts'
 import { createEngineClient, EngineError } from './engine-client.ts'
+import { ALL_LIMITS, controllersSchema, delegatedLimits, type EngineLimits } from './engine-limits.ts'
+import { cdiDevices, podmanSpec } from './podman-spec.ts'
 import { readLines } from './read-lines.ts'
 
 /** What the executor needs of Docker's API, as Docker and Podman both have it. */
@@ -15,14 +18,15 @@ export interface Engine {
   /** By id or name; of a name, what has others keeps these. @returns false if a container uses it */
   removeImage(reference: string): Promise<boolean>
   /** @returns its id */
-  create(name: string, body: object): Promise<string>
+  create(name: string, body: CreateBody): Promise<string>
   /** Starting one that was started is no error. */
   start(id: string): Promise<void>
   /** @returns false if it has ended, whatever the engine calls it */
   kill(id: string, signal: 'SIGTERM' | 'SIGKILL' | 'SIGCONT'): Promise<boolean>
   /** By id or name; null if there is none. */
   inspect(id: string): Promise<ContainerDescription | null>
-  list(label: string): Promise<ListedContainer[]>
+  /** @param withinMs how soon it has to answer */
+  list(label: string, withinMs?: number): Promise<ListedContainer[]>
   /** With its anonymous volumes, whether or not it runs. Of one that is gone: nothing. */
   remove(id: string): Promise<void>
   /** Ends of containers with the label, from `since` on; lasts until the signal aborts or the engine ends it. */
@@ -60,6 +64,11 @@ const infoSchema = z.object({
   CgroupDriver: text,
   CgroupVersion: text,
   SecurityOptions: z.array(z.string()).catch([]),
+  /** Podman's way to say it. */
+  Rootless: z.boolean().catch(false),
+  MemoryLimit: z.boolean().catch(true),
+  CpuCfsQuota: z.boolean().catch(true),
+  PidsLimit: z.boolean().catch(true),
 })
 
 export interface EngineDescription {
@@ -71,6 +80,7 @@ export interface EngineDescription {
   remapsUsers: boolean
   cgroupDriver: string
   cgroupVersion: string
+  limits: EngineLimits
   cpus: number
   memoryBytes: number
   /** Where it has its images; empty if it does not say. */
@@ -106,6 +116,7 @@ const containerSchema = z.object({
     FinishedAt: text,
   }),
   Config: z.object({ Labels: z.record(z.string(), z.string()).nullish() }),
+  HostConfig: z.object({ Devices: z.array(z.unknown()).nullish() }).nullish(),
 })
 
 export interface ContainerDescription {
@@ -120,6 +131,8 @@ export interface ContainerDescription {
   error: string
   startedAt: Date | null
   finishedAt: Date | null
+  /** How many devices of the machine it has by name. */
+  devices: number
 }
 
 const listSchema = z.array(
@@ -202,19 +215,27 @@ export function openEngine(socket: string): Engine {
     return status === 404 ? null : schema.parse(JSON.parse(body))
   }
 
+  async function limitsOf(isPodman: boolean, rootless: boolean, info: z.output<typeof infoSchema>) {
+    if (!isPodman) return { memory: info.MemoryLimit, cpu: info.CpuCfsQuota, processes: info.PidsLimit }
+    if (!rootless) return ALL_LIMITS
+    return delegatedLimits((await get('/v4.0.0/libpod/info', controllersSchema))?.host.cgroupControllers ?? [])
+  }
+
   return {
     socket,
     async describe() {
       const version = (await get('/version', versionSchema))!
       const info = (await get('/info', infoSchema))!
       const isPodman = version.Components.some(({ Name }) => Name.includes('Podman'))
+      const rootless = info.Rootless || info.SecurityOptions.some((option) => option.startsWith('name=rootless'))
       return {
         name: isPodman ? 'podman' : 'docker',
         version: version.Version,
-        rootless: info.SecurityOptions.some((option) => option.startsWith('name=rootless')),
+        rootless,
         remapsUsers: info.SecurityOptions.some((option) => option.startsWith('name=userns')),
         cgroupDriver: info.CgroupDriver,
         cgroupVersion: info.CgroupVersion,
+        limits: await limitsOf(isPodman, rootless, info),
         cpus: info.NCPU,
         memoryBytes: info.MemTotal,
         rootDir: info.DockerRootDir,
@@ -242,7 +263,10 @@ export function openEngine(socket: string): Engine {
       return status !== 409
     },
     async create(name, body) {
-      const { text: created } = await client.request('POST', '/containers/create', { query: { name }, body })
+      const isPodmans = cdiDevices(body).length > 0
+      const { text: created } = isPodmans
+        ? await client.request('POST', '/v4.0.0/libpod/containers/create', { body: podmanSpec(name, body) })
+        : await client.request('POST', '/containers/create', { query: { name }, body })
       return z.object({ Id: z.string() }).parse(JSON.parse(created)).Id
     },
     async start(id) {
@@ -274,11 +298,13 @@ export function openEngine(socket: string): Engine {
         error,
         startedAt: timeOf(StartedAt),
         finishedAt: timeOf(FinishedAt),
+        devices: found.HostConfig?.Devices?.length ?? 0,
       }
     },
-    async list(label) {
+    async list(label, timeoutMs) {
       const filters = JSON.stringify({ label: [label] })
-      const { text: listed } = await client.request('GET', '/containers/json', { query: { all: 1, filters } })
+      const query = { all: 1, filters }
+      const { text: listed } = await client.request('GET', '/containers/json', { query, timeoutMs })
       return listSchema
         .parse(JSON.parse(listed))
         .map(({ Id, State, Labels }) => ({ id: Id, state: State.toLowerCase(), labels: Labels ?? {} }))

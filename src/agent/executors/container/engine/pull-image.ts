@@ -47,12 +47,14 @@ export interface PullerOptions {
   authFile?: string | undefined
   pulled: Pick<PulledImages, 'look' | 'pulled'>
   retryAfterMs?: readonly number[]
+  /** One that tells of no progress for so long is given up. */
+  silentMaxMs?: number
 }
 
 /** One pull of an image at a time, for all kernels that wait for it. */
 export function createImagePuller(
   engine: Engine,
-  { authFile, pulled, retryAfterMs = RETRY_AFTER_MS }: PullerOptions,
+  { authFile, pulled, retryAfterMs = RETRY_AFTER_MS, silentMaxMs = SILENT_MAX_MS }: PullerOptions,
 ): ImagePuller {
   const pulls = new Map<string, Pull>()
   const closing = new AbortController()
@@ -92,8 +94,8 @@ export function createImagePuller(
 
   async function pullFrom(name: string, progress: (text: string) => void): Promise<FailureError | null> {
     const silence = new AbortController()
-    const overdue = () => silence.abort(new PullError(null, `no progress for ${SILENT_MAX_MS / 1000} s`))
-    let timer = setTimeout(overdue, SILENT_MAX_MS)
+    const overdue = () => silence.abort(new PullError(null, `no progress for ${silentMaxMs / 1_000} s`))
+    let timer = setTimeout(overdue, silentMaxMs)
     const layers = new Map<string, PullItem>()
     progress(`pulling ${name}`)
     try {
@@ -101,10 +103,10 @@ export function createImagePuller(
       const signal = AbortSignal.any([silence.signal, closing.signal])
       for await (const item of engine.pull(name, authorisation, signal)) {
         clearTimeout(timer)
-        timer = setTimeout(overdue, SILENT_MAX_MS)
+        timer = setTimeout(overdue, silentMaxMs)
         const fault = item.error || item.errorDetail.message
         if (fault !== '') throw new PullError(null, fault)
-        if (item.id !== '') layers.set(item.id, item)
+        if (item.id !== '') layers.set(item.id, further(layers.get(item.id), item))
         progress(describeProgress(name, layers))
       }
       return null
@@ -165,6 +167,12 @@ function tell(pull: Pull, text: string): void {
   toldAt.set(pull, now)
   pull.progress = text
   for (const listener of pull.listeners) listener(text)
+}
+
+/** Engines count from zero again while they extract a layer, and not at all once it is there. */
+function further(before: PullItem | undefined, { progressDetail, ...item }: PullItem): PullItem {
+  const current = Math.max(before?.progressDetail.current ?? 0, progressDetail.current)
+  return { ...item, progressDetail: { ...progressDetail, current } }
 }
 
 const DONE = /^(Download complete|Pull complete|Already exists)$/

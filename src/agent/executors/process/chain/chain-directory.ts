@@ -1,14 +1,16 @@
-import { mkdirSync, opendirSync, renameSync, rmdirSync, rmSync } from 'node:fs'
-import { chown, lchown, lstat, readdir } from 'node:fs/promises'
+import { lstatSync, mkdirSync, opendirSync, renameSync, rmdirSync, rmSync } from 'node:fs'
+import { lstat } from 'node:fs/promises'
 import { createHash, randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { type FoundCheckpoint, judgeCheckpoint } from '../../../../domain/agent/checkpoint.ts'
+import type { Owner } from '../../../../archive/extract-archive.ts'
 import type { KernelSpec } from '../../../../domain/agent/protocol.ts'
 import { runInBackground } from './background-command.ts'
 import { readChainMark, removeChainMark, writeChainMark } from './chain-mark.ts'
 import type { KernelEntry } from '../../kernel-book/kernel-entry.ts'
 import type { ChainHost } from './chain-host.ts'
+import { clearPublishFiles, isPublishFile } from './publish-files.ts'
 
 /** What is older than the record is moved there, beside the directory, by the attempt that left it. */
 const STALE = '.stale-'
@@ -64,17 +66,17 @@ export function droppedPath(host: ChainHost): string {
  * that kernels of one session do not come between. What a crash leaves is continued by the next launch: the mark is
  * written last.
  *
- * @param uid the user and group to whom it must belong; null for the agent's own
+ * @param owner to whom it must belong; null for the agent's own user
  * @returns what earlier attempts have left in it
  */
 export async function openChainDirectory(
   host: ChainHost,
   spec: KernelSpec,
-  uid: number | null,
+  owner: Owner | null,
 ): Promise<FoundCheckpoint | null> {
   const path = chainDirectory(host, spec)
   const found = takeChainDirectory(host, spec, path)
-  if (uid !== null && (await lstat(path)).uid !== uid) await handOver(path, uid)
+  if (owner !== null) await handOver(path, owner)
   return found
 }
 
@@ -105,6 +107,7 @@ export function placeFetched(host: ChainHost, spec: KernelSpec, draft: string): 
   if (isEmpty(path)) rmSync(path, { recursive: true, force: true })
   else moveAside(host, spec, mark?.attempt ?? 0)
   const found = { state: 'FETCHED', attempt: spec.checkpoint!.newest!.attempt } as const
+  clearPublishFiles(draft)
   removeChainMark(path)
   renameSync(draft, path)
   writeChainMark(path, { attempt: spec.attempt, found })
@@ -113,9 +116,20 @@ export function placeFetched(host: ChainHost, spec: KernelSpec, draft: string): 
 function takeChainDirectory(host: ChainHost, spec: KernelSpec, path: string): FoundCheckpoint | null {
   const { found, isStale, mark } = judgeChain(host, spec)
   if (isStale) moveAside(host, spec, mark?.attempt ?? 0)
-  mkdirSync(path, { recursive: true, mode: 0o700 })
-  if (mark?.attempt !== spec.attempt) writeChainMark(path, { attempt: spec.attempt, found })
+  makeDirectory(path)
+  if (mark?.attempt === spec.attempt) return found
+  clearPublishFiles(path)
+  writeChainMark(path, { attempt: spec.attempt, found })
   return found
+}
+
+/** Not what it is in: where that is away, as a file system that is not mounted, nothing takes its place. */
+function makeDirectory(path: string): void {
+  try {
+    mkdirSync(path, 0o700)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || !lstatSync(path).isDirectory()) throw error
+  }
 }
 
 /** What a kernel of an earlier instance was told to find. */
@@ -148,12 +162,14 @@ function moveAside(host: ChainHost, spec: KernelSpec, attempt: number): void {
   }
 }
 
-/** Also where there is none. */
+/** Also where there is no directory. */
 export function isEmpty(path: string): boolean {
   try {
     const directory = opendirSync(path)
     try {
-      return directory.readSync() === null
+      for (let entry = directory.readSync(); entry !== null; entry = directory.readSync())
+        if (!isPublishFile(entry.name)) return false
+      return true
     } finally {
       directory.closeSync()
     }
@@ -165,15 +181,18 @@ export function isEmpty(path: string): boolean {
 
 /**
  * With what attempts left there that ran as another user, under another isolation. A file with further names elsewhere
- * stays whose it is. Nothing runs that could exchange a file meanwhile: a chain has one attempt at a time.
+ * stays whose it is. That user may still be about and exchange files meanwhile: no link is followed, and nothing is
+ * given away but what was that user's. The directory itself is the last, so that another start goes on after a crash.
+ *
+ * @throws if not all of it could be handed over
  */
-async function handOver(directory: string, uid: number): Promise<void> {
-  await chown(directory, uid, uid)
-  for (const entry of await readdir(directory, { withFileTypes: true })) {
-    const path = join(directory, entry.name)
-    if (entry.isDirectory()) await handOver(path, uid)
-    else if ((await lstat(path)).nlink === 1) await lchown(path, uid, uid)
-  }
+async function handOver(directory: string, { uid, gid }: Owner): Promise<void> {
+  const { uid: from } = await lstat(directory)
+  if (from === uid) return
+  const which = ['-xdev', '-depth', '(', '-type', 'd', '-o', '-links', '1', ')']
+  const give = ['-execdir', 'chown', '-h', `--from=${from}`, `${uid}:${gid}`, '{}', '+']
+  const { code } = await runInBackground(['find', directory, ...which, ...give])
+  if (code !== 0) throw new Error(`the chain's directory could not be handed over from user ${from} to user ${uid}`)
 }
 
 /**
@@ -186,6 +205,7 @@ export function leaveChain(host: ChainHost, { spec }: KernelEntry): void {
   if (isChainNeeded(host, spec.chainId, generationOf(spec)) || (readChainMark(path)?.attempt ?? 0) > spec.attempt)
     return
   try {
+    if (isEmpty(path)) clearPublishFiles(path)
     rmdirSync(path)
     removeChainMark(path)
   } catch (error) {

@@ -17,6 +17,8 @@ export interface ChainHost {
   readonly limits: ChainLimits
   /** By name, those whose directories were not looked through to the end. */
   readonly tooLarge: Map<string, Pick<KernelSpec, 'chainId' | 'checkpoint'>>
+  /** By name, the directories of which a snapshot is on its way to the servers; ends soon when it is not wanted. */
+  readonly publishing: Map<string, Promise<void>>
   /** Missing: checkpoints stay where they are. */
   readonly relay: CheckpointRelay | undefined
   readonly log: Logger

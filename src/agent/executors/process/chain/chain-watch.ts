@@ -1,3 +1,5 @@
+import { messageOf } from '../../../../observability/error-message.ts'
+import { createPasses, type Passes } from '../../../../waiting/passes.ts'
 import type { KernelBook } from '../../kernel-book/kernel-book.ts'
 import type { KernelEntry } from '../../kernel-book/kernel-entry.ts'
 import { overfull } from './chain-bound.ts'
@@ -21,9 +23,8 @@ const STOP_GRACE_MS = 5_000
 /**
  * Stops the kernels of a chain whose directory has outgrown its bound: one check of each chain that has some running.
  */
-export function createChainWatch<K extends WatchedKernel>(host: WatchedHost<K>): { wake(): void; close(): void } {
+export function createChainWatch<K extends WatchedKernel>(host: WatchedHost<K>): Passes {
   const isBounded = host.limits.chainBytes !== null || host.limits.chainFiles !== null
-  let timer: NodeJS.Timeout | null = null
   let tookMs = 0
 
   async function pass(): Promise<void> {
@@ -39,18 +40,13 @@ export function createChainWatch<K extends WatchedKernel>(host: WatchedHost<K>):
     tookMs = performance.now() - began
   }
 
-  function wake(): void {
-    if (!isBounded || timer !== null || host.book.closed || running(host).length === 0) return
-    const pauseMs = Math.max(CHECK_INTERVAL_MS, tookMs * PAUSE_PER_PASS)
-    timer = setTimeout(() => {
-      void pass().finally(() => {
-        timer = null
-        wake()
-      })
-    }, pauseMs).unref()
-  }
-
-  return { wake, close: () => clearTimeout(timer ?? undefined) }
+  const isNeeded = () => isBounded && !host.book.closed && running(host).length > 0
+  return createPasses({
+    pauseMs: () => (isNeeded() ? Math.max(CHECK_INTERVAL_MS, tookMs * PAUSE_PER_PASS) : null),
+    pauseMinMs: CHECK_INTERVAL_MS,
+    pass,
+    failed: (error) => host.log.warn({ error: messageOf(error) }, 'the size of chains could not be looked at'),
+  })
 }
 
 function running<K extends WatchedKernel>(host: WatchedHost<K>): K[] {

@@ -4,8 +4,10 @@ import type { LeftCheckpoint } from '../../../../domain/agent/checkpoint.ts'
 import { CHECKPOINT_LOOK_ENTRIES_MAX, CHECKPOINT_LOOK_MS } from '../../../../domain/limits.ts'
 import type { KernelEntry } from '../../kernel-book/kernel-entry.ts'
 import { chainDirectory, generationOf, isEmpty, isFirstKernel } from './chain-directory.ts'
+import { openDirectoryBelow, pathOf } from './open-below.ts'
 import { noteTooLarge } from './measure-chains.ts'
 import type { ChainHost } from './chain-host.ts'
+import { isPublishFile } from './publish-files.ts'
 
 /** Most chains store nothing: whether there is something is seen at once. Null where there is nothing to tell. */
 export function leftCheckpoint(host: ChainHost, { spec, found }: KernelEntry): Promise<LeftCheckpoint> | null {
@@ -40,12 +42,15 @@ interface Seen {
 }
 
 /** @returns whether all of it was seen */
-async function walk(directory: string, seen: Seen): Promise<boolean> {
-  for await (const entry of await opendir(directory)) {
+async function walk(directory: string, seen: Seen, isTop = true): Promise<boolean> {
+  await using open = await openDirectoryBelow(directory, '')
+  const here = pathOf(open)
+  for await (const entry of await opendir(here)) {
+    if (isTop && isPublishFile(entry.name)) continue
     if (++seen.entries > CHECKPOINT_LOOK_ENTRIES_MAX || performance.now() > seen.until) return false
-    const path = join(directory, entry.name)
+    const path = join(here, entry.name)
     if (entry.isDirectory()) {
-      if (!(await walk(path, seen))) return false
+      if (!(await walk(path, seen, false))) return false
       continue
     }
     const { size, mtimeMs } = await lstat(path)

@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { createZstdDecompress } from 'node:zlib'
 import { ArchiveError } from '../../../../archive/archive-entry.ts'
-import { extractArchive } from '../../../../archive/extract-archive.ts'
+import { extractArchive, type Owner } from '../../../../archive/extract-archive.ts'
 import { RepriseError } from '../../../../domain/errors.ts'
 import { RELAY_ENTRIES_MAX } from '../../../../domain/limits.ts'
 import { messageOf } from '../../../../observability/error-message.ts'
@@ -26,10 +26,10 @@ const underWay = new Map<string, Promise<unknown>>()
  * nothing. A server that is away is asked again for as long as the kernel is wanted; if there is no copy, or it is
  * damaged or does not fit here, the attempt begins without, and says why.
  *
- * @param uid to whom it belongs then; null for the agent's own user
+ * @param owner to whom it belongs then; null for the agent's own user
  * @returns false if the kernel is not to be prepared further
  */
-export async function pullCheckpoint(host: ChainHost, kernel: KernelEntry, uid: number | null): Promise<boolean> {
+export async function pullCheckpoint(host: ChainHost, kernel: KernelEntry, owner: Owner | null): Promise<boolean> {
   const isWanted = () => (kernel.phase === 'PREPARING' || kernel.phase === 'PULLING') && !host.book.closed
   for (let failures = 1; isWanted(); failures++) {
     const { wanted, path } = judgeChain(host, kernel.spec)
@@ -42,7 +42,7 @@ export async function pullCheckpoint(host: ChainHost, kernel: KernelEntry, uid: 
       continue
     }
     try {
-      const fetching = fetchInto(host, kernel, { uid, isWanted })
+      const fetching = fetchInto(host, kernel, { owner, isWanted })
       underWay.set(path, fetching)
       await fetching
     } catch (error) {
@@ -70,7 +70,7 @@ function finalReason(error: unknown): string | null {
   if (error instanceof DamagedError || (error instanceof RepriseError && error.code === 'CODE_NOT_FOUND'))
     return error.message
   const { code = '', message } = error as NodeJS.ErrnoException
-  if (code.startsWith('ZSTD_')) return 'it is damaged'
+  if (code.startsWith('ZSTD_') || code === 'Z_BUF_ERROR') return 'it is damaged'
   return LOCAL.includes(code) ? `it could not be written: ${message}` : null
 }
 
@@ -80,7 +80,7 @@ const LOCAL = ['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'EEXIST', 'ENOTEM
 async function fetchInto(
   host: ChainHost,
   kernel: KernelEntry,
-  { uid, isWanted }: { uid: number | null; isWanted(): boolean },
+  { owner, isWanted }: { owner: Owner | null; isWanted(): boolean },
 ): Promise<void> {
   const { id: kernelId, assignment, spec } = kernel
   const draft = draftPath(host, spec, 'new')
@@ -92,7 +92,10 @@ async function fetchInto(
   }, WANTED_CHECK_MS)
   try {
     await rm(draft, { recursive: true, force: true })
-    const { attempt, sha256, archiveBytes, chunks } = await host.relay!.fetch({ kernelId, assignment }, ending.signal)
+    const { attempt, sha256, archiveBytes, bytes, chunks } = await host.relay!.fetch(
+      { kernelId, assignment },
+      ending.signal,
+    )
     const most = host.limits.chainBytes
     if (most !== null && archiveBytes > most)
       throw new ArchiveError(`it has ${archiveBytes} bytes, and this agent allows ${most} (REPRISE_CHAIN_BYTES_MAX)`)
@@ -100,11 +103,15 @@ async function fetchInto(
     const unpacked = Readable.from(watched(), { objectMode: false }).on('error', (error) => zstd.destroy(error))
     const zstd = createZstdDecompress()
     async function* watched() {
+      let came = 0
       for await (const chunk of chunks) {
         ending.signal.throwIfAborted()
         lastByteAt = performance.now()
+        came += chunk.length
         yield chunk
       }
+      // Another try may get all of it; what is all there and ends too early, is damaged.
+      if (came < bytes) throw new Error(`the server broke off after ${came} of ${bytes} bytes`)
     }
     async function* checked() {
       let [got, told] = [0, 0]
@@ -118,9 +125,9 @@ async function fetchInto(
         }
         yield chunk
       }
-      if (got !== archiveBytes) throw new Error(`the server broke off after ${got} of ${archiveBytes} bytes`)
+      if (got !== archiveBytes) throw new DamagedError(`it is damaged: it ends after ${got} of ${archiveBytes} bytes`)
     }
-    await extractArchive(checked(), draft, { uid, entriesMax: RELAY_ENTRIES_MAX })
+    await extractArchive(checked(), draft, { owner, entriesMax: RELAY_ENTRIES_MAX })
     const found = hash.digest('hex')
     if (found !== sha256) throw new DamagedError(`it is damaged: its SHA-256 is ${found}, and was ${sha256}`)
     if (isWanted()) placeFetched(host, spec, draft)

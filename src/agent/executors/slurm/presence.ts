@@ -1,0 +1,118 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import type { Logger } from '../../../observability/log.ts'
+import { wait, within } from '../../../waiting/wait.ts'
+
+/** A network file system that is well answers within milliseconds. */
+const ANSWER_WITHIN_MS = 3_000
+const LOOK_AGAIN_MS = 1_000
+const SILENT = 'the shared directory does not answer'
+
+/**
+ * Whether the shared directory is there, as its helper sees it: whoever looks at a directory that hangs is held until it
+ * answers, and cannot be ended before.
+ */
+export interface Presence {
+  /** Why it is away, in words; null while it is there. */
+  readonly fault: string | null
+  /** Takes a bounded time. @returns the same, as of now, or as it was seen so long ago at most */
+  look(ageMaxMs?: number): Promise<string | null>
+  /**
+   * Does something in there. If that fails because the directory is away, it is done again once it is back.
+   *
+   * @returns false if it was not wanted any more
+   * @throws what the work throws while the directory is there
+   */
+  whenThere(work: () => Promise<void>, isWanted: () => boolean): Promise<boolean>
+  close(): void
+}
+
+/** @param changed called whenever the fault is another one */
+export function watchPresence(root: string, log: Logger, changed: () => void): Presence {
+  const helper = createHelper(root)
+  let fault: string | null = null
+  let question: Promise<string | null> | null = null
+  let askedAt = 0
+
+  async function look(ageMaxMs = 0): Promise<string | null> {
+    const now = performance.now()
+    if (question === null && fault === null && now - askedAt < ageMaxMs) return null
+    if (question === null) {
+      askedAt = now
+      question = helper.ask().finally(() => (question = null))
+    }
+    // One that is held stays the only one.
+    const answer = await within(Math.max(0, askedAt + ANSWER_WITHIN_MS - now), question)
+    note(answer === undefined ? SILENT : answer)
+    return fault
+  }
+
+  function note(found: string | null): void {
+    if (found === fault) return
+    if (found === null) log.info('the shared directory is there again')
+    else log.warn({ fault: found }, 'the shared directory is away: what should start waits for it')
+    fault = found
+    changed()
+  }
+
+  return {
+    get fault() {
+      return fault
+    },
+    look,
+    async whenThere(work, isWanted) {
+      for (; isWanted(); await wait(LOOK_AGAIN_MS)) {
+        if ((await look(LOOK_AGAIN_MS)) !== null) continue
+        if (!isWanted()) break
+        try {
+          await work()
+          return true
+        } catch (error) {
+          if ((await look()) === null) throw error
+        }
+      }
+      return false
+    },
+    close: () => helper.close(),
+  }
+}
+
+/** Answers each line with one. It writes, too: a directory that hangs may still show what it had. */
+const HELPER = `while read -r line; do
+  if ! [ -d "$1/kernels" ]; then echo 'the shared directory is not there'
+  elif { true >>"$1/presence"; } 2>/dev/null; then echo
+  else echo 'the shared directory cannot be written'
+  fi
+done`
+
+/** A shell that ends with this process, unless the directory holds it: then once it is let go. */
+function createHelper(root: string): { ask(): Promise<string | null>; close(): void } {
+  let child: ChildProcess | null = null
+
+  function start(): ChildProcess {
+    const started = spawn('/bin/sh', ['-c', HELPER, 'sh', root], { cwd: '/', stdio: ['pipe', 'pipe', 'ignore'] })
+    // None of them keeps this process from ending.
+    for (const part of [started, started.stdin, started.stdout] as { unref?(): void }[]) part.unref?.()
+    started.stdin.on('error', () => undefined)
+    started.once('exit', () => (child = null))
+    return started
+  }
+
+  return {
+    ask() {
+      const { promise, resolve } = Promise.withResolvers<string | null>()
+      const asked = (child ??= start())
+      const failed = () => answer('it is not known whether the shared directory is there: its helper has ended')
+      const answer = (text: string | null) => {
+        asked.off('exit', failed).off('error', failed)
+        asked.stdout!.off('data', heard)
+        resolve(text)
+      }
+      const heard = (line: Buffer) => answer(line.toString().trim() || null)
+      asked.once('exit', failed).once('error', failed)
+      asked.stdout!.on('data', heard)
+      asked.stdin!.write('\n')
+      return promise
+    },
+    close: () => void child?.kill('SIGKILL'),
+  }
+}

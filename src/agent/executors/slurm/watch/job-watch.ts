@@ -1,0 +1,187 @@
+import { messageOf } from '../../../../observability/error-message.ts'
+import { hasEnded } from '../../kernel-book/kernel-entry.ts'
+import { hasLogGrown } from '../../kernel-directory/log-growth.ts'
+import { uidOf } from '../job-users.ts'
+import { WAITING } from '../judge-job.ts'
+import { isJobOver, type JobRow } from '../parse-squeue.ts'
+import type { SlurmHost } from '../slurm-host.ts'
+import { keyOf, type SlurmKernel } from '../slurm-kernel.ts'
+import { enforceStop } from './stop-job.ts'
+import { lookAt } from './look-at-job.ts'
+import { cancelNeedless, needlessJobs } from './needless-jobs.ts'
+
+/** A look at the directories shows what Slurm does not say. */
+const LOOK_MAX_MS = 1_000
+/** While jobs begin and end, since the next ones wait for their places. */
+const LOOK_MIN_MS = 100
+/** Bounds what the shared directory is asked for: some hundred kernels a second, however many there are. */
+const LOOK_PER_KERNEL_MS = 3
+
+/**
+ * Asks Slurm for all jobs in one call per interval, and looks at the directories of all live kernels. What both say
+ * together is judged by judgeJob.
+ */
+export function createJobWatch(host: SlurmHost): JobWatch {
+  const lookMaxMs = Math.min(LOOK_MAX_MS, host.options.pollMs)
+  let lookMs = LOOK_MIN_MS
+  let lookAtMs = 0
+  const asking = new Set<SlurmKernel>()
+  let lookTimer: NodeJS.Timeout | undefined
+  let pollTimer: NodeJS.Timeout | undefined
+  let polled: Promise<void> = Promise.resolve()
+  let cancelling: Promise<void> = Promise.resolve()
+  let answers = 0
+  let looking: Promise<void> | null = null
+  let wasAway = false
+
+  function look(): Promise<void> {
+    return (looking ??= lookOnce().finally(() => (looking = null)))
+  }
+
+  /** A directory that is away says nothing, and one that hangs would hold whoever looks at it. */
+  async function lookOnce(): Promise<void> {
+    const isAway = (await host.presence.look()) !== null
+    if (host.book.closed) return
+    host.dropStopped()
+    const moved = isAway ? enforceStops() : lookAtAll()
+    lookMs = moved ? LOOK_MIN_MS : lookMs * 2
+    wasAway = isAway
+    goOn()
+  }
+
+  function enforceStops(): false {
+    for (const kernel of host.book.kernels.values()) if (!hasEnded(kernel)) enforceStop(host, kernel)
+    return false
+  }
+
+  /** @returns whether one has begun or ended meanwhile */
+  function lookAtAll(): boolean {
+    const now = performance.now()
+    let grown = false
+    let moved = false
+    for (const kernel of host.book.kernels.values()) {
+      try {
+        if (wasAway) resume(host, kernel, now)
+        moved = lookAt(host, kernel, now, asking) || moved
+      } catch (error) {
+        host.log.warn({ kernelId: kernel.id, error: messageOf(error) }, 'a kernel could not be looked at')
+      }
+      grown = hasLogGrown(kernel, now) || grown
+    }
+    if (grown) host.book.changed()
+    return moved
+  }
+
+  function wake(): void {
+    lookMs = LOOK_MIN_MS
+    goOn()
+  }
+
+  function goOn(): void {
+    if (host.book.closed || !hasWork(host)) return
+    lookMs = Math.min(Math.max(lookMs, host.book.kernels.size * LOOK_PER_KERNEL_MS), lookMaxMs)
+    const at = performance.now() + lookMs
+    if (lookTimer === undefined || at < lookAtMs) {
+      clearTimeout(lookTimer)
+      lookTimer = setTimeout(lookAgain, lookMs).unref()
+      lookAtMs = at
+    }
+    pollTimer ??= setTimeout(() => void (polled = poll()), host.options.pollMs).unref()
+  }
+
+  function lookAgain(): void {
+    lookTimer = undefined
+    void look()
+  }
+
+  async function poll(): Promise<void> {
+    const askedAt = performance.now()
+    try {
+      await apply(await host.commands.list(usersOf(host)), askedAt)
+      answers += 1
+      host.contact.answered()
+    } catch (error) {
+      host.contact.silent(messageOf(error))
+      for (const kernel of host.book.kernels.values()) kernel.row = 'unknown'
+    }
+    pollTimer = undefined
+    goOn()
+  }
+
+  async function apply(rows: readonly JobRow[], askedAt: number): Promise<void> {
+    const byKey = Map.groupBy(rows, ({ key }) => key)
+    const byId = new Map(rows.filter(({ name }) => name.startsWith('rp-')).map((row) => [row.jobId, row]))
+    for (const kernel of host.book.kernels.values()) {
+      // It may have been submitted while Slurm was answering.
+      if (kernel.submit === null || Math.max(kernel.submittedAt, kernel.statusSeenAt) >= askedAt) continue
+      const { began } = kernel.status
+      // The job that began is the one that counts, whichever of several submissions it is; before, one that still may.
+      noteRow(kernel, began === null ? pickRow(byKey.get(keyOf(kernel))) : ownRow(kernel, byId.get(began.jobId)))
+    }
+    const needless = needlessJobs(host, rows, answers === 0)
+    if (needless.length > 0) cancelling = cancelling.then(() => cancelNeedless(host, needless))
+    await look()
+  }
+
+  return {
+    wake,
+    async close() {
+      clearTimeout(lookTimer)
+      clearTimeout(pollTimer)
+      await Promise.all([polled, looking])
+    },
+  }
+}
+
+/** Its directory is back: what Slurm has said meanwhile may be told there only now, and a stop was not written down. */
+function resume({ book }: SlurmHost, kernel: SlurmKernel, now: number): void {
+  kernel.rowSince = now
+  if (kernel.killAt !== null && kernel.handedOver && !hasEnded(kernel)) book.applyStop(kernel, false)
+}
+
+export interface JobWatch {
+  wake(): void
+  close(): Promise<void>
+}
+
+function hasWork({ book }: SlurmHost): boolean {
+  return [...book.kernels.values()].some(
+    (kernel) => kernel.phase === 'LAUNCHING' || kernel.phase === 'RUNNING' || kernel.lingers || startsAgain(kernel.row),
+  )
+}
+
+/** Slurm is about to start its job another time: that is prevented once it waits, see needlessJobs. */
+function startsAgain(row: SlurmKernel['row']): boolean {
+  if (row === null || row === 'unknown' || isJobOver(row.state)) return false
+  return WAITING.has(row.state) || row.restarts > 0
+}
+
+function usersOf({ options, book }: SlurmHost): number[] {
+  const users = [null, ...Object.values(options.users ?? {}), ...[...book.kernels.values()].map(({ user }) => user)]
+  return [...new Set(users.map(uidOf))]
+}
+
+/** What its program says of its job may be anything. */
+function ownRow({ user }: SlurmKernel, row: JobRow | undefined): JobRow | null {
+  return row?.uid === uidOf(user) ? row : null
+}
+
+function pickRow(rows: readonly JobRow[] = []): JobRow | null {
+  return rows.find(({ state }) => !isJobOver(state)) ?? rows.at(-1) ?? null
+}
+
+/**
+ * A job that one answer does not list may be between two states of Slurm; two in a row are believed. Slurm forgets ended
+ * jobs, which does not change how they ended.
+ */
+function noteRow(kernel: SlurmKernel, row: JobRow | null): void {
+  if (row === null && kernel.row !== null && isJobOver(stateOf(kernel.row))) return
+  kernel.missed = row === null ? kernel.missed + 1 : 0
+  if (row === null && kernel.missed < 2) return
+  if (stateOf(kernel.row) !== stateOf(row)) kernel.rowSince = performance.now()
+  kernel.row = row
+}
+
+function stateOf(row: SlurmKernel['row']): string {
+  return row === null || row === 'unknown' ? String(row) : row.state
+}

@@ -1,0 +1,170 @@
+import { existsSync, opendirSync, unlinkSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { isNoFile, readControlFile, statIfThere } from '../../../control-file.ts'
+import { hasEnded } from '../../kernel-book/kernel-entry.ts'
+import * as directory from '../../kernel-directory/kernel-directory.ts'
+import { judgeJob } from '../judge-job.ts'
+import { isJobOver } from '../parse-squeue.ts'
+import { makeRequest } from '../prepare-kernel.ts'
+import type { SlurmHost } from '../slurm-host.ts'
+import { hostOf, memoryLimit, type SlurmKernel } from '../slurm-kernel.ts'
+import { NO_STATUS, readJobStatus } from '../slurm-status.ts'
+import { cancelJob, enforceStop, showStop, stopUnbegun } from './stop-job.ts'
+
+/** Behind the lease, until what was started under it is gone for sure. */
+const GONE_AFTER_LEASE_MS = 30_000
+/** The lease of earlier instances is not known before the server has answered; longer than any fence that is usual. */
+const UNKNOWN_LEASE_MS = 3_600_000
+const SUBMISSIONS_MAX = 3
+
+/**
+ * What a kernel's directory and its job show, and what follows from both.
+ *
+ * @param asking kernels of whose nodes Slurm is being asked
+ * @returns whether it has begun or ended meanwhile
+ */
+export function lookAt(host: SlurmHost, kernel: SlurmKernel, now: number, asking: Set<SlurmKernel>): boolean {
+  if (kernel.lingers) {
+    lookForRest(host, kernel, now, asking)
+    return false
+  }
+  if (hasEnded(kernel) || kernel.submit === null) return false
+  if (kernel.phase !== 'LAUNCHING' && kernel.phase !== 'RUNNING') return false
+  const before = kernel.status
+  readStatus(kernel, now)
+  const { claimed, exitCode } = kernel.status
+  const moved = claimed !== before.claimed || exitCode !== before.exitCode
+  if (kernel.status.began !== null && kernel.phase === 'LAUNCHING') {
+    host.book.began(kernel, directory.statusTimes(kernel.outputPath).startedAt)
+    host.wake()
+  }
+  // A job may run before `sbatch` has said so, which is what is waited for where nothing of it is seen.
+  if (!kernel.handedOver) return moved
+  if (kernel.killAt !== null && !claimed) stopUnbegun(host, kernel)
+  if (!hasEnded(kernel)) conclude(host, kernel, now)
+  if (!hasEnded(kernel)) enforceStop(host, kernel)
+  return moved
+}
+
+/** Its first entries are enough, however many its program has made. */
+function lookInto(path: string): void {
+  const opened = opendirSync(path)
+  try {
+    opened.readSync()
+  } finally {
+    opened.closeSync()
+  }
+}
+
+/** A directory that is read anew shows what another node has put there, on network file systems, too. */
+function readStatus(kernel: SlurmKernel, now: number): void {
+  try {
+    lookInto(kernel.outputPath)
+  } catch (error) {
+    // The program has moved it: what was last read stands, unless all kernels are away.
+    if (!isNoFile(error) || !existsSync(dirname(kernel.path))) throw error
+    return
+  }
+  const before = kernel.status
+  kernel.status = readJobStatus(kernel, before)
+  if (kernel.status.claimed !== before.claimed || (kernel.status.began === null) !== (before.began === null)) {
+    Object.assign(kernel, { statusSeenAt: now, row: 'unknown', missed: 0, rowSince: now })
+  }
+  if (kernel.status.exitCode !== null) kernel.exitSeenAt ??= now
+}
+
+function conclude(host: SlurmHost, kernel: SlurmKernel, now: number): void {
+  const stopOrdered = kernel.killAt !== null || kernel.removing
+  const verdict = judgeJob({
+    status: kernel.status,
+    row: kernel.row,
+    startedAgain: statIfThere(join(kernel.outputPath, 'again')) !== null,
+    rowAgeMs: now - kernel.rowSince,
+    endedForMs: kernel.exitSeenAt === null ? null : now - kernel.exitSeenAt,
+    stopOrdered,
+    stopError: kernel.stopError,
+    memoryLimitBytes: memoryLimit(kernel.spec),
+    slurmOutput: () => slurmOutput(kernel),
+  })
+  if (verdict.kind === 'waits') return show(host, kernel, verdict.reason)
+  if (verdict.kind === 'runs') return
+  if (verdict.kind === 'not-run') return giveUp(host, kernel, verdict)
+  const { exitCode, oomKilled, error, gone } = verdict
+  host.book.exited(kernel, {
+    exitCode,
+    oomKilled,
+    error,
+    endedAt: exitCode === null ? new Date().toISOString() : directory.statusTimes(kernel.outputPath).endedAt,
+    usage: null,
+    stopOrdered,
+    stopError: kernel.stopError,
+    lingers: !gone,
+  })
+  if (!gone) linger(host, kernel, now)
+}
+
+function show(host: SlurmHost, kernel: SlurmKernel, reason: string | null): void {
+  const start = kernel.row !== null && kernel.row !== 'unknown' ? kernel.row.start : null
+  const note = reason === null ? kernel.note : `queued by Slurm: ${reason}${start === null ? '' : `, about ${start}`}`
+  if (note === kernel.note) return
+  kernel.note = note
+  host.book.changed()
+}
+
+/** Claims it, so that no job runs it any more; then it is submitted again, or has failed. */
+function giveUp(
+  host: SlurmHost,
+  kernel: SlurmKernel,
+  { again, error }: { again: boolean; error: { name: string; message: string } },
+): void {
+  if (!kernel.status.never && !directory.claimStatus(kernel.outputPath, 'never')) return
+  if (kernel.killAt !== null || kernel.removing) return host.book.endBeforeRunning(kernel, kernel.stopError)
+  if (!again || kernel.submissions >= SUBMISSIONS_MAX) return host.book.fail(kernel, error.name, error.message)
+  host.log.warn({ kernelId: kernel.id, error: error.message }, 'a job never began; it is submitted again')
+  // An earlier instance has submitted it, perhaps with other options.
+  if (!makeRequest(host, kernel)) return
+  kernel.handedOver = false
+  kernel.submit = null
+  kernel.status = NO_STATUS
+  unlinkSync(join(kernel.outputPath, 'status'))
+  host.enqueue(kernel)
+}
+
+function linger(host: SlurmHost, kernel: SlurmKernel, now: number): void {
+  kernel.lingersSince = now
+  host.log.warn({ kernelId: kernel.id, node: hostOf(kernel), error: kernel.error?.message }, 'a job is out of reach')
+  directory.writeMark(kernel.path, 'stop', { killAt: Date.now(), error: kernel.error })
+  showStop(host, kernel)
+  cancelJob(host, kernel)
+}
+
+/** Nothing of it runs once its keeper says so, its node is back without it, or its lease has run out long ago. */
+function lookForRest(host: SlurmHost, kernel: SlurmKernel, now: number, asking: Set<SlurmKernel>): void {
+  readStatus(kernel, now)
+  const { exitCode, killed } = kernel.status
+  const ttl = host.lease.ttlSeconds
+  const leaseMs = ttl === null ? UNKNOWN_LEASE_MS : ttl * 1000
+  if (exitCode !== null || killed || now - kernel.lingersSince >= leaseMs + GONE_AFTER_LEASE_MS) {
+    return host.book.gone(kernel)
+  }
+  const node = hostOf(kernel)
+  if (node === null || node === '' || asking.has(kernel)) return
+  asking.add(kernel)
+  void host.commands
+    .isNodeUp(node)
+    .then((up) => void (up && isOff(kernel) && host.book.gone(kernel)))
+    .catch(() => undefined)
+    .finally(() => setTimeout(() => asking.delete(kernel), host.options.pollMs).unref())
+}
+
+/** Slurm does not call it running any more. */
+function isOff({ row }: SlurmKernel): boolean {
+  return row === null || (row !== 'unknown' && isJobOver(row.state))
+}
+
+/** The last line of what Slurm itself has written, for people. */
+function slurmOutput({ outputPath }: SlurmKernel): string {
+  return (
+    (readControlFile(join(outputPath, 'slurm.out'), 1024 * 1024) ?? '').trim().split('\n').at(-1)?.slice(0, 500) ?? ''
+  )
+}

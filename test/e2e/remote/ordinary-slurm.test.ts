@@ -1,0 +1,98 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import {
+  makeOrdinaryUser,
+  type OrdinaryUser,
+  whyNoOrdinaryUserOfSlurm,
+} from '../../support/containers/ordinary-user.ts'
+import { type ProgramOfUser, startAs } from '../../support/containers/program-of-user.ts'
+import { eventually } from '../../support/eventually.ts'
+import { commandLine } from '../../support/programs/command-line.ts'
+import { whyNoSlurmCluster } from '../../support/slurm/slurm-cluster.ts'
+import { startRemoteFleet, textOf, type RemoteFleet } from './remote-fleet.ts'
+
+const SLOWLY_MS = 120_000
+const LONG = { timeout: 3 * SLOWLY_MS }
+
+const missing = whyNoSlurmCluster() ?? whyNoOrdinaryUserOfSlurm()
+
+/** Who has no rights has a cluster of the same user, and an agent that submits to it. */
+describe(`an agent of an ordinary user on Slurm${missing === null ? '' : `: ${missing}`}`, () => {
+  const resources = new AsyncDisposableStack()
+  let fleet: RemoteFleet
+  let user: OrdinaryUser
+  let environment: Record<string, string>
+  let agentEnvironment: Record<string, string>
+  let agent: ProgramOfUser
+
+  beforeAll(async () => {
+    if (missing !== null) return
+    fleet = resources.use(await startRemoteFleet())
+    environment = { REPRISE_URL: fleet.url, REPRISE_TOKEN: fleet.adminToken }
+    user = resources.use(await makeOrdinaryUser(inject('runDirectory')))
+    const program = user.inCheckout('test/support/programs/slurm-cluster-program.ts')
+    const cluster = await startAs(user, [user.node, program, join(user.home, 'cluster')])
+    const [, , config, shared] = (await cluster.says('cluster ready', SLOWLY_MS)).split(' ')
+    agentEnvironment = {
+      REPRISE_TOKEN: await fleet.token(),
+      REPRISE_EXECUTOR: 'slurm',
+      REPRISE_SLURM_DIR: shared!,
+      REPRISE_SLURM_PARTITION: 'main',
+      REPRISE_SLURM_POLL_MS: '500',
+      SLURM_CONF: config!,
+    }
+    agent = await startAgent()
+  }, SLOWLY_MS)
+  afterAll(() => resources.disposeAsync())
+
+  async function startAgent(): Promise<ProgramOfUser> {
+    const args = ['agent', '--server', fleet.url, '--name', 'ordinary', '--data-dir', join(user.home, 'agent')]
+    const started = await startAs(user, [user.node, user.inCheckout('src/main.ts'), ...args], agentEnvironment)
+    await started.says('reprise agent ready', SLOWLY_MS)
+    return started
+  }
+
+  const create = (script: string, more: object = {}) => fleet.createSession({ command: ['sh', '-c', script], ...more })
+
+  const queued = async () => (await user.run(['squeue', '--noheader'], agentEnvironment)).stdout.trim()
+
+  test.skipIf(missing !== null)('runs what succeeds, what fails and what is stopped', LONG, async () => {
+    const [fine, failed, long] = [
+      await create('echo out; id -u'),
+      await create('exit 7', { retryPolicy: { maxRetries: 1, retryDelay: 0.1 } }),
+      await create('trap "echo told; exit 3" TERM; echo begun; while :; do sleep 0.1; done'),
+    ]
+    const [done] = await fleet.until(fine, ([first]) => first!.status === 'TERMINATED', SLOWLY_MS)
+    expect(done).toMatchObject({ result: 'SUCCESS' })
+    expect(textOf(done!)).toBe(`out\n${user.uid}\n`)
+    const attempts = await fleet.until(failed, (chain) => chain[1]?.failureCause != null, SLOWLY_MS)
+    expect(attempts.map(({ failureCause }) => failureCause)).toEqual(['KERNEL_NONZERO_EXIT', 'KERNEL_NONZERO_EXIT'])
+    await fleet.until(long, ([first]) => textOf(first!) === 'begun\n', SLOWLY_MS)
+    expect(await commandLine(environment)('cancel', long)).toMatchObject({ status: 0 })
+    await fleet.until(long, ([first]) => first!.failureCause === 'USER_CANCELLED', SLOWLY_MS)
+    await fleet.until(long, ([first]) => textOf(first!).includes('told\n'), SLOWLY_MS)
+    await eventually(async () => (await queued()) === '', { withinMs: SLOWLY_MS })
+  })
+
+  test.skipIf(missing !== null)(
+    'goes on with what ran when it was killed, and with what ended since',
+    LONG,
+    async () => {
+      const gate = join(user.home, 'gate')
+      const id = await create(`echo begun; while [ ! -e ${gate} ]; do sleep 0.1; done; echo done`)
+      const short = await create(`while [ ! -e ${gate}.short ]; do sleep 0.1; done; echo short`)
+      await fleet.until(id, ([first]) => textOf(first!) === 'begun\n', SLOWLY_MS)
+      await fleet.until(short, ([first]) => first!.status === 'RUNNING', SLOWLY_MS)
+      await agent.kill()
+      await user.run(['touch', `${gate}.short`])
+      await eventually(async () => (await queued()).split('\n').length === 1, { withinMs: SLOWLY_MS })
+      agent = await startAgent()
+      const [ended] = await fleet.until(short, ([first]) => first!.status === 'TERMINATED', SLOWLY_MS)
+      expect(textOf(ended!)).toBe('short\n')
+      await user.run(['touch', gate])
+      const [done] = await fleet.until(id, ([first]) => first!.status === 'TERMINATED', SLOWLY_MS)
+      expect(textOf(done!)).toBe('begun\ndone\n')
+      expect([await fleet.chain(id), await fleet.chain(short)].map(({ length }) => length)).toEqual([1, 1])
+    },
+  )
+})

@@ -1,0 +1,155 @@
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { lastingPort } from '../../support/agents/lasting-port.ts'
+import { makeOrdinaryUser, type OrdinaryUser, whyNoOrdinaryUser } from '../../support/containers/ordinary-user.ts'
+import { type ProgramOfUser, startAs } from '../../support/containers/program-of-user.ts'
+import { archiveBase, BASE_IMAGE } from '../../support/containers/private-engine.ts'
+import { eventually } from '../../support/eventually.ts'
+import { commandLine, startCommand } from '../../support/programs/command-line.ts'
+import { startRemoteFleet, textOf, type RemoteFleet } from './remote-fleet.ts'
+
+const SLOWLY_MS = 120_000
+const LONG = { timeout: 3 * SLOWLY_MS }
+const MAIN = 'src/main.ts'
+
+const missing = whyNoOrdinaryUser()
+
+/** Podman as its package has it, and an agent that is told no more than that it runs containers. */
+describe(`an agent of an ordinary user${missing === null ? '' : `: ${missing}`}`, () => {
+  const resources = new AsyncDisposableStack()
+  let fleet: RemoteFleet
+  let user: OrdinaryUser
+  let environment: Record<string, string>
+  let token: string
+  let podman: ProgramOfUser
+  let agent: ProgramOfUser
+
+  beforeAll(async () => {
+    if (missing !== null) return
+    fleet = resources.use(await startRemoteFleet())
+    environment = { REPRISE_URL: fleet.url, REPRISE_TOKEN: fleet.adminToken }
+    user = resources.use(await makeOrdinaryUser(inject('runDirectory')))
+    // The other runtime wants cgroups of one version only.
+    const settings = join(user.home, '.config/containers')
+    await asUser('mkdir', '-p', settings)
+    await writeFile(join(settings, 'containers.conf'), '[engine]\nruntime = "runc"\n')
+    podman = await startPodman()
+    await asUser('podman', 'import', await archiveBase(user.home), BASE_IMAGE)
+    token = await fleet.token()
+    agent = await startAgent()
+  }, SLOWLY_MS)
+  afterAll(() => resources.disposeAsync())
+
+  async function asUser(...words: string[]): Promise<string> {
+    const { status, stdout, stderr } = await user.run(words)
+    if (status !== 0) throw new Error(`${words.join(' ')} ended with ${status}: ${stderr}`)
+    return stdout
+  }
+
+  const startPodman = () => startAs(user, ['podman', 'system', 'service', '--time=0'])
+
+  /** The service is a child of it, in which the user has users of its own. */
+  async function killPodman(): Promise<void> {
+    const gone = once(podman.child, 'exit')
+    await asUser('pkill', '-KILL', '--full', '^podman system service')
+    await gone
+  }
+
+  async function startAgent(): Promise<ProgramOfUser> {
+    const args = ['agent', '--executor', 'container', '--server', fleet.url, '--name', 'ordinary']
+    const words = [user.node, user.inCheckout(MAIN), ...args, '--data-dir', join(user.home, 'agent')]
+    const started = await startAs(user, words, { REPRISE_TOKEN: token })
+    await started.says('reprise agent ready', SLOWLY_MS)
+    return started
+  }
+
+  const create = (script: string, more: object = {}) =>
+    fleet.createSession({ image: BASE_IMAGE, command: ['sh', '-c', script], ...more })
+
+  test.skipIf(missing !== null)('runs what succeeds, what fails and what is stopped', LONG, async () => {
+    const [fine, failed, long] = [
+      await create('echo out; id -u'),
+      await create('exit 7', { retryPolicy: { maxRetries: 0 } }),
+      await create('echo begun; sleep 1000'),
+    ]
+    const [done] = await fleet.until(fine, ([first]) => first!.status === 'TERMINATED', SLOWLY_MS)
+    expect(done).toMatchObject({ result: 'SUCCESS' })
+    // Inside it is root, and outside the agent's user.
+    expect(textOf(done!)).toBe('out\n0\n')
+    const [wrong] = await fleet.until(failed, ([first]) => first!.failureCause !== null, SLOWLY_MS)
+    expect(wrong).toMatchObject({ status: 'ERROR', failureCause: 'KERNEL_NONZERO_EXIT' })
+    await fleet.until(long, ([first]) => textOf(first!) === 'begun\n', SLOWLY_MS)
+    expect(await commandLine(environment)('cancel', long)).toMatchObject({ status: 0 })
+    await fleet.until(long, ([first]) => first!.failureCause === 'USER_CANCELLED', SLOWLY_MS)
+    await eventually(async () => (await asUser('podman', 'ps', '--all', '--quiet')) === '', { withinMs: SLOWLY_MS })
+  })
+
+  test.skipIf(missing !== null)('enters a session, and reaches what it serves to itself', LONG, async () => {
+    const port = await lastingPort()
+    const program = `echo from inside >index.html; exec httpd -f -p 127.0.0.1:${port} -h "$PWD"`
+    const id = await create(program, { sessionType: 'INTERACTIVE' })
+    await fleet.until(id, ([first]) => first!.status === 'RUNNING', SLOWLY_MS)
+    const words = ['exec', id, '--', 'sh', '-c', 'cat; exit 42']
+    expect(await startCommand(words, environment, 'over there').ended).toMatchObject({
+      status: 42,
+      stdout: 'over there',
+    })
+    const forward = startCommand(['port-forward', id, `0:${port}`], environment)
+    const [, here] = await eventually(() => /:(\d+) leads/.exec(forward.output.stdout))
+    expect(await (await fetch(`http://127.0.0.1:${here}/`)).text()).toBe('from inside\n')
+    forward.child.kill('SIGINT')
+    await forward.ended
+    await commandLine(environment)('cancel', id)
+  })
+
+  test.skipIf(missing !== null)('is told what its engine cannot bound, as doctor says it', async () => {
+    const controllers = await asUser('podman', 'info', '--format', '{{.Host.CgroupControllers}}')
+    const controls = { memory: 'memory', cpu: 'CPU', pids: 'processes' }
+    const lacks = Object.entries(controls).flatMap(([controller, what]) =>
+      new RegExp(`\\b${controller}\\b`).test(controllers) ? [] : [what],
+    )
+    const warned = agent.lines.filter((line) => line.includes('cannot bound'))
+    expect(warned).toHaveLength(lacks.length === 0 ? 0 : 1)
+    // What it finds of the rest of the installation is not asked here.
+    const { stdout } = await user.run([user.node, user.inCheckout(MAIN), 'doctor', '--json'])
+    const { findings } = JSON.parse(stdout) as { findings: { what: string }[] }
+    const found = expect.stringMatching(
+      lacks.length === 0
+        ? /rootless, at \S+$/
+        : new RegExp(`rootless, at \\S+, cannot bound ${new Intl.ListFormat('en-GB').format(lacks)}$`),
+    ) as string
+    expect(findings.find(({ what }) => what === 'container engine')).toMatchObject({
+      state: lacks.length === 0 ? 'ok' : 'warning',
+      found,
+    })
+  })
+
+  test.skipIf(missing !== null)('goes on with what ran when it was killed', LONG, async () => {
+    const id = await create('echo begun; sleep 6; echo done')
+    await fleet.until(id, ([first]) => textOf(first!) === 'begun\n', SLOWLY_MS)
+    await agent.kill()
+    agent = await startAgent()
+    const [done] = await fleet.until(id, ([first]) => first!.status === 'TERMINATED', SLOWLY_MS)
+    expect(textOf(done!)).toBe('begun\ndone\n')
+    expect(await fleet.chain(id)).toHaveLength(1)
+  })
+
+  test.skipIf(missing !== null)(
+    'says by a label that its engine does not answer, for as long as that is so',
+    LONG,
+    async () => {
+      const labels = async () => {
+        const { agents } = await fleet.graphql('{ agents { edges { node { labels { key value } } } } }')
+        return agents.edges[0].node.labels as { key: string; value: string }[]
+      }
+      expect(await labels()).toEqual([])
+      await killPodman()
+      await eventually(async () => (await labels()).length > 0, { withinMs: SLOWLY_MS })
+      expect(await labels()).toEqual([{ key: 'engine', value: 'unreachable' }])
+      podman = await startPodman()
+      await eventually(async () => (await labels()).length === 0, { withinMs: SLOWLY_MS })
+    },
+  )
+})

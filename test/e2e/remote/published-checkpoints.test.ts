@@ -1,0 +1,172 @@
+import { existsSync, lstatSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { AGENT_CHECKPOINT_OFFER_PATH, AGENT_CHECKPOINT_SEND_PATH } from '../../../src/domain/agent/http-protocol.ts'
+import { eventually } from '../../support/eventually.ts'
+import { haltAt, type HaltAt, killHalted } from '../../support/programs/halted-program.ts'
+import type { SpawnedProgram } from '../../support/programs/spawned-program.ts'
+import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
+import { endKernelsOf } from './kernel-notes.ts'
+import { checkpointDirOf, copiesIn, draftsOf, publishing, workGoesTo } from './relayed-work.ts'
+import { type RemoteFleet, startRemoteFleet, textOf } from './remote-fleet.ts'
+
+/** A server and two agents without a common file system. What a program has published outlives its agent. */
+
+let fleet: RemoteFleet
+let token: string
+let notes: string
+const agents = new Map<string, SpawnedProgram>()
+
+beforeAll(async () => {
+  fleet = await startRemoteFleet()
+  token = await fleet.token()
+  notes = await temporaryDirectory('notes')
+  for (const name of ['one', 'two']) await startAgent(name)
+}, 60_000)
+afterEach(async () => {
+  await endKernelsOf(fleet)
+})
+afterAll(() => fleet?.[Symbol.asyncDispose]())
+
+async function startAgent(name: string, environment: Record<string, string> = {}): Promise<void> {
+  await agents.get(name)?.stop()
+  agents.set(name, await fleet.startAgent({ name, token, environment }))
+}
+
+async function begin(work: string): Promise<string> {
+  await workGoesTo(fleet, 'one')
+  return fleet.createSession({
+    command: ['sh', '-c', publishing(work)],
+    retryPolicy: { maxRetries: 3, retryDelay: 0.1 },
+  })
+}
+
+/** Agents are told when they register. */
+async function fence(ms: number): Promise<void> {
+  await fleet.sql(`UPDATE resource_groups SET fence_after_ms = ${ms}`)
+  await startAgent('one')
+}
+
+const SHOWN = `query ($id: UUID!) { chain(id: $id) { checkpointAttempt checkpointPublishedAt checkpointCopiedAt } }`
+
+const directory = (chainId: string) => join(fleet.agentDir('one'), 'chains', chainId)
+
+async function answer(chainId: string): Promise<Record<string, unknown>> {
+  const path = join(directory(chainId), '.published')
+  return JSON.parse(await eventually(() => existsSync(path) && readFileSync(path, 'utf8'), { what: '.published' }))
+}
+
+async function record(chainId: string) {
+  const [row] = await fleet.sql(
+    `SELECT attempt, relay_attempt, relay_sha256 FROM checkpoints WHERE chain_id = '${chainId}'`,
+  )
+  return row
+}
+
+/** The one copy on the servers is whole, and is that on record. */
+async function expectWhole(chainId: string): Promise<void> {
+  const copies = copiesIn(checkpointDirOf(fleet), chainId).expectWhole()
+  expect(copies).toContain(`${(await record(chainId))!['relay_sha256']}.tar.zst`)
+}
+
+describe('the agent dies for good', () => {
+  beforeAll(() => fence(6_000))
+  afterAll(() => fence(120_000))
+
+  test('and only what was written since the last publishing is lost', { timeout: 120_000 }, async () => {
+    const id = await begin('save 1; publish; save 2; publish; save 3; exec sleep 1000')
+    await eventually(() => existsSync(join(directory(id), 'step3/sums')))
+    expect(await answer(id)).toMatchObject({ attempt: 1, published: true, reason: null })
+    const { chain } = await fleet.graphql(SHOWN, { id })
+    expect(chain).toEqual({
+      checkpointAttempt: 1,
+      checkpointPublishedAt: chain.checkpointCopiedAt,
+      checkpointCopiedAt: expect.stringMatching(/Z$/),
+    })
+    await workGoesTo(fleet, 'two')
+    await agents.get('one')!.kill()
+    const [first, second] = await fleet.until(id, ([, retry]) => retry?.status === 'TERMINATED', 90_000)
+    expect(first).toMatchObject({ failureCause: 'AGENT_TRANSIENT' })
+    expect(textOf(second!)).toBe('fetched1: 2 whole\n')
+    expect(second!.kernels[0]!.agent!.name).toBe('two')
+    const [, retry] = (await fleet.rest(`/v2/sessions/${id}/attempts`)).items
+    await startAgent('one')
+    expect(retry.checkpoint).toMatchObject({
+      state: 'FETCHED',
+      from_attempt: 1,
+      published_at: chain.checkpointCopiedAt,
+    })
+  })
+
+  test('while its program publishes all the time, and no state is torn', { timeout: 120_000 }, async () => {
+    const id = await begin('n=0; while :; do n=$((n + 1)); save $n; : >.publish; done')
+    const { at } = await answer(id)
+    await eventually(async () => (await answer(id))['at'] !== at)
+    await workGoesTo(fleet, 'two')
+    await agents.get('one')!.kill()
+    await expectWhole(id)
+    const [, second] = await fleet.until(id, ([, retry]) => retry?.status === 'TERMINATED', 90_000)
+    expect(textOf(second!)).toMatch(/^fetched1: \d+ whole\n$/)
+  })
+})
+
+const SENT = `${AGENT_CHECKPOINT_SEND_PATH}$`
+const SNAPSHOT = String.raw`/\.snap-[^/]*/`
+
+describe('the agent is killed, and comes back', () => {
+  test.each<[string, HaltAt]>([
+    ['before it asks', { call: 'fetch', of: `${AGENT_CHECKPOINT_OFFER_PATH}$`, side: 'before' }],
+    ['with a snapshot', { call: 'open', of: `${SNAPSHOT}files$`, side: 'before' }],
+    ['before it sends', { call: 'fetch', of: SENT, side: 'before' }],
+    ['once the servers have it', { call: 'fetch', of: SENT, side: 'after' }],
+    ['before it answers', { call: 'rename', of: `${SNAPSHOT}.published$`, side: 'before' }],
+    ['when it has answered', { call: 'rename', of: `${SNAPSHOT}.published$`, side: 'after' }],
+    ['when it has removed the wish', { call: 'rename', of: String.raw`/\.publish$`, side: 'after' }],
+  ])('%s', { timeout: 120_000 }, async (_, at) => {
+    const halt = haltAt(notes, at)
+    // Of another test: it would be where this one halts, before it is ready.
+    await eventually(() => readdirSync(join(fleet.agentDir('one'), 'kernels')).length === 0)
+    await startAgent('one', halt.environment)
+    const id = await begin('save 1; publish; exec sleep 1000')
+    await killHalted(halt, agents.get('one')!)
+    await startAgent('one')
+    expect(await answer(id)).toMatchObject({ attempt: 1, published: true, reason: null })
+    await eventually(() => !readdirSync(directory(id)).includes('.publish'))
+    await eventually(() => draftsOf(fleet, 'one').length === 0)
+    expect(await record(id)).toMatchObject({ attempt: 1, relay_attempt: 1 })
+    await expectWhole(id)
+    expect((await fleet.chain(id)).map(({ status }) => status)).toEqual(['RUNNING'])
+    expect(readFileSync(join(directory(id), 'latest/step'), 'utf8')).toBe('1\n')
+  })
+})
+
+test('the server is killed when it has the file, and before it is on record', { timeout: 120_000 }, async () => {
+  const halt = haltAt(notes, { call: 'rename', of: String.raw`\.part$`, side: 'after' })
+  await fleet.server.stop()
+  await fleet.restartServer(halt.environment)
+  const id = await begin('save 1; publish; exec sleep 1000')
+  await killHalted(halt, fleet.server)
+  await fleet.restartServer()
+  expect(await answer(id)).toMatchObject({ attempt: 1, published: true, reason: null })
+  expect(await record(id)).toMatchObject({ attempt: 1, relay_attempt: 1 })
+  await expectWhole(id)
+})
+
+describe('a program that runs as another user', () => {
+  afterAll(() => startAgent('one'))
+
+  test.each(['user', 'namespaces'])('publishes with isolation %s', { timeout: 120_000 }, async (isolation) => {
+    const secret = join(fleet.shared, 'secret')
+    writeFileSync(secret, 'untouched', { mode: 0o600 })
+    await startAgent('one', { REPRISE_ISOLATION: isolation })
+    const id = await begin(`id -u; umask 077; ln -s ${secret} .published; save 1; publish; cat .published
+      while [ ! -e gate ]; do sleep 0.05; done; exit 3`)
+    await eventually(() => lstatSync(join(directory(id), '.published'), { throwIfNoEntry: false })?.isFile())
+    await workGoesTo(fleet, 'two')
+    writeFileSync(join(directory(id), 'gate'), '')
+    const [first, second] = await fleet.until(id, ([, retry]) => retry?.status === 'TERMINATED')
+    expect(textOf(first!)).toMatch(/^none:  \n[1-9]\d+\n\{"attempt":1,"published":true,/)
+    expect(textOf(second!)).toBe('fetched1: 1 whole\n')
+    expect(readFileSync(secret, 'utf8')).toBe('untouched')
+  })
+})

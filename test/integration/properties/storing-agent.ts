@@ -1,0 +1,184 @@
+import { randomUUID } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pino } from 'pino'
+import { createChainDrops } from '../../../src/agent/executors/process/chain/drop-chains.ts'
+import {
+  chainDirectory,
+  leaveChain,
+  openChainDirectory,
+} from '../../../src/agent/executors/process/chain/chain-directory.ts'
+import type { ChainHost } from '../../../src/agent/executors/process/chain/chain-host.ts'
+import { leftCheckpoint } from '../../../src/agent/executors/process/chain/look-at-checkpoint.ts'
+import { pullCheckpoint } from '../../../src/agent/executors/process/chain/pull-checkpoint.ts'
+import { relayAtEnd } from '../../../src/agent/executors/process/chain/relay-checkpoint.ts'
+import { createKernelBook, type KernelSteps } from '../../../src/agent/executors/kernel-book/kernel-book.ts'
+import { hasEnded, newKernelEntry, type KernelEntry } from '../../../src/agent/executors/kernel-book/kernel-entry.ts'
+import { openChainStore } from '../../../src/agent/chain-store.ts'
+import { ArchiveError } from '../../../src/archive/archive-entry.ts'
+import type { ChainReport, Gateway } from '../../../src/domain/agent/protocol.ts'
+import { eventually } from '../../support/eventually.ts'
+
+/** What happens to what an attempt leaves, on its way to the servers. HELD: it goes on its way when it is released. */
+export type Sending = 'WHOLE' | 'LOST' | 'HELD'
+
+/** A program begins. */
+export interface Beginning {
+  kernel: KernelEntry
+  /** What is in the directory; null for nothing. */
+  content: string | null
+}
+
+const never = new AbortController().signal
+const log = pino({ enabled: false })
+
+/**
+ * An agent whose book of kernels, directories of chains and copies are those that ship. A test says when what runs in
+ * a kernel ends, and what it leaves.
+ */
+export function storingAgent(options: {
+  gateway: Gateway
+  name: string
+  /** Agents that name one directory have one store. */
+  chainsDir: string
+  agentDir: string
+  began(beginning: Beginning): void
+  /** A copy has come when a newer one was on record. */
+  late(): void
+}) {
+  const { gateway, name, chainsDir, agentDir, began, late } = options
+  const agentId = randomUUID()
+  const instanceId = randomUUID()
+  const chainStore = openChainStore({ dir: chainsDir, agentDir, byHand: true })
+  const kernelsDir = join(agentDir, 'kernels')
+  const held: (() => void)[] = []
+  let sending: Sending = 'WHOLE'
+  let sequence = 0
+
+  const host: ChainHost = {
+    chainsDir,
+    chainStore,
+    get book() {
+      return book
+    },
+    limits: { chainBytes: null, chainFiles: null },
+    tooLarge: new Map(),
+    publishing: new Map(),
+    relay: {
+      async offer(request, signal) {
+        if (sending === 'LOST') throw new ArchiveError('it is lost')
+        return gateway.offerCheckpoint({ agentId, ...request }, signal)
+      },
+      async send(request, chunks, signal) {
+        if (sending === 'HELD') await new Promise<void>((resolve) => held.push(resolve))
+        const sent = await gateway.sendCheckpoint({ agentId, ...request }, chunks, signal)
+        if (!sent.recorded) late()
+        return sent
+      },
+      fetch: (kernel, signal) => gateway.fetchCheckpoint({ agentId, ...kernel }, signal),
+    },
+    log,
+  }
+
+  const steps: KernelSteps<KernelEntry> = {
+    create: newKernelEntry,
+    async prepare(kernel) {
+      mkdirSync(kernel.path, { recursive: true })
+      if (await pullCheckpoint(host, kernel, null)) await book.prepared(kernel)
+    },
+    async launch(kernel) {
+      kernel.found = await openChainDirectory(host, kernel.spec, null)
+      kernel.handedOver = true
+      began({ kernel, content: contentOf(kernel) })
+      book.began(kernel, new Date().toISOString())
+    },
+    stop: (kernel) => end(kernel, 137, null, true),
+    isEnding: () => false,
+    outsideFault: async () => null,
+    leftCheckpoint: (kernel) => leftCheckpoint(host, kernel),
+    relayCheckpoint: (kernel) => relayAtEnd(host, kernel),
+    settled: () => {},
+    removed: (kernel) => leaveChain(host, kernel),
+    recover: async () => {},
+  }
+  const { book, port } = createKernelBook<KernelEntry>({ kernelsDir, shared: false, log }, steps, { changed: () => {} })
+  const drops = createChainDrops(host)
+
+  const stateOf = (kernel: KernelEntry) => join(chainDirectory(host, kernel.spec), 'state')
+  const contentOf = (kernel: KernelEntry) =>
+    existsSync(stateOf(kernel)) ? readFileSync(stateOf(kernel), 'utf8') : null
+
+  /** @param leaves null: what is there stays as it is */
+  function end(kernel: KernelEntry, exitCode: number, leaves: string | null, stopOrdered: boolean): void {
+    if (hasEnded(kernel)) return
+    if (leaves !== null) writeFileSync(stateOf(kernel), leaves)
+    const how = { endedAt: new Date().toISOString(), usage: null, stopOrdered, stopError: null }
+    book.exited(kernel, { exitCode, oomKilled: false, error: null, ...how })
+  }
+
+  /** Nothing is under way but what is held. */
+  async function settle(): Promise<void> {
+    const isUnderWay = ({ phase, endPending, relaying }: KernelEntry) =>
+      ['PREPARING', 'PULLING', 'LAUNCHING', 'REMOVED'].includes(phase) || endPending || (relaying && held.length === 0)
+    await eventually(() => ![...book.kernels.values()].some(isUnderWay), { what: `agent ${name} has settled` })
+  }
+
+  async function sync(chains?: ChainReport): Promise<void> {
+    const request = { agentId, instanceId, sequence: ++sequence, observed: port.observe(), logs: [], waitMs: 0 }
+    const answer = await gateway.sync({ ...request, ...(chains && { chains }) }, never)
+    for (const order of answer.orders) {
+      if (order.want === 'PREPARE') port.prepare(order.spec, order.assignment)
+      if (order.want === 'START') port.start(order.spec, order.assignment)
+      if (order.want === 'STOP') port.stop(order.kernelId, order.assignment, 0)
+    }
+    for (const { kernelId, assignment } of answer.forget) port.forget(kernelId, assignment)
+    for (const chainId of answer.dropChains ?? []) drops.drop(chainId)
+    for (const { chainId, before } of answer.dropGenerations ?? []) drops.drop(chainId, before)
+    await settle()
+  }
+
+  return {
+    id: agentId,
+    name,
+    chainsDir,
+    store: chainStore,
+    running: () => [...book.kernels.values()].filter(({ phase }) => phase === 'RUNNING'),
+    contentOf,
+    async register() {
+      const where = { resourceGroup: 'default', address: '', version: '1', slots: { cpu: '4' }, labels: {} }
+      await gateway.register({ agentId, instanceId, name, chainStore, ...where }, never)
+    },
+    sync: () => sync(),
+    /** Tells of all directories, and drops what is needed by nobody. */
+    async report() {
+      const all = await drops.list()
+      const later = all.filter(({ oldest }) => oldest > 0).map(({ chainId, oldest }) => [chainId, oldest] as const)
+      const chainIds = all.map(({ chainId }) => chainId)
+      await sync({ after: null, upTo: null, chainIds, generations: Object.fromEntries(later) })
+    },
+    async exit(kernel: KernelEntry, exitCode: number, leaves: string | null, how: Sending) {
+      sending = how
+      end(kernel, exitCode, leaves, false)
+      await settle()
+      sending = 'WHOLE'
+    },
+    /** As its fence does. */
+    async killAll() {
+      sending = 'LOST'
+      for (const kernel of book.kernels.values()) book.stop(kernel, 0)
+      await settle()
+      sending = 'WHOLE'
+    },
+    /** What is held goes on its way. */
+    async release() {
+      for (const go of held.splice(0)) go()
+      await settle()
+    },
+    async close() {
+      for (const go of held.splice(0)) go()
+      await port.close()
+    },
+  }
+}
+
+export type StoringAgent = ReturnType<typeof storingAgent>

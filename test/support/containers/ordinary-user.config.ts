@@ -1,0 +1,15 @@
+import { defineConfig } from 'vitest/config'
+
+/** Of test files that an ordinary user runs, from within a test of root's. */
+export default defineConfig({
+  cacheDir: `${process.env['HOME']}/cache`,
+  test: {
+    maxWorkers: 2,
+    isolate: false,
+    experimental: { viteModuleRunner: false, nodeLoader: false },
+    include: ['test/contract/executor/{container,slurm}-*.test.ts'],
+    provide: { runDirectory: process.env['HOME'] ?? '' },
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
+  },
+})
