@@ -180,7 +180,7 @@ test('agents that stand still while they send and fetch: others go on, and the s
   // Neither has what the other attempts need: one was not sent, the other is with the servers.
   await eventually(() => sent.runs().includes('2'), { withinMs: 60_000 })
   await eventually(() => fetched.runs().includes('2') || fetched.runs().includes('3'), { withinMs: 60_000 })
-  expect((await texts(sent.chainId))[1]).toBe('missing1:  \n')
+  await eventually(async () => (await texts(sent.chainId))[1] === 'missing1:  \n')
   const settled = () => openAtServer(sent.chainId).length + openAtServer(fetched.chainId).length === 0
   await eventually(settled, { withinMs: 150_000, what: 'the server has closed what stands still' })
   expect(copiesIn(checkpointDirOf(fleet), sent.chainId).names()).toEqual([])
