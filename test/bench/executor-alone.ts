@@ -1,6 +1,5 @@
-import { randomUUID } from 'node:crypto'
 import type { Executor, ExecutorHooks } from '../../src/agent/executors/executor.ts'
-import type { KernelSpec } from '../../src/domain/agent/protocol.ts'
+import { kernelSpec } from '../contract/executor/executor-subject.ts'
 import type { BenchGround } from './ground.ts'
 
 /** Longer than any bench takes. */
@@ -23,7 +22,7 @@ export async function executorAlone(
 
   function begin(): void {
     begunKernels++
-    executor.start(specOf(), 1)
+    executor.start(kernelSpec({ resourceSlots: { cpu: '1' } }), 1)
   }
 
   function look(): void {
@@ -49,22 +48,5 @@ export async function executorAlone(
   } finally {
     ground.signal.removeEventListener('abort', aborted)
     await executor.close()
-  }
-}
-
-function specOf(): KernelSpec {
-  const id = randomUUID()
-  return {
-    kernelId: id,
-    sessionId: id,
-    chainId: id,
-    attempt: 1,
-    role: 'main',
-    index: 1,
-    image: null,
-    command: ['true'],
-    environ: [],
-    resourceSlots: { cpu: '1' },
-    portVariable: null,
   }
 }

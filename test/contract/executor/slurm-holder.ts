@@ -5,10 +5,11 @@ import type { SlurmOptions } from '../../../src/agent/executors/slurm/slurm-opti
 import { testLog } from './process-fixture.ts'
 import { LONG_FENCE_MS } from './slurm-fixture.ts'
 
-const { agentId, slurm, specs, renewed } = JSON.parse(Buffer.from(process.argv[2] ?? '', 'base64').toString()) as {
+const { agentId, slurm, specs, word, renewed } = JSON.parse(Buffer.from(process.argv[2] ?? '', 'base64').toString()) as {
   agentId: string
   slurm: SlurmOptions
   specs: KernelSpec[]
+  word: 'start' | 'prepare'
   /** Whether the server has answered. */
   renewed: boolean
 }
@@ -18,5 +19,5 @@ const executor = createSlurmExecutor(
 )
 if (renewed) executor.renewed?.(LONG_FENCE_MS)
 await executor.recover()
-for (const spec of specs) executor.start(spec, 1)
+for (const spec of specs) executor[word](spec, 1)
 setInterval(() => undefined, 60_000)

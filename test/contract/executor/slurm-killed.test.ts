@@ -53,8 +53,15 @@ describe.skipIf(missing !== null)(`an agent of Slurm that is killed${missing ===
   })
 
   /** Another process with an executor, which starts these kernels. */
-  function hold(specs: KernelSpec[], { renewed = true, ...more }: { renewed?: boolean } & Partial<SlurmOptions> = {}) {
-    const input = { agentId: fixture.agentId, slurm: { ...fixture.slurm, ...more }, specs, renewed }
+  function hold(
+    specs: KernelSpec[],
+    {
+      word = 'start',
+      renewed = true,
+      ...more
+    }: { word?: 'start' | 'prepare'; renewed?: boolean } & Partial<SlurmOptions> = {},
+  ) {
+    const input = { agentId: fixture.agentId, slurm: { ...fixture.slurm, ...more }, specs, word, renewed }
     const words = [HOLDER, Buffer.from(JSON.stringify(input)).toString('base64')]
     const env = { ...process.env, PATH: `${sbatch.directory}:${process.env['PATH']}` }
     holder = spawn(process.execPath, words, { env, stdio: ['ignore', 'inherit', 'inherit'] })
@@ -93,6 +100,19 @@ describe.skipIf(missing !== null)(`an agent of Slurm that is killed${missing ===
     expect(await reaches(next, kernelId, 'EXITED', SLOWLY_MS)).toMatchObject({ exitCode: 5, error: null })
     expect(begunTimes(kernelId)).toBe(1)
   }
+
+  test('with a kernel that is prepared, whose start comes later', { timeout: 240_000 }, async () => {
+    const spec = program(SHORT)
+    hold([spec], { word: 'prepare' })
+    await eventually(() => existsSync(file(spec.kernelId, 'spec.json')), { withinMs: SLOWLY_MS })
+    await killHolder()
+    await takeOver()
+    expect(await reaches(next, spec.kernelId, 'PREPARED', SLOWLY_MS)).toMatchObject({ startedAt: null })
+    expect([await jobsOf(spec), begunTimes(spec.kernelId)]).toEqual([[], 0])
+    next.start(spec, 1)
+    await endsOnce(spec)
+    expect(await jobsOf(spec)).toHaveLength(1)
+  })
 
   test('with a start that is ordered, and nothing submitted', { timeout: 240_000 }, async () => {
     const spec = program(SHORT)
@@ -166,6 +186,23 @@ describe.skipIf(missing !== null)(`an agent of Slurm that is killed${missing ===
     await takeOver()
     await endsOnce(spec)
     expect(await jobsOf(spec)).toHaveLength(1)
+  })
+
+  test('while its job begins, which ends between its claim and its command', { timeout: 240_000 }, async () => {
+    const spec = program(SHORT)
+    sbatch.forbidWriting()
+    hold([spec])
+    await eventually(async () => (await jobsOf(spec)).some((line) => line.includes(' FAILED ')), {
+      withinMs: SLOWLY_MS,
+    })
+    await killHolder()
+    expect(readFileSync(file(spec.kernelId, 'status'), 'utf8')).toBe('')
+    await takeOver()
+    expect(await reaches(next, spec.kernelId, 'EXITED', SLOWLY_MS)).toMatchObject({
+      exitCode: null,
+      error: { name: 'kernel-vanished' },
+    })
+    expect([(await jobsOf(spec)).length, begunTimes(spec.kernelId)]).toEqual([1, 0])
   })
 
   test('while its job waits, which then runs and ends while there is no agent', { timeout: 240_000 }, async () => {

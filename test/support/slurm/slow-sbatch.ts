@@ -12,6 +12,8 @@ export interface SlowSbatch {
   goOn(): void
   /** It waits there, or has passed. */
   reached(where: 'before' | 'after'): Promise<void>
+  /** Jobs that are submitted from now on are ended by what they first write into a file. */
+  forbidWriting(): void
   /** Ends one that waits, as a crash of the machine would. */
   kill(): void
 }
@@ -22,6 +24,7 @@ echo $$ >"$here/reached-before.new"
 mv "$here/reached-before.new" "$here/reached-before"
 cat >"$here/job.$$"
 while [ -e "$here/pause-before" ]; do sleep 0.05; done
+[ -e "$here/no-writing" ] && ulimit -f 0
 "REAL" "$@" <"$here/job.$$"
 status=$?
 : >"$here/reached-after"
@@ -44,6 +47,7 @@ export function slowSbatch(directory: string): SlowSbatch {
     async reached(where) {
       await eventually(() => existsSync(file(`reached-${where}`)), { withinMs: 90_000, what: `sbatch ${where}` })
     },
+    forbidWriting: () => writeFileSync(file('no-writing'), ''),
     kill: () => void process.kill(Number(readFileSync(file('reached-before'), 'utf8')), 'SIGKILL'),
   }
 }
