@@ -24,7 +24,6 @@ const DEPTH = CPUS_PER_NODE * NODES * QUEUE_FACTOR
 const CREATE_BATCH_SESSIONS = 500
 /** Over which slurmctld's cost is counted; some polls of the agent are within. */
 const WINDOW_MS = 60_000
-const SUBMITTERS = 4
 const WORK_SECONDS = 4
 
 /** Short sessions as jobs of a private cluster, beside jobs of that cluster without Reprise. */
@@ -97,17 +96,13 @@ async function throughput(ground: BenchGround, cluster: SlurmCluster, size: numb
   ]
 }
 
-/** Several clients at once, as one alone waits for most of each call. Jobs/s. */
+/** Each is submitted once the call before has returned. Jobs/s. */
 async function singleJobs(ground: BenchGround, jobs: number): Promise<number> {
   const begun = performance.now()
-  let left = jobs
-  const submit = async () => {
-    while (left-- > 0) {
-      ground.signal.throwIfAborted()
-      await run('sbatch', ['--parsable', '--job-name=single', '--output=/dev/null', '--chdir=/', '--wrap=true'])
-    }
+  for (let left = jobs; left > 0; left--) {
+    ground.signal.throwIfAborted()
+    await run('sbatch', ['--parsable', '--job-name=single', '--output=/dev/null', '--chdir=/', '--wrap=/bin/true'])
   }
-  await Promise.all(Array.from({ length: SUBMITTERS }, submit))
   while ((await run('squeue', ['--noheader', '--name=single'])).stdout.trim() !== '') await sleep(100)
   return jobs / ((performance.now() - begun) / 1000)
 }

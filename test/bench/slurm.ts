@@ -19,7 +19,7 @@ export async function whyNoSlurm(): Promise<string | null> {
 }
 
 /** A peer: a command as jobs of job arrays, from the first that is submitted to the last that is over. Jobs/s. */
-export async function slurmJobs(ground: BenchGround, jobs: number, command = 'true'): Promise<number> {
+export async function slurmJobs(ground: BenchGround, jobs: number, command = '/bin/true'): Promise<number> {
   const begun = performance.now()
   const arrays: string[] = []
   for (let done = 0; done < jobs; done += ARRAY_JOBS_MAX) {

@@ -5,7 +5,9 @@ import type { SlurmOptions } from '../../../src/agent/executors/slurm/slurm-opti
 import { testLog } from './process-fixture.ts'
 import { LONG_FENCE_MS } from './slurm-fixture.ts'
 
-const { agentId, slurm, specs, word, renewed } = JSON.parse(Buffer.from(process.argv[2] ?? '', 'base64').toString()) as {
+const { agentId, slurm, specs, word, renewed } = JSON.parse(
+  Buffer.from(process.argv[2] ?? '', 'base64').toString(),
+) as {
   agentId: string
   slurm: SlurmOptions
   specs: KernelSpec[]

@@ -6,7 +6,7 @@ export async function findKeeper(kernelId: string): Promise<number | undefined> 
     const words = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
     const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
     const group = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[2]
-    if (words.includes('keeper.sh') && words.includes(kernelId) && group === pid) return Number(pid)
+    if (words.includes('\0reprise-keeper\0') && words.includes(kernelId) && group === pid) return Number(pid)
   }
   return undefined
 }

@@ -16,6 +16,9 @@ const NEEDED = { slurmctld: 'slurmctld', slurmd: 'slurmd', sbatch: 'slurm-client
 /** Hierarchies of cgroup v1 in which Slurm makes groups that it leaves behind. */
 const HIERARCHIES = ['memory', 'freezer', 'cpuset', 'devices']
 
+/** Of jobs that do not say. Nodes have that for all of their processors. */
+const MEMORY_PER_CPU_MIB = 200
+
 /** Why there can be no cluster here; null where there can. */
 export function whyNoSlurmCluster(): string | null {
   const missing = Object.entries(NEEDED).flatMap(([name, debian]) => (findProgram(name) === null ? [debian] : []))
@@ -84,6 +87,7 @@ export async function startSlurmCluster(directory: string, options: ClusterOptio
   const me = user?.name ?? userInfo().username
   const limited = user === null && canLimitMemory()
   const host = hostname().split('.')[0]
+  const memory = Math.max(4_000, cpusPerNode * MEMORY_PER_CPU_MIB)
   const gpus = gpusPerNode > 0 ? ` Gres=gpu:${gpusPerNode}` : ''
   const text = [
     ...(gpusPerNode > 0 ? ['GresTypes=gpu'] : []),
@@ -104,7 +108,7 @@ export async function startSlurmCluster(directory: string, options: ClusterOptio
     'SelectType=select/cons_tres',
     'SelectTypeParameters=CR_CPU_Memory',
     // Otherwise a job that does not say how much it needs has all memory of a node.
-    'DefMemPerCPU=200',
+    `DefMemPerCPU=${MEMORY_PER_CPU_MIB}`,
     'SlurmdParameters=config_overrides',
     'ReturnToService=2',
     'SlurmdTimeout=15',
@@ -114,8 +118,8 @@ export async function startSlurmCluster(directory: string, options: ClusterOptio
     'SchedulerParameters=sched_min_interval=10000,batch_sched_delay=0',
     `ProctrackType=proctrack/${limited ? 'cgroup' : 'linuxproc'}`,
     `TaskPlugin=task/${limited ? 'cgroup' : 'none'}`,
-    `NodeName=${names[0]} NodeHostname=${host} NodeAddr=127.0.0.1 Port=${first} CPUs=${cpusPerNode} RealMemory=4000${gpus}`,
-    `NodeName=${names[1]} NodeHostname=${host} NodeAddr=127.0.0.1 Port=${second} CPUs=${cpusPerNode} RealMemory=4000${gpus}`,
+    `NodeName=${names[0]} NodeHostname=${host} NodeAddr=127.0.0.1 Port=${first} CPUs=${cpusPerNode} RealMemory=${memory}${gpus}`,
+    `NodeName=${names[1]} NodeHostname=${host} NodeAddr=127.0.0.1 Port=${second} CPUs=${cpusPerNode} RealMemory=${memory}${gpus}`,
     `PartitionName=main Nodes=${names.join()} Default=YES State=UP`,
     ...lines.map((line) => line.replaceAll('NODES', names.join())),
   ]

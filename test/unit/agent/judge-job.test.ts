@@ -16,7 +16,7 @@ function judge(status: string | null, slurm: JobEvidence['row'], overrides: Part
   return judgeJob({
     status: parseJobStatus(status),
     row: slurm,
-    startedAgain: false,
+    startedAgain: () => false,
     rowAgeMs: LATE,
     endedForMs: LATE,
     stopOrdered: false,
@@ -113,7 +113,7 @@ describe('that has begun', () => {
   })
 
   test('another start of the same job is an end that is not known to be gone', () => {
-    expect(judge(BEGAN, row('COMPLETED'), { startedAgain: true })).toMatchObject({ gone: false })
+    expect(judge(BEGAN, row('COMPLETED'), { startedAgain: () => true })).toMatchObject({ gone: false })
   })
 })
 

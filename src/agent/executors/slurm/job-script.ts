@@ -1,9 +1,14 @@
+import { quote } from '../process/shell/quote.ts'
+import { KEEPER_SCRIPT } from './keeper-script.ts'
+
 /**
- * What Slurm runs for a kernel, in POSIX sh: `job.sh`, and beside the command `keeper.sh`. Both lie in the shared
- * directory, under the hash of their text, and are never changed in place, since running jobs read them.
+ * What Slurm runs for a kernel, in POSIX sh. It lies in the shared directory, under the hash of its text, and is never
+ * changed in place, since running jobs read it.
  *
  *   job.sh <agent directory> <submitted at> one <kernel id> <assignment>
  *   job.sh <agent directory> <submitted at> gang <file of lines "kernel-id assignment …">
+ *
+ * Batch scripts read it into their own shell; tasks of a gang run it.
  *
  * - A kernel whose job is another user's has a directory `job` of that user's, for all that the job writes: its own,
  *   with `spec.json`, `run.<assignment>` and `stop`, is the agent's.
@@ -18,9 +23,11 @@
  * - The command's process group exists only once its `setsid` has run: until then signals go to the process.
  * - A trapped signal makes `wait` return although the child lives on: it is waited for again.
  * - The script always ends with success. A process that is left when it ends halves Slurm's throughput, so it waits for
- *   the keeper that it has killed, which may not have its own group yet.
+ *   the keeper that it has killed. That has all of its text from here, as the directory may hang when it begins. In its
+ *   first second it has neither a group of its own nor anything to do, as most
+ *   short jobs are over by then; one that is stopped does not begin, nor let go of the `sleep` that it waits for.
  * - Each process that it starts costs about a millisecond of the node's processors, which bounds the rate of short jobs:
- *   hence builtins wherever they do. dash reads a file byte by byte.
+ *   hence builtins wherever they do: for the time in bash. dash reads a file byte by byte.
  */
 export const JOB_SCRIPT = `umask 077
 agent=$1 submitted=$2 id=$4 assignment=$5
@@ -37,7 +44,7 @@ kernel=$PWD
 cd job 2>/dev/null
 [ -e "$kernel/run.$assignment" ] || exit 0
 read -r counter written ttl <"$agent/lease" || exit 0
-now=$(date +%s)
+now=\${EPOCHSECONDS:-$(date +%s)}
 [ $((now - written)) -lt $((ttl / 2)) ] || exit 0
 if [ $((now - submitted)) -gt $((ttl / 2)) ]; then
   seen=$counter tries=0
@@ -47,7 +54,7 @@ if [ $((now - submitted)) -gt $((ttl / 2)) ]; then
     sleep 1
     read -r counter written ttl <"$agent/lease" || exit 0
   done
-  now=$(date +%s)
+  now=\${EPOCHSECONDS:-$(date +%s)}
 fi
 if ! [ -w /dev/shm ] && ! [ -w "\${TMPDIR:-/tmp}" ]; then
   echo 'the node has no place for temporary files' >&2
@@ -83,9 +90,14 @@ read -r up rest </proc/uptime
 age=$((now - written))
 [ "$age" -gt 0 ] || age=0
 copy=reprise-$SLURM_JOB_ID-$id
-setsid /bin/sh "\${0%/*}/keeper.sh" "$agent/lease" "$kernel" "$child" "$copy" "$counter" \\
-  $((\${up%.*} - age)) "$ttl" "$PWD/status" \\
-  </dev/null >/dev/null 2>&1 9>&- &
+(
+  trap '' HUP INT QUIT TERM USR1 USR2
+  status=$PWD/status
+  cd /
+  sleep 1
+  exec setsid /bin/sh -c ${quote(KEEPER_SCRIPT)} reprise-keeper "$agent/lease" "$kernel" "$child" "$copy" "$counter" \\
+    $((\${up%.*} - age)) "$ttl" "$status"
+) </dev/null >/dev/null 2>&1 9>&- &
 keeper=$!
 [ -z "$signalled" ] || pass
 while :; do
@@ -95,90 +107,14 @@ while :; do
 done
 kill -KILL -"$child" 2>/dev/null
 echo "exit $code" >&9
-kill -KILL -"$keeper" 2>/dev/null || kill -KILL "$keeper" 2>/dev/null
+kill -STOP "$keeper" 2>/dev/null
+if ! kill -KILL -"$keeper" 2>/dev/null; then
+  { read -r sleeper <"/proc/$keeper/task/$keeper/children"; } 2>/dev/null
+  kill -KILL "$keeper" $sleeper 2>/dev/null
+fi
 wait "$keeper" 2>/dev/null
 for place in /dev/shm "\${TMPDIR:-/tmp}"; do
   [ -e "$place/$copy" ] && rm -f "$place/$copy"
 done
 exit 0
-`
-
-/**
- * Ends the command where the agent's lease has run out, and carries out a stop where Slurm's controller is down.
- *
- *   keeper.sh <lease> <kernel's directory> <process group> <name of the copy> <counter> <uptime when seen> <ttl> <status>
- *
- * - Age is measured by the node's own uptime since a renewal was seen; the clocks of two machines are compared only to
- *   shorten it, never to lengthen it.
- * - A shared directory that hangs must not stop it. Only the reader looks there; the loop has the reader's copy, on a
- *   file system of the node, and counts a line once its newline is there. Where it cannot have one, the lease that the
- *   job began with is the last.
- * - The first second is slept through: most short jobs are over by then.
- * - \`ending fence\` stands in \`status\` before the first signal, unless the directory hangs; \`killed fence\` when
- *   nothing of the process group is left.
- */
-export const KEEPER_SCRIPT = `trap '' HUP INT QUIT TERM USR1 USR2
-lease=$1 kernel=$2 group=$3 copy='' last=$5 seen=$6 ttl=$7 status=$8
-cd /
-sleep 1
-set -C
-for place in /dev/shm "\${TMPDIR:-/tmp}"; do
-  true >"$place/$4" && copy=$place/$4 && break
-done
-set +C
-[ -z "$copy" ] || while :; do
-  counter='' stop='' text='' signalled=no
-  read -r counter renewed lasts <"$lease"
-  if [ -e "$kernel/stop" ]; then
-    read -r text <"$kernel/stop"
-    stop=\${text#*'"killAt":'}
-    stop=\${stop%%[!0-9]*}
-    while read -r word rest; do
-      [ "$word" = signalled ] && signalled=yes
-    done <"$status"
-  fi
-  echo "\${counter:-?} \${renewed:-0} \${lasts:-0} \${stop:--} $signalled" >"$copy"
-  sleep 2
-done &
-renew() {
-  read -r up rest </proc/uptime
-  age=$(($(date +%s) - written))
-  [ "$age" -gt 0 ] || age=0
-  [ "$age" -le "$ttl" ] || age=$ttl
-  seen=$((\${up%.*} - age))
-}
-finish() {
-  kill -KILL -"$group"
-  while kill -0 -"$group"; do sleep 1; done
-  [ -z "$1" ] || echo "killed $1" >>"$status" &
-  sleep 5
-  rm -f "$copy"
-  kill -KILL 0
-}
-told=no
-sleep 1
-while kill -0 "$group" || kill -0 -"$group"; do
-  if [ -n "$copy" ] && read -r counter renewed lasts stop signalled <"$copy" && [ -n "$signalled" ]; then
-    if [ "$counter" != "$last" ] && [ "$counter" != '?' ]; then
-      last=$counter written=$renewed ttl=$lasts
-      renew
-    fi
-    if [ "$stop" != - ]; then
-      [ "$told$signalled" = nono ] && kill -TERM -"$group"
-      told=yes
-      [ "$(date +%s)" -le "\${stop%???}" ] || finish ''
-    fi
-  fi
-  read -r up rest </proc/uptime
-  if [ $((\${up%.*} - seen)) -ge "$ttl" ]; then
-    echo 'ending fence' >>"$status" &
-    sleep 1
-    kill -TERM -"$group"
-    sleep 4
-    finish fence
-  fi
-  sleep 2
-done
-rm -f "$copy"
-kill -KILL 0
 `

@@ -12,8 +12,8 @@ export interface JobEvidence {
   status: JobStatus
   /** null: squeue answered, twice in a row, and did not list it. unknown: not asked since, or Slurm does not answer. */
   row: JobRow | null | 'unknown'
-  /** Slurm has started the job that began another time; that start found the claim, and said so. */
-  startedAgain: boolean
+  /** Whether Slurm has started the job that began another time; that start found the claim, and said so. */
+  startedAgain: () => boolean
   /** How long the row has been in its state, or has been missing. */
   rowAgeMs: number
   /** Since `status` had its last line; null if it has none. */
@@ -107,7 +107,7 @@ function judgeExit(evidence: JobEvidence, exitCode: number): JobVerdict {
 function judgeSilent(evidence: JobEvidence, row: JobRow | null): JobVerdict {
   const { status, startedAgain, stopOrdered, rowAgeMs } = evidence
   const waits = row !== null && WAITING.has(row.state)
-  if (startedAgain || (status.began !== null && (waits || (row !== null && row.restarts > 0)))) {
+  if (startedAgain() || (status.began !== null && (waits || (row !== null && row.restarts > 0)))) {
     return lost({ name: 'node-failed', message: 'Slurm has started its job another time' })
   }
   // It is about to begin, and the row is of another job of its name.

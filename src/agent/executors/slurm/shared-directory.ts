@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto'
 import { chmodSync, mkdirSync, realpathSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readControlFile } from '../../control-file.ts'
-import { JOB_SCRIPT, KEEPER_SCRIPT } from './job-script.ts'
+import { JOB_SCRIPT } from './job-script.ts'
 
 /**
  * What the agent and all nodes see under the same path, `<directory>/<agent id>/`:
  *
  *   lease                        see openLease
  *   presence                     empty: the agent opens it to see that it can write
- *   bin/<hash>/job.sh keeper.sh  never changed, since running jobs read them
+ *   bin/<hash>/job.sh            never changed, since running jobs read it
  *   kernels/<kernel id>/         as of any kernel; besides:
  *     submit      { name, task, at } written before it is submitted
  *     slurm.out   what Slurm itself says of the job
@@ -42,23 +42,17 @@ export function openSharedDirectory(directory: string, agentId: string): SharedD
     mkdirSync(path, { recursive: true })
     chmodSync(path, PASSABLE)
   }
-  return { root, kernels, batches, chains, jobScript: installScripts(join(root, 'bin')) }
+  return { root, kernels, batches, chains, jobScript: installScript(join(root, 'bin')) }
 }
 
-function installScripts(bin: string): string {
-  const hash = createHash('sha256').update(JOB_SCRIPT).update(KEEPER_SCRIPT).digest('hex')
-  const path = join(bin, hash)
+function installScript(bin: string): string {
+  const path = join(bin, createHash('sha256').update(JOB_SCRIPT).digest('hex'))
   mkdirSync(path, { recursive: true })
   for (const each of [bin, path]) chmodSync(each, 0o755)
-  for (const [name, text] of [
-    ['keeper.sh', KEEPER_SCRIPT],
-    ['job.sh', JOB_SCRIPT],
-  ] as const) {
-    const file = join(path, name)
-    if (readControlFile(file) === text) continue
-    writeFileSync(`${file}.new`, text, { mode: 0o644 })
-    chmodSync(`${file}.new`, 0o644)
-    renameSync(`${file}.new`, file)
-  }
-  return join(path, 'job.sh')
+  const file = join(path, 'job.sh')
+  if (readControlFile(file) === JOB_SCRIPT) return file
+  writeFileSync(`${file}.new`, JOB_SCRIPT, { mode: 0o644 })
+  chmodSync(`${file}.new`, 0o644)
+  renameSync(`${file}.new`, file)
+  return file
 }

@@ -3,7 +3,7 @@ import { readBeginning, statIfThere } from '../../control-file.ts'
 import { splitOnce } from '../kernel-directory/shim-status.ts'
 
 /**
- * What `status` says of a kernel in Slurm. Its writers are `job.sh`, `keeper.sh` and a claiming agent; a line counts once
+ * What `status` says of a kernel in Slurm. Its writers are `job.sh`, its keeper and a claiming agent; a line counts once
  * its newline is written.
  */
 export interface JobStatus {

@@ -12,11 +12,9 @@ import type { SlurmHost } from './slurm-host.ts'
 import { gangSize, type SlurmKernel, type SubmitMark } from './slurm-kernel.ts'
 
 const AT_ONCE_MAX = 4
-/** From so many equal ones on, one call submits them all. */
-const ARRAY_MIN = 16
 /** Slurm's own bound where nothing else is configured. */
 const ARRAY_MAX = 1_000
-/** In which equal ones gather. */
+/** In which equal ones gather, before a first call; behind that, as long as it takes. */
 const GATHER_MS = 20
 const PAUSE_MIN_MS = 1_000
 const PAUSE_MAX_MS = 60_000
@@ -30,7 +28,8 @@ const PAUSE_MAX_MS = 60_000
  */
 export function createSubmitQueue(host: SlurmHost): SubmitQueue {
   const waiting = new Set<SlurmKernel>()
-  let running = 0
+  /** What is being submitted, by batchKey. */
+  const running = new Set<string>()
   let failures = 0
   let retryAt = 0
   let timer: NodeJS.Timeout | undefined
@@ -42,16 +41,18 @@ export function createSubmitQueue(host: SlurmHost): SubmitQueue {
     const refusal = host.lease.refusal()
     if (refusal !== null) return later(refusal, PAUSE_MIN_MS)
     if (performance.now() < retryAt) return schedule(retryAt - performance.now())
-    while (running < AT_ONCE_MAX) {
+    while (running.size < AT_ONCE_MAX) {
       const room = host.options.queueJobs - jobsOf(host)
-      const batch = nextBatch(waiting, room, host.book.kernels.values())
-      if (batch.length === 0) break
+      const batch = nextBatch(waiting, room, host.book.kernels.values(), running)
+      const [first] = batch
+      if (first === undefined) break
+      const key = batchKey(first)
       for (const kernel of batch) waiting.delete(kernel)
-      running += 1
+      running.add(key)
       void submit(host, batch)
         .then((again) => (again === null ? succeeded() : failed(batch, again)))
         .finally(() => {
-          running -= 1
+          running.delete(key)
           schedule(0)
         })
     }
@@ -141,12 +142,23 @@ function jobsOf({ book }: SlurmHost): number {
   ).length
 }
 
-/** The first that waits, with all that go with it; empty if there is no room, or if each still lacks some of its gang. */
-function nextBatch(waiting: ReadonlySet<SlurmKernel>, room: number, all: Iterable<SlurmKernel>): SlurmKernel[] {
+/**
+ * The first that waits, with all that go with it; empty if there is no room, or if each still lacks some of its gang.
+ * While some are submitted, those that are equal to them gather: the more there are, the fewer calls.
+ */
+function nextBatch(
+  waiting: ReadonlySet<SlurmKernel>,
+  room: number,
+  all: Iterable<SlurmKernel>,
+  running: ReadonlySet<string>,
+): SlurmKernel[] {
   if (room <= 0) return []
   let bySession: Map<string, SlurmKernel[]> | undefined
   for (const first of waiting) {
-    if (gangSize(first) === 1) return equalTo(first, waiting, room)
+    if (gangSize(first) === 1) {
+      if (running.has(batchKey(first))) continue
+      return equalTo(first, waiting, room)
+    }
     bySession ??= Map.groupBy(all, ({ spec }) => spec.sessionId)
     const gang = bySession.get(first.spec.sessionId)!
     const ready = gang.length === gangSize(first) && gang.every((kernel) => waiting.has(kernel) || hasBegun(kernel))
@@ -163,16 +175,17 @@ function hasBegun({ startedAt }: SlurmKernel): boolean {
 function equalTo(first: SlurmKernel, waiting: ReadonlySet<SlurmKernel>, room: number): SlurmKernel[] {
   const key = batchKey(first)
   const equal = [...waiting].filter((kernel) => gangSize(kernel) === 1 && batchKey(kernel) === key)
-  return equal.length < ARRAY_MIN ? [first] : equal.slice(0, Math.min(ARRAY_MAX, room))
+  return equal.slice(0, Math.min(ARRAY_MAX, room))
 }
 
 function byRole(a: SlurmKernel, b: SlurmKernel): number {
   return a.spec.role.localeCompare(b.spec.role) || a.spec.index - b.spec.index
 }
 
-/** A job has one user, and so have the tasks of an array. */
-function batchKey({ user, request, exclusion }: SlurmKernel): string {
-  return JSON.stringify([user, request, exclusion])
+/** A job has one user, and so have the tasks of an array. The kernels of a gang are a job of their own. */
+function batchKey(kernel: SlurmKernel): string {
+  const { user, request, exclusion, spec } = kernel
+  return JSON.stringify([user, request, exclusion, gangSize(kernel) === 1 ? null : spec.sessionId])
 }
 
 /** Never rejects. @returns why to try again; null if there is no need to */
@@ -279,11 +292,17 @@ function scriptOf(
   [first, ...others]: readonly SlurmKernel[],
   { gang, at, directory }: { gang: boolean; at: number; directory: string },
 ): string {
-  const common = `/bin/sh ${quote(shared.jobScript)} ${quote(shared.root)} ${Math.floor(at / 1000)}`
-  if (gang) return `#!/bin/sh\nexec ${srunFor(first!)} ${common} gang ${quote(join(directory, 'kernels'))}\n`
-  if (others.length === 0) return `#!/bin/sh\nexec ${common} one ${first!.id} ${first!.assignment}\n`
+  const { root, jobScript } = shared
+  const submittedAt = Math.floor(at / 1000)
+  if (gang) {
+    const words = `/bin/sh ${quote(jobScript)} ${quote(root)} ${submittedAt} gang ${quote(join(directory, 'kernels'))}`
+    return `#!/bin/sh\nexec ${srunFor(first!)} ${words}\n`
+  }
   const tasks = [first!, ...others].map(({ id, assignment }) => `${id} ${assignment}`).join(' ')
-  return `#!/bin/sh\nset -- ${tasks}\nshift $((2 * SLURM_ARRAY_TASK_ID))\nexec ${common} one "$1" "$2"\n`
+  const own = others.length === 0 ? '' : 'shift $((2 * SLURM_ARRAY_TASK_ID))\n'
+  const words = `${quote(root)} ${submittedAt} one "$1" "$2"`
+  // In this very shell: another would cost about a millisecond.
+  return `#!/bin/sh\nset -- ${tasks}\n${own}set -- ${words}\n. ${quote(jobScript)}\n`
 }
 
 /** A task that fails or ends leaves the others alone, and each has the processors that it asked for. */

@@ -78,7 +78,7 @@ function conclude(host: SlurmHost, kernel: SlurmKernel, now: number): void {
   const verdict = judgeJob({
     status: kernel.status,
     row: kernel.row,
-    startedAgain: statIfThere(join(kernel.outputPath, 'again')) !== null,
+    startedAgain: () => statIfThere(join(kernel.outputPath, 'again')) !== null,
     rowAgeMs: now - kernel.rowSince,
     endedForMs: kernel.exitSeenAt === null ? null : now - kernel.exitSeenAt,
     stopOrdered,
