@@ -27,7 +27,13 @@ const REFUSALS = [
   /unrecognized option|invalid option|Invalid --/i,
 ]
 
-export type Submission = { kind: 'submitted'; jobId: string } | { kind: 'refused' | 'later'; message: string }
+/** `MaxArraySize` is a setting of the cluster; with 0 or 1 it has no arrays. */
+const ARRAY_REFUSAL = /Invalid job array specification/i
+
+/** `too-many`: the array has more tasks than the cluster takes. */
+export type Submission =
+  | { kind: 'submitted'; jobId: string }
+  | { kind: 'refused' | 'later' | 'too-many'; message: string }
 
 /** Slurm did not answer, or not with what was asked for: nothing may be concluded. */
 export class SlurmSilentError extends Error {}
@@ -59,6 +65,7 @@ export function createSlurmCommands(): SlurmCommands {
       const jobId = /^(\d+)(;\S+)?$/m.exec(output)?.[1]
       if (status === 0 && jobId !== undefined) return { kind: 'submitted', jobId }
       const message = lastLine(errors) || lastLine(output) || 'sbatch failed'
+      if (ARRAY_REFUSAL.test(errors)) return { kind: 'too-many', message }
       return { kind: REFUSALS.some((refusal) => refusal.test(errors)) ? 'refused' : 'later', message }
     },
     async list(users) {

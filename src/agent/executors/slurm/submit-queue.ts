@@ -12,7 +12,7 @@ import type { SlurmHost } from './slurm-host.ts'
 import { gangSize, type SlurmKernel, type SubmitMark } from './slurm-kernel.ts'
 
 const AT_ONCE_MAX = 4
-/** Slurm's own bound where nothing else is configured. */
+/** Slurm's own bound where nothing else is configured; what a cluster takes is found out. */
 const ARRAY_MAX = 1_000
 /** In which equal ones gather, before a first call; behind that, as long as it takes. */
 const GATHER_MS = 20
@@ -30,6 +30,7 @@ export function createSubmitQueue(host: SlurmHost): SubmitQueue {
   const waiting = new Set<SlurmKernel>()
   /** What is being submitted, by batchKey. */
   const running = new Set<string>()
+  let arrayMax = ARRAY_MAX
   let failures = 0
   let retryAt = 0
   let timer: NodeJS.Timeout | undefined
@@ -43,14 +44,18 @@ export function createSubmitQueue(host: SlurmHost): SubmitQueue {
     if (performance.now() < retryAt) return schedule(retryAt - performance.now())
     while (running.size < AT_ONCE_MAX) {
       const room = host.options.queueJobs - jobsOf(host)
-      const batch = nextBatch(waiting, room, host.book.kernels.values(), running)
+      const batch = nextBatch(waiting, Math.min(room, arrayMax), host.book.kernels.values(), running)
       const [first] = batch
       if (first === undefined) break
       const key = batchKey(first)
       for (const kernel of batch) waiting.delete(kernel)
       running.add(key)
       void submit(host, batch)
-        .then((again) => (again === null ? succeeded() : failed(batch, again)))
+        .then((again) => {
+          if (again === null) succeeded()
+          else if (again.tooMany && batch.length > 1) divide(batch)
+          else failed(batch, again.reason)
+        })
         .finally(() => {
           running.delete(key)
           schedule(0)
@@ -62,12 +67,22 @@ export function createSubmitQueue(host: SlurmHost): SubmitQueue {
     failures = 0
   }
 
+  function divide(batch: readonly SlurmKernel[]): void {
+    arrayMax = Math.min(arrayMax, Math.floor(batch.length / 2))
+    host.log.info({ tasks: batch.length, arrayMax }, 'Slurm takes no array of so many')
+    putBack(batch)
+  }
+
+  function putBack(batch: readonly SlurmKernel[]): void {
+    for (const kernel of batch) if (isSubmittable(kernel)) waiting.add(kernel)
+  }
+
   function failed(batch: readonly SlurmKernel[], reason: string): void {
     failures += 1
     const pauseMs = Math.min(PAUSE_MIN_MS * 2 ** (failures - 1), PAUSE_MAX_MS)
     retryAt = performance.now() + pauseMs
     if (failures === 1) host.log.warn({ reason }, 'Slurm does not take jobs now')
-    for (const kernel of batch) if (isSubmittable(kernel)) waiting.add(kernel)
+    putBack(batch)
     later(reason, pauseMs)
   }
 
@@ -175,7 +190,7 @@ function hasBegun({ startedAt }: SlurmKernel): boolean {
 function equalTo(first: SlurmKernel, waiting: ReadonlySet<SlurmKernel>, room: number): SlurmKernel[] {
   const key = batchKey(first)
   const equal = [...waiting].filter((kernel) => gangSize(kernel) === 1 && batchKey(kernel) === key)
-  return equal.slice(0, Math.min(ARRAY_MAX, room))
+  return equal.slice(0, room)
 }
 
 function byRole(a: SlurmKernel, b: SlurmKernel): number {
@@ -188,16 +203,23 @@ function batchKey(kernel: SlurmKernel): string {
   return JSON.stringify([user, request, exclusion, gangSize(kernel) === 1 ? null : spec.sessionId])
 }
 
-/** Never rejects. @returns why to try again; null if there is no need to */
-async function submit(host: SlurmHost, batch: readonly SlurmKernel[]): Promise<string | null> {
+/** Why it is to be tried again. */
+interface Again {
+  reason: string
+  /** At once, with fewer. */
+  tooMany: boolean
+}
+
+/** Never rejects. @returns null if there is no need to try again */
+async function submit(host: SlurmHost, batch: readonly SlurmKernel[]): Promise<Again | null> {
   try {
     return await submitBatch(host, batch)
   } catch (error) {
-    return (await host.presence.look()) ?? messageOf(error)
+    return { reason: (await host.presence.look()) ?? messageOf(error), tooMany: false }
   }
 }
 
-async function submitBatch(host: SlurmHost, batch: readonly SlurmKernel[]): Promise<string | null> {
+async function submitBatch(host: SlurmHost, batch: readonly SlurmKernel[]): Promise<Again | null> {
   const [first] = batch as [SlurmKernel]
   const gang = gangSize(first) > 1
   const array = batch.length > 1 && !gang
@@ -233,10 +255,14 @@ async function submitBatch(host: SlurmHost, batch: readonly SlurmKernel[]): Prom
   for (const kernel of batch) kernel.submittedAt = performance.now()
   host.wake()
   if (result.kind === 'submitted') return null
-  if (result.kind === 'later') {
-    // It may have taken them all the same: then their claim keeps a second job from running them.
-    for (const kernel of batch) kernel.handedOver = false
-    return result.message
+  if (result.kind !== 'refused') {
+    // Unless it says that they are too many, it may have taken them: then their claim keeps a second job from running them.
+    const tooMany = result.kind === 'too-many'
+    for (const kernel of batch) {
+      kernel.handedOver = false
+      if (tooMany) kernel.submissions -= 1
+    }
+    return { reason: result.message, tooMany }
   }
   return refuse(host, batch, `Slurm refuses its job: ${result.message}`)
 }
