@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
+import { networksOfAgent } from '../support/containers/networks-of-agent.ts'
 import {
   BASE_IMAGE,
   ENGINES,
@@ -52,10 +53,7 @@ describe.each(ENGINES)('sessions of several kernels in containers of %s', (name)
     await engine?.[Symbol.asyncDispose]()
   })
 
-  const networks = async () => {
-    const listed = JSON.parse((await engine.call('GET', '/networks')).text) as { Name: string }[]
-    return listed.map(({ Name }) => Name).filter((each) => each.startsWith('reprise-'))
-  }
+  const agentId = async () => (JSON.parse((await reprise('agents', '--json')).stdout) as { id: string }[])[0]!.id
   const run = (of: string, last: number) => {
     const options = `run --name ${of} --cluster-size 3 --cpu 0.1 --retries 1 --retry-delay 0.1 -e OF=${of} -e LAST=${last}`
     return reprise(...options.split(' '), '--image', BASE_IMAGE, '--', 'sh', '-c', CLUSTER)
@@ -65,14 +63,17 @@ describe.each(ENGINES)('sessions of several kernels in containers of %s', (name)
     'each have a network of their own, and so has a retry',
     { timeout: SLOWLY_MS },
     async () => {
-      const both = await Promise.all([run('one', 1), run('two', 2)])
+      const ended = Promise.all([run('one', 1), run('two', 2)])
+      const agent = await agentId()
+      await eventually(async () => (await networksOfAgent(engine, agent)).length > 0)
+      const both = await ended
       expect(both).toMatchObject([{ status: 0 }, { status: 0 }])
       const [one, two] = both.map(({ stdout }) => stdout)
       const heard = (text: string) => text.match(/sub\d of \w+, attempt \d/g)
       expect(heard(one!)).toEqual(['sub1 of one, attempt 1', 'sub2 of one, attempt 1'])
       expect(heard(two!)).toEqual([1, 2].flatMap((n) => [`sub1 of two, attempt ${n}`, `sub2 of two, attempt ${n}`]))
       expect(one).toContain('main1=main1,sub1=sub1,sub2=sub2\n')
-      await eventually(async () => (await networks()).length === 0)
+      await eventually(async () => (await networksOfAgent(engine, agent)).length === 0)
     },
   )
 })

@@ -1,10 +1,14 @@
+import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
 import { v7 as uuidv7 } from 'uuid'
 import { addressesOf } from '../../../src/agent/executors/container/session-networks.ts'
 import type { Executor } from '../../../src/agent/executors/executor.ts'
 import { lastingPort } from '../../support/agents/lasting-port.ts'
+import { networksOfAgent } from '../../support/containers/networks-of-agent.ts'
 import { ENGINES, type PrivateEngine, startEngine, whyNoEngine } from '../../support/containers/private-engine.ts'
+import { slowDown } from '../../support/containers/slow-engine.ts'
 import { eventually } from '../../support/eventually.ts'
+import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import { type ContainerFixture, createContainerFixture } from './container-fixture.ts'
 import { kernelSpec, reaches, readAll } from './executor-subject.ts'
 
@@ -31,10 +35,7 @@ describe.each(ENGINES)('kernels of one session in containers of %s', (name) => {
     executor = fixture.create({ changed: () => undefined })
     await executor.recover()
   }
-  const networks = async () => {
-    const listed = JSON.parse((await engine.call('GET', '/networks')).text) as { Name: string }[]
-    return listed.map(({ Name }) => Name).filter((each) => each.startsWith('reprise-'))
-  }
+  const networks = (agentId = fixture.agentId) => networksOfAgent(engine, agentId)
 
   beforeAll(async () => {
     if (missing === null) engine = await startEngine(name, { ofRun: inject('runDirectory'), bridge: true })
@@ -83,6 +84,31 @@ describe.each(ENGINES)('kernels of one session in containers of %s', (name) => {
     await eventually(async () => (await networks()).length === 0)
   })
 
+  test.skipIf(missing !== null)('one that is made while another is removed goes, too', async () => {
+    let holds = true
+    const socket = join(await temporaryDirectory('slow-engine'), 'engine.sock')
+    await using slow = await slowDown(engine.socket, socket, (request) =>
+      holds && /^DELETE \S*\/networks\/reprise-.{36}$/.test(request) ? 'request' : null,
+    )
+    const own = await createContainerFixture({ ...engine, socket }, { pull: 'never', network: 'default' })
+    const slowed = own.create({ changed: () => undefined })
+    await slowed.recover()
+    const [first, second] = [pair(8080), pair(8080)]
+    slowed.start(first.main, 1)
+    await reaches(slowed, first.main.kernelId, 'RUNNING')
+    slowed.forget(first.main.kernelId, 1)
+    await eventually(() => slow.asked().length > 0)
+    slowed.start(second.main, 1)
+    await reaches(slowed, second.main.kernelId, 'RUNNING')
+    holds = false
+    slow.passOn(true)
+    await eventually(async () => (await networks(own.agentId)).join() === `reprise-${second.sessionId}`)
+    slowed.forget(second.main.kernelId, 1)
+    await eventually(async () => (await networks(own.agentId)).length === 0)
+    await slowed.close()
+    await own.dispose()
+  })
+
   test.skipIf(missing !== null)('a network that a crash has left is collected, and no other', async () => {
     const create = async (label: string) => {
       const Labels = { 'reprise.agent': label, 'reprise.session': uuidv7() }
@@ -92,10 +118,12 @@ describe.each(ENGINES)('kernels of one session in containers of %s', (name) => {
     }
     await executor.close()
     const own = await create(fixture.agentId)
-    const others = await create(uuidv7())
+    const otherId = uuidv7()
+    const others = await create(otherId)
+    expect(await networks()).toEqual([own])
     await open()
-    await eventually(async () => !(await networks()).includes(own))
-    expect(await networks()).toEqual([others])
+    await eventually(async () => (await networks()).length === 0)
+    expect(await networks(otherId)).toEqual([others])
     await engine.call('DELETE', `/networks/${others}`)
   })
 

@@ -10,7 +10,7 @@ export interface SlowSbatch {
   /** From now on, until `goOn`: before a job is submitted, or before the caller is answered. */
   pause(where: 'before' | 'after'): void
   goOn(): void
-  /** It waits there, or has passed. */
+  /** It waits there with all that it was given, or has passed. */
   reached(where: 'before' | 'after'): Promise<void>
   /** Jobs that are submitted from now on are ended by what they first write into a file. */
   forbidWriting(): void
@@ -20,9 +20,9 @@ export interface SlowSbatch {
 
 const SCRIPT = `#!/bin/sh
 here=\${0%/*}
+cat >"$here/job.$$"
 echo $$ >"$here/reached-before.new"
 mv "$here/reached-before.new" "$here/reached-before"
-cat >"$here/job.$$"
 while [ -e "$here/pause-before" ]; do sleep 0.05; done
 [ -e "$here/no-writing" ] && ulimit -f 0
 "REAL" "$@" <"$here/job.$$"

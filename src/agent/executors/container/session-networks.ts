@@ -40,6 +40,7 @@ export function createSessionNetworks(host: NetworkHost): SessionNetworks {
   const { agentId, engine, description, log } = host
   const joining = new Map<string, Promise<NetworkDescription | null>>()
   let collecting = Promise.resolve()
+  /** Whether there may be some: what is made while they are listed may not be in the list. */
   let left = true
 
   async function find(sessionId: string): Promise<NetworkDescription | null> {
@@ -62,22 +63,38 @@ export function createSessionNetworks(host: NetworkHost): SessionNetworks {
   function findOnce(sessionId: string): Promise<NetworkDescription | null> {
     const asked = joining.get(sessionId)
     if (asked !== undefined) return asked
-    left = true
-    const found = find(sessionId).finally(() => joining.delete(sessionId))
+    const found = find(sessionId).finally(() => {
+      left = true
+      joining.delete(sessionId)
+    })
     joining.set(sessionId, found)
     return found
   }
 
   async function collectOnce(): Promise<void> {
     if (!left) return
+    left = false
     try {
       const networks = await engine.listNetworks(`${AGENT_LABEL}=${agentId}`)
       const here = host.sessionIds()
-      const bereft = networks.filter(({ labels }) => !here.has(labels[SESSION_LABEL] ?? ''))
-      for (const { name } of bereft) await engine.removeNetwork(name)
-      left = networks.length > bereft.length
+      for (const { name, labels } of networks) {
+        if (here.has(labels[SESSION_LABEL] ?? '')) left = true
+        else await removeOne(name)
+      }
     } catch (error) {
-      if (!(error instanceof EngineSilentError)) log.debug({ error: messageOf(error) }, 'a network is not removed yet')
+      left = true
+      if (!(error instanceof EngineSilentError)) log.debug({ error: messageOf(error) }, 'networks are not removed yet')
+    }
+  }
+
+  /** @throws EngineSilentError */
+  async function removeOne(name: string): Promise<void> {
+    try {
+      await engine.removeNetwork(name)
+    } catch (error) {
+      if (!(error instanceof EngineError)) throw error
+      left = true
+      log.debug({ network: name, error: error.message }, 'a network is not removed yet')
     }
   }
 
