@@ -53,7 +53,8 @@ describe.each(ENGINES)('sessions of several kernels in containers of %s', (name)
     await engine?.[Symbol.asyncDispose]()
   })
 
-  const agentId = async () => (JSON.parse((await reprise('agents', '--json')).stdout) as { id: string }[])[0]!.id
+  const agentId = async () =>
+    (JSON.parse((await reprise('agents', '--json')).stdout) as { agentId: string }[])[0]!.agentId
   const run = (of: string, last: number) => {
     const options = `run --name ${of} --cluster-size 3 --cpu 0.1 --retries 1 --retry-delay 0.1 -e OF=${of} -e LAST=${last}`
     return reprise(...options.split(' '), '--image', BASE_IMAGE, '--', 'sh', '-c', CLUSTER)
