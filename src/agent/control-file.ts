@@ -49,8 +49,7 @@ export function readBeginning(path: string, bytesMax: number): string | null {
 /** Replaces whatever is there, in one step. */
 export function writeControlFile(path: string, text: string): void {
   const draft = `${path}.new`
-  rmSync(draft, { recursive: true, force: true })
-  const fd = openSync(draft, CREATE, 0o600)
+  const fd = createAnew(draft)
   try {
     writeFileSync(fd, text)
   } finally {
@@ -62,6 +61,17 @@ export function writeControlFile(path: string, text: string): void {
     if ((error as NodeJS.ErrnoException).code !== 'EISDIR') throw error
     rmSync(path, { recursive: true, force: true })
     renameSync(draft, path)
+  }
+}
+
+/** Instead of what a crash has left there, or somebody has put there. */
+function createAnew(path: string): number {
+  try {
+    return openSync(path, CREATE, 0o600)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    rmSync(path, { recursive: true, force: true })
+    return openSync(path, CREATE, 0o600)
   }
 }
 

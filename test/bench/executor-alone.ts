@@ -17,7 +17,8 @@ export async function executorAlone(
 ): Promise<number> {
   const done = Promise.withResolvers<void>()
   let begunKernels = 0
-  const executor = create({ changed: () => setImmediate(look) })
+  let looks = false
+  const executor = create({ changed: lookSoon })
   const finished = new Set<string>()
 
   function begin(): void {
@@ -25,7 +26,14 @@ export async function executorAlone(
     executor.start(kernelSpec({ resourceSlots: { cpu: '1' } }), 1)
   }
 
+  /** Once for all changes of a moment, as the agent reports them. */
+  function lookSoon(): void {
+    if (!looks) setImmediate(look)
+    looks = true
+  }
+
   function look(): void {
+    looks = false
     for (const { kernelId, status, exitCode } of executor.observe()) {
       if (status !== 'EXITED' || finished.has(kernelId)) continue
       if (exitCode !== 0) return done.reject(new Error(`a kernel ended with ${exitCode}`))

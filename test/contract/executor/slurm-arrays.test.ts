@@ -1,9 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { eventually } from '../../support/eventually.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
-import { startSlurmCluster, whyNoSlurmCluster } from '../../support/slurm/slurm-cluster.ts'
+import { startOwnSlurmCluster, whyNoSlurmCluster } from '../../support/slurm/slurm-cluster.ts'
 import { kernelSpec, reaches } from './executor-subject.ts'
 import { createSlurmFixture } from './slurm-fixture.ts'
 
@@ -13,20 +13,13 @@ const SLOWLY_MS = 120_000
 const KERNELS = 9
 
 describe.skipIf(missing !== null)(`arrays of a cluster${missing === null ? '' : `: ${missing}`}`, () => {
-  const before = process.env['SLURM_CONF']
-  afterEach(() => {
-    if (before === undefined) delete process.env['SLURM_CONF']
-    else process.env['SLURM_CONF'] = before
-  })
-
   test.each([
     ['that has none', 0, /^rp-[^b]/],
     ['that takes few tasks of one', 5, /^rp-b/],
   ])('%s: equal kernels run all the same, each once', { timeout: 400_000 }, async (_, arraySizeMax, name) => {
-    await using cluster = await startSlurmCluster(await temporaryDirectory('slurm'), {
+    await using cluster = await startOwnSlurmCluster(await temporaryDirectory('slurm'), {
       lines: [`MaxArraySize=${arraySizeMax}`],
     })
-    process.env['SLURM_CONF'] = cluster.config
     const fixture = await createSlurmFixture(cluster)
     const executor = fixture.create({ changed: () => undefined })
     await executor.recover()

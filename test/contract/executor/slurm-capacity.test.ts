@@ -4,7 +4,7 @@ import type { ExecutorOffer } from '../../../src/agent/executors/executor.ts'
 import type { KernelSpec } from '../../../src/domain/agent/protocol.ts'
 import { eventually } from '../../support/eventually.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
-import { type SlurmCluster, startSlurmCluster, whyNoSlurmCluster } from '../../support/slurm/slurm-cluster.ts'
+import { type SlurmCluster, startOwnSlurmCluster, whyNoSlurmCluster } from '../../support/slurm/slurm-cluster.ts'
 import { find, kernelSpec, readAll, reaches } from './executor-subject.ts'
 import { createSlurmFixture } from './slurm-fixture.ts'
 
@@ -12,17 +12,11 @@ const missing = whyNoSlurmCluster()
 
 describe.skipIf(missing !== null)(`what Slurm has${missing === null ? '' : `: ${missing}`}`, () => {
   let cluster: SlurmCluster
-  const before = process.env['SLURM_CONF']
 
   beforeAll(async () => {
-    cluster = await startSlurmCluster(await temporaryDirectory('slurm'), { gpusPerNode: 2 })
-    process.env['SLURM_CONF'] = cluster.config
+    cluster = await startOwnSlurmCluster(await temporaryDirectory('slurm'), { gpusPerNode: 2 })
   })
-  afterAll(async () => {
-    if (before === undefined) delete process.env['SLURM_CONF']
-    else process.env['SLURM_CONF'] = before
-    await cluster[Symbol.asyncDispose]()
-  })
+  afterAll(() => cluster[Symbol.asyncDispose]())
 
   test('is offered anew when a node goes, and when it comes back', async () => {
     const fixture = await createSlurmFixture(cluster, { capacityMs: 500 })

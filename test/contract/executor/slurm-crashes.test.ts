@@ -8,7 +8,7 @@ import type { SlurmOptions } from '../../../src/agent/executors/slurm/slurm-opti
 import { eventually } from '../../support/eventually.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import { findKeeper } from '../../support/slurm/find-keeper.ts'
-import { type SlurmCluster, startSlurmCluster, whyNoSlurmCluster } from '../../support/slurm/slurm-cluster.ts'
+import { type SlurmCluster, startOwnSlurmCluster, whyNoSlurmCluster } from '../../support/slurm/slurm-cluster.ts'
 import { find, kernelSpec, reaches, readAll } from './executor-subject.ts'
 import { createSlurmFixture, type SlurmFixture } from './slurm-fixture.ts'
 
@@ -21,17 +21,11 @@ describe.skipIf(missing !== null)(`Slurm in trouble${missing === null ? '' : `: 
   let fixture: SlurmFixture
   let executor: Executor
   let labels: Record<string, string>[]
-  const before = process.env['SLURM_CONF']
 
   beforeAll(async () => {
-    cluster = await startSlurmCluster(await temporaryDirectory('slurm'))
-    process.env['SLURM_CONF'] = cluster.config
+    cluster = await startOwnSlurmCluster(await temporaryDirectory('slurm'))
   })
-  afterAll(async () => {
-    if (before === undefined) delete process.env['SLURM_CONF']
-    else process.env['SLURM_CONF'] = before
-    await cluster[Symbol.asyncDispose]()
-  })
+  afterAll(() => cluster[Symbol.asyncDispose]())
   beforeEach(async () => {
     fixture = await createSlurmFixture(cluster)
     await open()

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import type { Executor } from '../../../src/agent/executors/executor.ts'
 import { eventually } from '../../support/eventually.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
-import { type SlurmCluster, startSlurmCluster, whyNoSlurmCluster } from '../../support/slurm/slurm-cluster.ts'
+import { type SlurmCluster, startOwnSlurmCluster, whyNoSlurmCluster } from '../../support/slurm/slurm-cluster.ts'
 import { kernelSpec, reaches } from './executor-subject.ts'
 import { createSlurmFixture, type SlurmFixture } from './slurm-fixture.ts'
 
@@ -16,17 +16,11 @@ describe.skipIf(missing !== null)(`ends that Slurm makes${missing === null ? '' 
   let cluster: SlurmCluster
   let fixture: SlurmFixture
   let executor: Executor | undefined
-  const before = process.env['SLURM_CONF']
 
   beforeAll(async () => {
-    cluster = await startSlurmCluster(await temporaryDirectory('slurm'))
-    process.env['SLURM_CONF'] = cluster.config
+    cluster = await startOwnSlurmCluster(await temporaryDirectory('slurm'))
   })
-  afterAll(async () => {
-    if (before === undefined) delete process.env['SLURM_CONF']
-    else process.env['SLURM_CONF'] = before
-    await cluster[Symbol.asyncDispose]()
-  })
+  afterAll(() => cluster[Symbol.asyncDispose]())
   beforeEach(async () => {
     fixture = await createSlurmFixture(cluster)
   })

@@ -6,7 +6,7 @@ import type { Executor } from '../../../src/agent/executors/executor.ts'
 import type { KernelSpec } from '../../../src/domain/agent/protocol.ts'
 import { eventually } from '../../support/eventually.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
-import { type SlurmCluster, startSlurmCluster, whyNoSlurmCluster } from '../../support/slurm/slurm-cluster.ts'
+import { type SlurmCluster, startOwnSlurmCluster, whyNoSlurmCluster } from '../../support/slurm/slurm-cluster.ts'
 import { find, kernelSpec, reaches, readAll } from './executor-subject.ts'
 import { createSlurmFixture, type SlurmFixture } from './slurm-fixture.ts'
 
@@ -19,18 +19,12 @@ describe.skipIf(missing !== null)(
     let cluster: SlurmCluster
     let fixture: SlurmFixture
     let executor: Executor
-    const before = process.env['SLURM_CONF']
 
     beforeAll(async () => {
       // Some sites have Slurm end all tasks a while after the first.
-      cluster = await startSlurmCluster(await temporaryDirectory('slurm'), { lines: ['WaitTime=1'] })
-      process.env['SLURM_CONF'] = cluster.config
+      cluster = await startOwnSlurmCluster(await temporaryDirectory('slurm'), { lines: ['WaitTime=1'] })
     })
-    afterAll(async () => {
-      if (before === undefined) delete process.env['SLURM_CONF']
-      else process.env['SLURM_CONF'] = before
-      await cluster[Symbol.asyncDispose]()
-    })
+    afterAll(() => cluster[Symbol.asyncDispose]())
     beforeEach(async () => {
       fixture = await createSlurmFixture(cluster)
       await open()

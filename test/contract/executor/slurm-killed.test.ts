@@ -9,7 +9,7 @@ import type { KernelSpec } from '../../../src/domain/agent/protocol.ts'
 import { eventually } from '../../support/eventually.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import { type SlowSbatch, slowSbatch } from '../../support/slurm/slow-sbatch.ts'
-import { type SlurmCluster, startSlurmCluster, whyNoSlurmCluster } from '../../support/slurm/slurm-cluster.ts'
+import { type SlurmCluster, startOwnSlurmCluster, whyNoSlurmCluster } from '../../support/slurm/slurm-cluster.ts'
 import { kernelSpec, reaches } from './executor-subject.ts'
 import { createSlurmFixture, type SlurmFixture } from './slurm-fixture.ts'
 
@@ -28,17 +28,11 @@ describe.skipIf(missing !== null)(`an agent of Slurm that is killed${missing ===
   let sbatch: SlowSbatch
   let next: Executor
   let holder: ChildProcess
-  const before = process.env['SLURM_CONF']
 
   beforeAll(async () => {
-    cluster = await startSlurmCluster(await temporaryDirectory('slurm'))
-    process.env['SLURM_CONF'] = cluster.config
+    cluster = await startOwnSlurmCluster(await temporaryDirectory('slurm'))
   })
-  afterAll(async () => {
-    if (before === undefined) delete process.env['SLURM_CONF']
-    else process.env['SLURM_CONF'] = before
-    await cluster[Symbol.asyncDispose]()
-  })
+  afterAll(() => cluster[Symbol.asyncDispose]())
   beforeEach(async () => {
     fixture = await createSlurmFixture(cluster)
     sbatch = slowSbatch(join(await temporaryDirectory('slow-sbatch'), 'bin'))

@@ -7,13 +7,14 @@ import type { Executor } from '../../../src/agent/executors/executor.ts'
 import { EXIT_LINE_WAIT_MS } from '../../../src/agent/executors/slurm/judge-job.ts'
 import type { SlurmOptions } from '../../../src/agent/executors/slurm/slurm-options.ts'
 import { eventually } from '../../support/eventually.ts'
+import { startCommand } from '../../support/programs/command-line.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import {
   type HangingDirectory,
   hangingDirectory,
   whyNoHangingDirectory,
 } from '../../support/slurm/hanging-directory.ts'
-import { type SlurmCluster, startSlurmCluster, whyNoSlurmCluster } from '../../support/slurm/slurm-cluster.ts'
+import { type SlurmCluster, startOwnSlurmCluster, whyNoSlurmCluster } from '../../support/slurm/slurm-cluster.ts'
 import { find, kernelSpec, reaches } from './executor-subject.ts'
 import { createSlurmFixture, LONG_FENCE_MS, type SlurmFixture } from './slurm-fixture.ts'
 
@@ -29,18 +30,12 @@ let cluster: SlurmCluster
 let fixture: SlurmFixture
 let executor: Executor
 let onChange: () => void
-const before = process.env['SLURM_CONF']
 
 beforeAll(async () => {
   if (missing !== null) return
-  cluster = await startSlurmCluster(await temporaryDirectory('slurm'))
-  process.env['SLURM_CONF'] = cluster.config
+  cluster = await startOwnSlurmCluster(await temporaryDirectory('slurm'))
 })
-afterAll(async () => {
-  if (before === undefined) delete process.env['SLURM_CONF']
-  else process.env['SLURM_CONF'] = before
-  await cluster?.[Symbol.asyncDispose]()
-})
+afterAll(() => cluster?.[Symbol.asyncDispose]())
 
 async function open(shared: string, more: Partial<SlurmOptions> = {}): Promise<void> {
   fixture = await createSlurmFixture({ ...cluster, shared }, more)
@@ -215,6 +210,26 @@ describe.skipIf(missingHang !== null)(
       writeFileSync(work(first, 'gate'), '')
       expect(await reaches(executor, first, 'EXITED', SLOWLY_MS)).toMatchObject({ exitCode: 6, error: null })
       expect([first, second].map(witnessed)).toEqual([1, 1])
+    })
+
+    test('an agent that starts says what it waits for, and goes on with that', LONG, async () => {
+      mount.hang()
+      const { child, output, ended } = startCommand(['agent'], {
+        REPRISE_SERVER_URL: 'http://127.0.0.1:2',
+        REPRISE_TOKEN: 'rpr_none',
+        REPRISE_DATA_DIR: await temporaryDirectory('agent'),
+        REPRISE_EXECUTOR: 'slurm',
+        REPRISE_SLURM_DIR: mount.path,
+      })
+      const says = (words: RegExp) =>
+        eventually(() => words.test(output.stdout + output.stderr), { withinMs: SLOWLY_MS })
+      await says(/REPRISE_SLURM_DIR does not answer: is its file server up\?/)
+      expect(mount.overdue).toBe(false)
+      mount.goOn()
+      await says(/REPRISE_SLURM_DIR answers/)
+      await says(/127\.0\.0\.1:2/)
+      child.kill('SIGTERM')
+      await ended
     })
 
     test('a lease that nobody renews any more ends the job', LONG, async () => {

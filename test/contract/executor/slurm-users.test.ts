@@ -19,7 +19,7 @@ import type { KernelSpec } from '../../../src/domain/agent/protocol.ts'
 import { eventually } from '../../support/eventually.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import { jobUsers, whyNoJobUsers } from '../../support/slurm/job-users.ts'
-import { type SlurmCluster, startSlurmCluster, whyNoSlurmCluster } from '../../support/slurm/slurm-cluster.ts'
+import { type SlurmCluster, startOwnSlurmCluster, whyNoSlurmCluster } from '../../support/slurm/slurm-cluster.ts'
 import { executorConformance } from './executor-conformance.ts'
 import { find, kernelSpec, reaches, readAll } from './executor-subject.ts'
 import { createSlurmFixture, LONG_FENCE_MS, type SlurmFixture } from './slurm-fixture.ts'
@@ -31,19 +31,13 @@ const TOO_SHORT_MS = 20_000
 
 let cluster: SlurmCluster
 let users: JobUsers
-const before = process.env['SLURM_CONF']
 
 beforeAll(async () => {
   if (missing !== null) return
   users = jobUsers()
-  cluster = await startSlurmCluster(await temporaryDirectory('slurm'))
-  process.env['SLURM_CONF'] = cluster.config
+  cluster = await startOwnSlurmCluster(await temporaryDirectory('slurm'))
 })
-afterAll(async () => {
-  if (before === undefined) delete process.env['SLURM_CONF']
-  else process.env['SLURM_CONF'] = before
-  await cluster?.[Symbol.asyncDispose]()
-})
+afterAll(() => cluster?.[Symbol.asyncDispose]())
 
 // Its kernels have no project: theirs is this user.
 executorConformance(

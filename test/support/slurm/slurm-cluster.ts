@@ -154,7 +154,7 @@ export async function startSlurmCluster(directory: string, options: ClusterOptio
     nodes,
     run,
     async [Symbol.asyncDispose]() {
-      await run('scancel', '--quiet', `--user=${me}`, '--signal=KILL', '--full').catch(() => '')
+      await run('scancel', '--quiet', '--state=RUNNING', '--signal=KILL', '--full').catch(() => '')
       for (const { daemon: each } of nodes) await each.stop('SIGTERM')
       await controller.stop('SIGKILL')
       await munge.stop('SIGKILL')
@@ -172,6 +172,21 @@ export async function startSlurmCluster(directory: string, options: ClusterOptio
     throw new Error(`the cluster did not come up: ${log.slice(-2_000)}`, { cause: error })
   }
   return cluster
+}
+
+/** One that is also the one of this process: SLURM_CONF names it until it is disposed of. */
+export async function startOwnSlurmCluster(directory: string, options: ClusterOptions = {}): Promise<SlurmCluster> {
+  const cluster = await startSlurmCluster(directory, options)
+  const { SLURM_CONF: before } = process.env
+  process.env['SLURM_CONF'] = cluster.config
+  return {
+    ...cluster,
+    async [Symbol.asyncDispose]() {
+      if (before === undefined) delete process.env['SLURM_CONF']
+      else process.env['SLURM_CONF'] = before
+      await cluster[Symbol.asyncDispose]()
+    },
+  }
 }
 
 /** Devices that every machine has stand for GPUs: without a file each, Slurm would not tell programs which are theirs. */

@@ -283,7 +283,7 @@ export function createKernelBook<K extends KernelEntry>(
     changed()
     kernel.busy = kernel.busy
       .then(() => steps.remove?.(kernel))
-      .then(() => removeDirectory(kernel.path, kernel.token))
+      .then(() => removeDirectory(kernel.path))
       .catch((error: unknown) => log.error({ kernelId: kernel.id, error: messageOf(error) }, 'kernel not removed'))
       .then(() => succeed(kernel))
       .then(() => steps.removed(kernel))

@@ -1,5 +1,5 @@
 import { readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { chown, lstat, mkdir, rm, rmdir, unlink, writeFile } from 'node:fs/promises'
+import { chown, lstat, mkdir, readdir, rm, rmdir, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readKernelUsage } from '../../../domain/agent/kernel-usage.ts'
 import type { KernelSpec, LogStreamName } from '../../../domain/agent/protocol.ts'
@@ -66,6 +66,9 @@ export interface Marks {
   usage: UsageMark
 }
 
+/** More than the agent itself makes. */
+const FEW_ENTRIES_MAX = 16
+
 const ID = /^[A-Za-z0-9_-]{1,64}$/
 
 /** Ids become directory names and words in shell scripts, so anything else is refused. */
@@ -122,14 +125,25 @@ export async function writeRunScript(
  * launch, and a late shim does not run anything after its `status` has been removed. Its program may have put anything
  * in its place: no link is followed.
  */
-export async function removeKernelDirectory(path: string, token = ''): Promise<void> {
+export async function removeKernelDirectory(path: string): Promise<void> {
   const isDirectory = (await lstat(path).catch(() => null))?.isDirectory()
   if (isDirectory !== true) return rm(path, { force: true })
-  for (const name of ['spec.json', `run.${token}`, 'status', 'stdout', 'stderr']) await unlinkFile(join(path, name))
-  await removeEmpty(join(path, 'tmp'))
-  if ((await removeEmpty(join(path, 'work'))) && (await removeEmpty(path))) return
+  await unlinkFile(join(path, 'spec.json'))
+  if (await removeFew(path)) return
   if (await isOfOthers(join(path, 'work'))) return removeOfOthers(path)
   await rm(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 20 })
+}
+
+/** Of a kernel that has left little, which most do: `rm` asks thrice as much of the file system. */
+async function removeFew(path: string): Promise<boolean> {
+  const entries = await readdir(path, { withFileTypes: true })
+  if (entries.length > FEW_ENTRIES_MAX) return false
+  for (const entry of entries) {
+    const each = join(path, entry.name)
+    if (!entry.isDirectory()) await unlinkFile(each)
+    else if (!(await removeEmpty(each))) return false
+  }
+  return removeEmpty(path)
 }
 
 async function isOfOthers(path: string): Promise<boolean> {

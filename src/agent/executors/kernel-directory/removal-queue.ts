@@ -4,15 +4,15 @@ import { removeKernelDirectory } from './kernel-directory.ts'
 const AT_ONCE_MAX = 4
 
 /** Removes kernel directories, a few at a time, in the order of the calls. */
-export function createRemovalQueue(): (path: string, token: string) => Promise<void> {
+export function createRemovalQueue(): (path: string) => Promise<void> {
   const waiting: Array<() => void> = []
   let running = 0
 
-  return async (path, token) => {
+  return async (path) => {
     if (running === AT_ONCE_MAX) await new Promise<void>((resolve) => waiting.push(resolve))
     else running++
     try {
-      await removeKernelDirectory(path, token)
+      await removeKernelDirectory(path)
     } finally {
       const next = waiting.shift()
       if (next === undefined) running--

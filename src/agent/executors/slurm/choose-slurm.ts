@@ -1,13 +1,21 @@
+import { spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
 import { accessSync, constants } from 'node:fs'
+import { join } from 'node:path'
 import { messageOf } from '../../../observability/error-message.ts'
 import type { Logger } from '../../../observability/log.ts'
 import type { AgentIsolation } from '../../../domain/agent/protocol.ts'
 import type { Executor, ExecutorHooks } from '../executor.ts'
+import { within } from '../../../waiting/wait.ts'
 import { ExecutorSetupError } from '../setup-error.ts'
 import { type JobUsers, resolveUsers, whoCannotEnter } from './job-users.ts'
 import { createSlurmCommands } from './slurm-commands.ts'
 import { createSlurmExecutor } from './slurm-executor.ts'
 import type { SlurmImage, SlurmOptions } from './slurm-options.ts'
+
+/** A network file system that is well answers within milliseconds. */
+const ANSWER_WITHIN_MS = 3_000
 
 export interface SlurmConfig {
   slurmDir?: string | undefined
@@ -42,6 +50,7 @@ interface ChosenCluster {
  * @throws ExecutorSetupError
  */
 export async function chooseSlurm(config: SlurmConfig, agentDir: string, log: Logger): Promise<ChosenCluster> {
+  await whenItAnswers(config.slurmDir, log)
   const slurm = optionsOf(config, await resolveUsers(config.slurmUsers))
   const { directory, partition, users, gres, queueFactor } = slurm
   const projects = await whoCannotEnter(directory, users)
@@ -66,6 +75,23 @@ export async function chooseSlurm(config: SlurmConfig, agentDir: string, log: Lo
     create: (hooks, agentId) =>
       createSlurmExecutor({ agentDir, agentId, log, codeBytesMax: config.uploadBytesMax, slurm, offered }, hooks),
   }
+}
+
+/**
+ * A directory whose file server is away holds whoever looks at it: so that is another process. It writes, as such a
+ * directory may still show what it had.
+ */
+async function whenItAnswers(directory: string | undefined, log: Logger): Promise<void> {
+  if (directory === undefined) return
+  const look = spawn('/bin/sh', ['-c', ': >"$1" && rm -f "$1"', 'sh', join(directory, `.presence.${randomUUID()}`)], {
+    cwd: '/',
+    stdio: 'ignore',
+  })
+  const looked = once(look, 'exit')
+  if ((await within(ANSWER_WITHIN_MS, looked)) !== undefined) return
+  log.warn({ directory }, 'REPRISE_SLURM_DIR does not answer: is its file server up? The agent starts once it does')
+  await looked
+  log.info({ directory }, 'REPRISE_SLURM_DIR answers')
 }
 
 function optionsOf(config: SlurmConfig, users: JobUsers | null): SlurmOptions {

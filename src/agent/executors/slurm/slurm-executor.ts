@@ -29,7 +29,7 @@ import type { SlurmHost } from './slurm-host.ts'
 import { gangSize, giveTo, hostOf, newSlurmKernel, type SlurmKernel, type SubmitMark } from './slurm-kernel.ts'
 import type { SlurmOptions } from './slurm-options.ts'
 import { readJobStatus } from './slurm-status.ts'
-import { createSubmitQueue } from './submit-queue.ts'
+import { createSubmitQueue } from './submit/submit-queue.ts'
 import { createJobWatch } from './watch/job-watch.ts'
 import { cancelJob, showStop, stopUnbegun } from './watch/stop-job.ts'
 

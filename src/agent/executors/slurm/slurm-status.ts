@@ -38,13 +38,20 @@ const STATUS_BYTES_MAX = 64 * 1024
 /**
  * What a look at its directory shows. Where its program has taken `status` away, or put something else in its place,
  * what was last read stands; before that, it counts as claimed.
+ *
+ * @param names all that are in there, if that is known: what is not among them is not asked for
  */
-export function readJobStatus({ outputPath }: { outputPath: string }, before: JobStatus = NO_STATUS): JobStatus {
+export function readJobStatus(
+  { outputPath }: { outputPath: string },
+  before: JobStatus = NO_STATUS,
+  names: readonly string[] | null = null,
+): JobStatus {
   const path = join(outputPath, 'status')
-  const text = readBeginning(path, STATUS_BYTES_MAX)
+  const isThere = names === null || names.includes('status')
+  const text = isThere ? readBeginning(path, STATUS_BYTES_MAX) : null
   if (text !== null) return parseJobStatus(text)
   if (before.claimed) return before
-  return statIfThere(path) !== null ? { ...NO_STATUS, claimed: true } : NO_STATUS
+  return isThere && statIfThere(path) !== null ? { ...NO_STATUS, claimed: true } : NO_STATUS
 }
 
 /** @param text null if there is no such file */

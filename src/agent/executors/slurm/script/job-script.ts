@@ -22,10 +22,11 @@ import { KEEPER_SCRIPT } from './keeper-script.ts'
  *   for long also sees it renewed first, so that its age does not depend on the clocks of two machines.
  * - The command's process group exists only once its `setsid` has run: until then signals go to the process.
  * - A trapped signal makes `wait` return although the child lives on: it is waited for again.
- * - The script always ends with success. A process that is left when it ends halves Slurm's throughput, so it waits for
- *   the keeper that it has killed. That has all of its text from here, as the directory may hang when it begins. In its
- *   first second it has neither a group of its own nor anything to do, as most
- *   short jobs are over by then; one that is stopped does not begin, nor let go of the `sleep` that it waits for.
+ * - The script always ends with success. A process that is left when it ends, be it about to die, keeps its place in
+ *   Slurm for a second more: so it waits for the keeper that it has ended.
+ * - The keeper has all of its text from here, as the directory may hang when it begins. In its first second it has
+ *   neither a group of its own nor anything to do, as most short jobs are over by then: SIGALRM ends it then, which waits
+ *   for its \`sleep\` as well. Later nobody catches that signal.
  * - Each process that it starts costs about a millisecond of the node's processors, which bounds the rate of short jobs:
  *   hence builtins wherever they do: for the time in bash. dash reads a file byte by byte.
  */
@@ -92,9 +93,15 @@ age=$((now - written))
 copy=reprise-$SLURM_JOB_ID-$id
 (
   trap '' HUP INT QUIT TERM USR1 USR2
-  status=$PWD/status
+  status=$PWD/status over='' timer=''
+  trap 'over=yes; kill -KILL $timer' ALRM
   cd /
-  sleep 1
+  sleep 1 &
+  timer=$!
+  [ -z "$over" ] || kill -KILL "$timer"
+  wait "$timer"
+  [ -z "$over" ] || { wait "$timer"; exit 0; }
+  trap - ALRM
   exec setsid /bin/sh -c ${quote(KEEPER_SCRIPT)} reprise-keeper "$agent/lease" "$kernel" "$child" "$copy" "$counter" \\
     $((\${up%.*} - age)) "$ttl" "$status"
 ) </dev/null >/dev/null 2>&1 9>&- &
@@ -107,11 +114,8 @@ while :; do
 done
 kill -KILL -"$child" 2>/dev/null
 echo "exit $code" >&9
-kill -STOP "$keeper" 2>/dev/null
-if ! kill -KILL -"$keeper" 2>/dev/null; then
-  { read -r sleeper <"/proc/$keeper/task/$keeper/children"; } 2>/dev/null
-  kill -KILL "$keeper" $sleeper 2>/dev/null
-fi
+kill -ALRM "$keeper" 2>/dev/null
+kill -KILL -"$keeper" 2>/dev/null
 wait "$keeper" 2>/dev/null
 for place in /dev/shm "\${TMPDIR:-/tmp}"; do
   [ -e "$place/$copy" ] && rm -f "$place/$copy"

@@ -14,8 +14,8 @@ import { cancelNeedless, needlessJobs } from './needless-jobs.ts'
 const LOOK_MAX_MS = 1_000
 /** While jobs begin and end, since the next ones wait for their places. */
 const LOOK_MIN_MS = 100
-/** Bounds what the shared directory is asked for: some hundred kernels a second, however many there are. */
-const LOOK_PER_KERNEL_MS = 3
+/** Bounds what the shared directory is asked for: a thousand kernels a second, however many there are. */
+const LOOK_PER_KERNEL_MS = 1
 
 /**
  * Asks Slurm for all jobs in one call per interval, and looks at the directories of all live kernels. What both say
@@ -30,7 +30,7 @@ export function createJobWatch(host: SlurmHost): JobWatch {
   let pollTimer: NodeJS.Timeout | undefined
   let polled: Promise<void> = Promise.resolve()
   let cancelling: Promise<void> = Promise.resolve()
-  let answers = 0
+  let suspects: ReadonlySet<string> | null = null
   let looking: Promise<void> | null = null
   let wasAway = false
 
@@ -78,7 +78,7 @@ export function createJobWatch(host: SlurmHost): JobWatch {
   }
 
   function goOn(): void {
-    if (host.book.closed || !hasWork(host)) return
+    if (host.book.closed || !(hasWork(host) || (suspects?.size ?? 0) > 0)) return
     lookMs = Math.min(Math.max(lookMs, host.book.kernels.size * LOOK_PER_KERNEL_MS), lookMaxMs)
     const at = performance.now() + lookMs
     if (lookTimer === undefined || at < lookAtMs) {
@@ -98,7 +98,6 @@ export function createJobWatch(host: SlurmHost): JobWatch {
     const askedAt = performance.now()
     try {
       await apply(await host.commands.list(usersOf(host)), askedAt)
-      answers += 1
       host.contact.answered()
     } catch (error) {
       host.contact.silent(messageOf(error))
@@ -118,8 +117,9 @@ export function createJobWatch(host: SlurmHost): JobWatch {
       // The job that began is the one that counts, whichever of several submissions it is; before, one that still may.
       noteRow(kernel, began === null ? pickRow(byKey.get(keyOf(kernel))) : ownRow(kernel, byId.get(began.jobId)))
     }
-    const needless = needlessJobs(host, rows, answers === 0)
-    if (needless.length > 0) cancelling = cancelling.then(() => cancelNeedless(host, needless))
+    const needless = needlessJobs(host, rows, suspects)
+    suspects = needless.suspects
+    if (needless.jobs.length > 0) cancelling = cancelling.then(() => cancelNeedless(host, needless.jobs))
     await look()
   }
 

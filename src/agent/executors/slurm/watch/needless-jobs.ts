@@ -10,14 +10,23 @@ interface NeedlessJobs {
   ids: string[] | null
 }
 
+/** Ids of jobs that seemed needless. */
+type Suspects = ReadonlySet<string>
+
+interface Needless {
+  jobs: NeedlessJobs[]
+  suspects: Suspects
+}
+
 /**
  * Jobs of this agent that no kernel needs: a dying agent's submission that has succeeded late, one whose cancellation
  * Slurm has not heard, or one whose kernel runs as another job. They would do nothing, but take a place in the queue.
  *
- * @param first whether those that run are meant, too: later on their kernels may just have been forgotten
- * @returns of each user and name which jobs; null for all
+ * @param suspects those of the last answer; null for the first answer, where those that run are meant, too: later on the
+ *   kernels of what an answer still shows may just have ended and been forgotten, so two answers in a row are believed
+ * @returns of each user and name which jobs, `ids: null` for all; and who is a suspect from here on
  */
-export function needlessJobs(host: SlurmHost, rows: readonly JobRow[], first: boolean): NeedlessJobs[] {
+export function needlessJobs(host: SlurmHost, rows: readonly JobRow[], suspects: Suspects | null): Needless {
   const kernels = Map.groupBy(
     [...host.book.kernels.values()].filter(({ submit }) => submit !== null),
     (kernel) => keyOf(kernel),
@@ -27,15 +36,17 @@ export function needlessJobs(host: SlurmHost, rows: readonly JobRow[], first: bo
   const mine = rows.filter(
     ({ name, comment }) => name.startsWith('rp-') && comment.startsWith(`reprise agent=${host.agentId} `),
   )
-  const needless = mine.filter((row) =>
-    WAITING.has(row.state) ? !isNeeded(row) : first && !isJobOver(row.state) && !kernels.has(row.key),
+  const seen = mine.filter((row) =>
+    WAITING.has(row.state) ? !isNeeded(row) : suspects === null && !isJobOver(row.state) && !kernels.has(row.key),
   )
+  const needless = suspects === null ? seen : seen.filter(({ cancelId }) => suspects.has(cancelId))
   const together = ({ uid, name }: JobRow) => rowKey(uid, name, null)
   const alike = Map.groupBy(mine, together)
-  return [...Map.groupBy(needless, together)].map(([key, jobs]) => {
-    const { uid, name } = jobs[0]!
-    return { uid, name, ids: jobs.length === alike.get(key)!.length ? null : jobs.map(({ cancelId }) => cancelId) }
+  const jobs = [...Map.groupBy(needless, together)].map(([key, some]) => {
+    const { uid, name } = some[0]!
+    return { uid, name, ids: some.length === alike.get(key)!.length ? null : some.map(({ cancelId }) => cancelId) }
   })
+  return { jobs, suspects: new Set(seen.map(({ cancelId }) => cancelId)) }
 }
 
 /** Never rejects. */
