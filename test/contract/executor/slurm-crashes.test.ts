@@ -100,6 +100,23 @@ describe.skipIf(missing !== null)(`Slurm in trouble${missing === null ? '' : `: 
       expect(await reaches(executor, id, 'EXITED', SLOWLY_MS)).toMatchObject({ exitCode: 5, error: null })
   }, 300_000)
 
+  test('programs that heed their stop at once have the exit code that they end with', async () => {
+    // Each a job of its own, whose script gets the signal: unequal ones share no array.
+    const specs = Array.from({ length: 20 }, (_, index) =>
+      kernelSpec({
+        command: ['sh', '-c', 'trap "exit 7" TERM; echo x >>witness; while :; do sleep 0.1; done'],
+        resourceSlots: { mem: String((64 + index) * 1024 * 1024) },
+      }),
+    )
+    for (const spec of specs) executor.start(spec, 1)
+    const ids = specs.map(({ kernelId }) => kernelId)
+    for (const id of ids) await eventually(() => witnessed(id) === 1, { withinMs: SLOWLY_MS })
+    for (const id of ids) await reaches(executor, id, 'RUNNING', SLOWLY_MS)
+    for (const id of ids) executor.stop(id, 1, 60_000)
+    const ended = await Promise.all(ids.map((id) => reaches(executor, id, 'EXITED', SLOWLY_MS)))
+    expect(ended.map(({ exitCode }) => exitCode)).toEqual(ids.map(() => 7))
+  }, 300_000)
+
   test('another instance takes over what runs and what waits, and all of it runs once', async () => {
     const first = start('echo x >>witness; sleep 5; exit 4')
     await eventually(() => witnessed(first) === 1)

@@ -21,12 +21,13 @@ import { KEEPER_SCRIPT } from './keeper-script.ts'
  * - The lease has to be young before the claim: the agent may have been away while the job waited. One that has waited
  *   for long also sees it renewed first, so that its age does not depend on the clocks of two machines.
  * - The command's process group exists only once its `setsid` has run: until then signals go to the process.
- * - A trapped signal makes `wait` return although the child lives on: it is waited for again.
+ * - A trapped signal makes `wait` return, with a status of its own, whether or not the child lives on: it is waited for
+ *   again. A shell that has told the child's status before may not know it any more (127).
  * - The script always ends with success. A process that is left when it ends, be it about to die, keeps its place in
  *   Slurm for a second more: so it waits for the keeper that it has ended.
  * - The keeper has all of its text from here, as the directory may hang when it begins. In its first second it has
  *   neither a group of its own nor anything to do, as most short jobs are over by then: SIGALRM ends it then, which waits
- *   for its \`sleep\` as well. Later nobody catches that signal.
+ *   for its `sleep` as well. Later nobody catches that signal.
  * - Each process that it starts costs about a millisecond of the node's processors, which bounds the rate of short jobs:
  *   hence builtins wherever they do: for the time in bash. dash reads a file byte by byte.
  */
@@ -71,13 +72,14 @@ set +C
 exec 9>>status
 child='' signalled=''
 caught() {
+  interrupted=yes
   [ -n "$signalled" ] || echo signalled >&9
   signalled=yes
   [ -z "$child" ] || pass
 }
 pass() { kill -TERM -"$child" 2>/dev/null || kill -TERM "$child" 2>/dev/null; }
 trap caught TERM
-trap : HUP INT QUIT USR1 USR2
+trap interrupted=yes HUP INT QUIT USR1 USR2
 [ -e "$kernel/spec.json" ] || exit 0
 [ -e "$kernel/stop" ] && { echo never >&9; exit 0; }
 echo "began $SLURM_JOB_ID $SLURMD_NODENAME" >&9
@@ -107,10 +109,13 @@ copy=reprise-$SLURM_JOB_ID-$id
 ) </dev/null >/dev/null 2>&1 9>&- &
 keeper=$!
 [ -z "$signalled" ] || pass
+code=''
 while :; do
+  interrupted=''
   wait "$child"
-  code=$?
-  kill -0 "$child" 2>/dev/null || break
+  told=$?
+  [ "$told" = 127 ] && [ -n "$code" ] || code=$told
+  [ -n "$interrupted" ] || break
 done
 kill -KILL -"$child" 2>/dev/null
 echo "exit $code" >&9
