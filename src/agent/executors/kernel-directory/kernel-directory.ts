@@ -136,8 +136,8 @@ export async function removeKernelDirectory(path: string): Promise<void> {
 
 /** Of a kernel that has left little, which most do: `rm` asks thrice as much of the file system. */
 async function removeFew(path: string): Promise<boolean> {
-  const entries = await readdir(path, { withFileTypes: true })
-  if (entries.length > FEW_ENTRIES_MAX) return false
+  const entries = await readdir(path, { withFileTypes: true }).catch(() => null)
+  if (entries === null || entries.length > FEW_ENTRIES_MAX) return false
   for (const entry of entries) {
     const each = join(path, entry.name)
     if (!entry.isDirectory()) await unlinkFile(each)

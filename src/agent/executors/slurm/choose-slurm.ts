@@ -87,7 +87,8 @@ async function whenItAnswers(directory: string | undefined, log: Logger): Promis
     cwd: '/',
     stdio: 'ignore',
   })
-  const looked = once(look, 'exit')
+  // One that cannot be started says nothing of the directory.
+  const looked = once(look, 'exit').catch(() => null)
   if ((await within(ANSWER_WITHIN_MS, looked)) !== undefined) return
   log.warn({ directory }, 'REPRISE_SLURM_DIR does not answer: is its file server up? The agent starts once it does')
   await looked
