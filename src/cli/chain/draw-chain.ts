@@ -1,4 +1,5 @@
 import type { Attempt } from '../../client/node/index.ts'
+import { binaryBytes } from '../output/bytes.ts'
 import { statusStyle } from '../output/status-style.ts'
 import type { Terminal } from '../output/terminal.ts'
 import { instant, relative } from '../output/time.ts'
@@ -37,10 +38,11 @@ export function drawChain(attempts: readonly Attempt[], here: string, terminal: 
     .join('\n')
 }
 
-function checkpointWords({ checkpoint: { state, fromAttempt, publishedAt, note } }: Attempt): string | null {
+function checkpointWords({ checkpoint: { state, fromAttempt, bytes, publishedAt, note } }: Attempt): string | null {
   if (state === 'NONE') return null
   if (state === 'MISSING') return note
   if (fromAttempt === null) return 'went on from a checkpoint'
+  const size = bytes === null ? '' : ` (${binaryBytes(bytes)})`
   const when = publishedAt === null ? '' : `, of ${instant(publishedAt)}`
-  return `went on from the checkpoint of attempt ${fromAttempt}${when}`
+  return `went on from the checkpoint of attempt ${fromAttempt}${size}${when}`
 }
