@@ -24,8 +24,13 @@ const DEPTH = CPUS_PER_NODE * NODES * QUEUE_FACTOR
 const CREATE_BATCH_SESSIONS = 500
 /** Over which slurmctld's cost is counted; some polls of the agent are within. */
 const WINDOW_MS = 60_000
-const WORK_SECONDS = 4
+/** Work that ends in step would wait in step, too. */
+const SHORTEST_S = 2
+const LONGEST_S = 6
 const ROUNDS = 3
+
+/** The command of the session, or the job, with this number. */
+type Work = (index: number) => string[]
 
 /** Short sessions as jobs of a private cluster, beside jobs of that cluster without Reprise. */
 export const slurm: Bench = {
@@ -73,8 +78,8 @@ async function throughput(ground: BenchGround, cluster: SlurmCluster, size: numb
     executors.push(await executorAlone(ground, size, DEPTH, (hooks) => executor(ground, cluster, agentDir, hooks)))
   }
   ground.progress(`${size} jobs, each by a call of sbatch`)
-  const single = await singleJobs(ground, size)
-  const figure = await byServer(ground, cluster, size, ['true'])
+  const single = await singleJobs(ground, size, () => '/bin/true')
+  const figure = await byServer(ground, cluster, size, () => ['true'])
   const [ceiling, alone] = [rateOf(arrays), rateOf(executors)]
   const what = `short sessions (true) as jobs of Slurm, create to finished`
   const each = (rates: number[]) => rates.map((rate) => rate.toFixed(1)).join(' ')
@@ -100,24 +105,27 @@ function rateOf(rates: readonly number[]): number {
 }
 
 /** Each is submitted once the call before has returned. Jobs/s. */
-async function singleJobs(ground: BenchGround, jobs: number, command = '/bin/true'): Promise<number> {
+async function singleJobs(ground: BenchGround, jobs: number, command: (index: number) => string): Promise<number> {
   const begun = performance.now()
-  for (let left = jobs; left > 0; left--) {
+  for (let index = 0; index < jobs; index++) {
     ground.signal.throwIfAborted()
-    await run('sbatch', ['--parsable', '--job-name=single', '--output=/dev/null', '--chdir=/', `--wrap=${command}`])
+    const wrapped = `--wrap=${command(index)}`
+    await run('sbatch', ['--parsable', '--job-name=single', '--output=/dev/null', '--chdir=/', wrapped])
   }
   while ((await run('squeue', ['--noheader', '--name=single'])).stdout.trim() !== '') await sleep(100)
   return jobs / ((performance.now() - begun) / 1000)
 }
 
 async function filled(ground: BenchGround, cluster: SlurmCluster, size: number): Promise<Measurement[]> {
-  const command = ['sleep', String(WORK_SECONDS)]
-  ground.progress(`${size} jobs of ${WORK_SECONDS} s as an array`)
-  const ceiling = await slurmJobs(ground, size, command.join(' '))
-  ground.progress(`${size} jobs of ${WORK_SECONDS} s, each by a call of sbatch`)
-  const single = await singleJobs(ground, size, command.join(' '))
-  const figure = await byServer(ground, cluster, size, command)
-  const what = `sessions of ${WORK_SECONDS} s as jobs of Slurm, create to finished`
+  const lengths = LONGEST_S - SHORTEST_S + 1
+  const work = (index: number) => ['sleep', String(SHORTEST_S + (index % lengths))]
+  const length = `${SHORTEST_S} to ${LONGEST_S} s`
+  ground.progress(`${size} jobs of ${length} as an array`)
+  const ceiling = await slurmJobs(ground, size, `sleep $((${SHORTEST_S} + SLURM_ARRAY_TASK_ID % ${lengths}))`)
+  ground.progress(`${size} jobs of ${length}, each by a call of sbatch`)
+  const single = await singleJobs(ground, size, (index) => work(index).join(' '))
+  const figure = await byServer(ground, cluster, size, work)
+  const what = `sessions of ${length} as jobs of Slurm, create to finished`
   const notes = { sessions: size, CPUs: CPUS_PER_NODE * NODES }
   return [
     { what: `${what}; beside sbatch --array`, figure, unit: 'sessions/s', ceiling, ratioAtLeast: 0.9, notes },
@@ -125,13 +133,13 @@ async function filled(ground: BenchGround, cluster: SlurmCluster, size: number):
   ]
 }
 
-async function byServer(ground: BenchGround, cluster: SlurmCluster, size: number, command: string[]): Promise<number> {
+async function byServer(ground: BenchGround, cluster: SlurmCluster, size: number, work: Work): Promise<number> {
   const { db } = await ground.database()
   await using server = openServer(ground, db)
   await startAgent(ground, cluster, server, 'throughput')
   ground.progress(`${size} sessions`)
   const begun = performance.now()
-  await create(server, size, command)
+  await create(server, size, work)
   await countTo(ground, db, 'finished', FINISHED, size)
   return size / ((performance.now() - begun) / 1000)
 }
@@ -144,11 +152,11 @@ async function depth(ground: BenchGround, cluster: SlurmCluster, size: number): 
   const { db } = await ground.database()
   await using server = openServer(ground, db)
   await startAgent(ground, cluster, server, 'depth')
-  await create(server, DEPTH, ['sleep', '3600'])
+  await create(server, DEPTH, () => ['sleep', '3600'])
   await countTo(ground, db, 'given to Slurm', GIVEN, DEPTH)
   ground.progress(`${DEPTH} sessions in Slurm, none more`)
   const alone = await cost(ground, cluster)
-  await create(server, size, ['sleep', '3600'])
+  await create(server, size, () => ['sleep', '3600'])
   await countTo(ground, db, 'queued', PENDING, size)
   ground.progress(`${size} sessions more in Reprise`)
   const queued = await cost(ground, cluster)
@@ -191,12 +199,16 @@ async function cpuMs(cluster: SlurmCluster): Promise<number> {
   return (Number(fields[11]) + Number(fields[12])) * 10
 }
 
-async function create(server: BenchServer, count: number, command: string[]): Promise<void> {
+async function create(server: BenchServer, count: number, work: Work): Promise<void> {
   for (let done = 0; done < count; done += CREATE_BATCH_SESSIONS) {
     const some = Math.min(CREATE_BATCH_SESSIONS, count - done)
     await createSessions(
       server.context,
-      Array.from({ length: some }, () => ({ name: 'bench', command, resourceSlots: [{ slot: 'cpu', amount: '1' }] })),
+      Array.from({ length: some }, (_, index) => ({
+        name: 'bench',
+        command: work(done + index),
+        resourceSlots: [{ slot: 'cpu', amount: '1' }],
+      })),
     )
   }
 }

@@ -271,7 +271,9 @@ test('create, logs --follow, info, chain: the same work, looked at from elsewher
   const chain = (await reprise('chain', 'looked-at')).stdout.split('\n')
   expect(chain[0]).toMatch(new RegExp(`^├─ 1  ${first}  ERROR  exit code 1, KERNEL_NONZERO_EXIT`))
   expect(chain[2]).toMatch(new RegExp(`^└─ 2  ${second}  SUCCEEDED  succeeded`))
-  expect(chain[3]).toMatch(/^ {5}went on from the checkpoint of attempt 1 \(\d+ B\), of \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\S+$/)
+  expect(chain[3]).toMatch(
+    /^ {5}went on from the checkpoint of attempt 1 \(\d+ B\), of \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\S+$/,
+  )
   const [line] = JSON.parse((await reprise('chains', '--search', 'looked', '--json')).stdout)
   expect(line).toMatchObject({ chainId: first, state: 'SUCCEEDED', attempts: 2 })
 })
