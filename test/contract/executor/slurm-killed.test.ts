@@ -30,7 +30,7 @@ describe.skipIf(missing !== null)(`an agent of Slurm that is killed${missing ===
   let holder: ChildProcess
 
   beforeAll(async () => {
-    cluster = await startOwnSlurmCluster(await temporaryDirectory('slurm'))
+    cluster = await startOwnSlurmCluster(await temporaryDirectory('slurm'), { jobAgeSeconds: 600 })
   })
   afterAll(() => cluster[Symbol.asyncDispose]())
   beforeEach(async () => {

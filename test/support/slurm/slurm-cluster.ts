@@ -58,6 +58,8 @@ export interface ClusterOptions {
   user?: { uid: number; gid: number; name: string } | null
   cpusPerNode?: number
   gpusPerNode?: number
+  /** For so long it knows of a job that has ended. */
+  jobAgeSeconds?: number
   /** Further lines; `NODES` stands for the list of nodes. */
   lines?: readonly string[]
 }
@@ -67,7 +69,7 @@ export interface ClusterOptions {
  * with cgroups of version 1 it limits the memory of jobs.
  */
 export async function startSlurmCluster(directory: string, options: ClusterOptions = {}): Promise<SlurmCluster> {
-  const { user = null, cpusPerNode = 16, gpusPerNode = 0, lines = [] } = options
+  const { user = null, cpusPerNode = 16, gpusPerNode = 0, jobAgeSeconds = 10, lines = [] } = options
   const paths = Object.fromEntries(
     ['munge', 'state', 'log', 'shared'].map((name) => [name, join(directory, name)]),
   ) as Record<'munge' | 'state' | 'log' | 'shared', string>
@@ -113,7 +115,7 @@ export async function startSlurmCluster(directory: string, options: ClusterOptio
     'ReturnToService=2',
     'SlurmdTimeout=15',
     'KillWait=2',
-    'MinJobAge=10',
+    `MinJobAge=${jobAgeSeconds}`,
     'MpiDefault=none',
     'SchedulerParameters=sched_min_interval=10000,batch_sched_delay=0',
     `ProctrackType=proctrack/${limited ? 'cgroup' : 'linuxproc'}`,
