@@ -170,6 +170,8 @@ function dockerArguments(
     '--iptables=false',
     '--ip6tables=false',
     `--bridge=${bridge ?? 'none'}`,
+    // Several engines would take the same addresses at the same time: each has sixteen networks of its own.
+    `--default-address-pool=base=10.${randomInt(200, 255)}.${16 * randomInt(16)}.0/20,size=24`,
     '--storage-driver=vfs',
     ...(hub === undefined ? [] : [`--registry-mirror=http://${hub}`]),
     ...(liveRestore ? ['--live-restore'] : []),
