@@ -10,12 +10,10 @@ import type { Executor, ExecutorHooks } from '../executor.ts'
 import { within } from '../../../waiting/wait.ts'
 import { ExecutorSetupError } from '../setup-error.ts'
 import { type JobUsers, resolveUsers, whoCannotEnter } from './job-users.ts'
+import { ANSWER_WITHIN_MS } from './presence.ts'
 import { createSlurmCommands } from './slurm-commands.ts'
 import { createSlurmExecutor } from './slurm-executor.ts'
 import type { SlurmImage, SlurmOptions } from './slurm-options.ts'
-
-/** A network file system that is well answers within milliseconds. */
-const ANSWER_WITHIN_MS = 3_000
 
 export interface SlurmConfig {
   slurmDir?: string | undefined

@@ -3,7 +3,7 @@ import type { Logger } from '../../../observability/log.ts'
 import { wait, within } from '../../../waiting/wait.ts'
 
 /** A network file system that is well answers within milliseconds. */
-const ANSWER_WITHIN_MS = 3_000
+export const ANSWER_WITHIN_MS = 3_000
 const LOOK_AGAIN_MS = 1_000
 const SILENT = 'the shared directory does not answer'
 
