@@ -27,6 +27,14 @@ export interface Lease {
   close(): Promise<void>
 }
 
+/** What the server has last said, as of then: one that waits for its turn to be written lasts no longer for it. */
+interface Renewal {
+  ttl: number
+  /** Of this machine's uptime, in seconds. */
+  at: number
+  epochSeconds: number
+}
+
 /** A directory that hangs holds what is being written, and not who has ordered it. */
 export function openLease(root: string, log: Logger): Lease {
   const path = join(root, 'lease')
@@ -35,15 +43,29 @@ export function openLease(root: string, log: Logger): Lease {
   let ttl: number | null = null
   let short: number | null = null
   let writing: Promise<void> | null = null
+  let next: Renewal | null = null
 
-  async function write(wanted: number, now: number): Promise<void> {
+  function isOnRecord({ at, ttl: wanted }: Renewal): boolean {
+    return at - writtenAt < WRITE_INTERVAL_S && ttl !== null && wanted >= ttl - 1
+  }
+
+  /** However long the directory takes, the last one that comes meanwhile is written, too. */
+  async function writeAll(): Promise<void> {
+    for (let renewal = next; renewal !== null; renewal = next) {
+      next = null
+      if (!isOnRecord(renewal)) await write(renewal)
+    }
+    writing = null
+  }
+
+  async function write(renewal: Renewal): Promise<void> {
     counter += 1
     try {
-      await writeFile(`${path}.new`, `${counter} ${Math.floor(Date.now() / 1000)} ${wanted}\n`)
+      await writeFile(`${path}.new`, `${counter} ${renewal.epochSeconds} ${renewal.ttl}\n`)
       await chmod(`${path}.new`, 0o644)
       await rename(`${path}.new`, path)
-      ttl = wanted
-      writtenAt = now
+      ttl = renewal.ttl
+      writtenAt = renewal.at
     } catch (error) {
       log.warn({ error: messageOf(error) }, 'the lease of the jobs could not be written')
     }
@@ -54,9 +76,10 @@ export function openLease(root: string, log: Logger): Lease {
       const wanted = Math.floor(leftMs / 1000) - LEASE_SLACK_S
       short = wanted < TTL_MIN_S ? Math.ceil(leftMs / 1000) : null
       if (short !== null) return
-      const now = uptimeSeconds()
-      if (now - writtenAt < WRITE_INTERVAL_S && ttl !== null && wanted >= ttl - 1) return
-      writing ??= write(wanted, now).finally(() => (writing = null))
+      const renewal = { ttl: wanted, at: uptimeSeconds(), epochSeconds: Math.floor(Date.now() / 1000) }
+      if (writing === null && isOnRecord(renewal)) return
+      next = renewal
+      writing ??= writeAll()
     },
     get ttlSeconds() {
       return ttl
