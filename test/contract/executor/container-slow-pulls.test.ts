@@ -57,9 +57,9 @@ describe.each(ENGINES)('pulls of %s over a narrow line', (name) => {
   })
 
   /** For as many as ask for it at once, each of whom is told how far it is. */
-  function pull(times: number) {
+  function pull(times: number, { silentMaxMs }: { silentMaxMs?: number } = {}) {
     const pulled = { look: <T>(look: () => Promise<T>) => look(), pulled: () => undefined }
-    const puller = createImagePuller(engine, { pulled, retryAfterMs: [10], silentMaxMs: SILENT_MAX_MS })
+    const puller = createImagePuller(engine, { pulled, retryAfterMs: [10], ...(silentMaxMs && { silentMaxMs }) })
     const request = { name: `${proxy.host}/${NAME}`, digest: null, policy: 'missing' as const }
     const told = Array.from({ length: times }, (): Told[] => [])
     const all = told.map((each) => puller.resolve(request, (text) => void each.push({ text, at: performance.now() })))
@@ -78,13 +78,13 @@ describe.each(ENGINES)('pulls of %s over a narrow line', (name) => {
     expect(amounts.length).toBeGreaterThanOrEqual(2)
     expect(amounts).toEqual(amounts.toSorted((a, b) => a - b))
     const pauses = more.map(({ at }, index) => at - told[0]![index]!.at)
-    // Between two clock readings a millisecond apart.
-    for (const pause of pauses) expect(pause).toBeGreaterThan(990)
+    // It reads the clock a moment before it tells, which is longer where this process has to wait for its turn.
+    for (const pause of pauses) expect(pause).toBeGreaterThan(900)
   })
 
   test.skipIf(missing !== null)('one of which nothing more comes is given up, and says so', LONG, async () => {
     await privateEngine.cli('rmi', `${proxy.host}/${NAME}`)
-    const { told, answers } = pull(1)
+    const { told, answers } = pull(1, { silentMaxMs: SILENT_MAX_MS })
     await eventually(() => told[0]!.some(({ text }) => text.includes('MiB')), { withinMs: SLOWLY_MS })
     proxy.stall()
     expect(await answers).toMatchObject([
