@@ -1,15 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { openLease } from '../../../src/agent/executors/slurm/lease.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
-
-const log = pino({ enabled: false })
+import { testLog } from './process-fixture.ts'
 
 async function written(...renewals: number[]): Promise<number[]> {
   const root = await temporaryDirectory('lease')
-  const lease = openLease(root, log)
+  const lease = openLease(root, testLog)
   for (const leftMs of renewals) lease.renew(leftMs)
   await lease.close()
   const [counter, , ttl] = readFileSync(join(root, 'lease'), 'utf8').trim().split(' ').map(Number)
