@@ -1,5 +1,3 @@
-import { mkdir, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import type { Executor } from '../../../src/agent/executors/executor.ts'
@@ -9,10 +7,8 @@ import { SLOWLY_MS } from './container-agent.ts'
 import { type ContainerFixture, createContainerFixture } from './container-fixture.ts'
 import { kernelSpec, reaches, readAll } from './executor-subject.ts'
 
-/** Where every Podman looks for devices that have a name. */
-const DEVICES = '/etc/cdi'
 /** They stand for two GPUs, and harm nobody: /dev/null under other names. */
-const SPEC = {
+const DEVICES = {
   cdiVersion: '0.3.0',
   kind: 'nvidia.com/gpu',
   devices: ['0', '1'].map((name) => ({
@@ -40,18 +36,17 @@ const LONG = { timeout: 3 * SLOWLY_MS }
 
 describe.each(ENGINES)('GPUs of containers of %s', (name) => {
   const missing = whyNoEngine(name)
-  const file = join(DEVICES, `reprise-test-${randomUUID()}.json`)
+  const namesDevices = name === 'podman' && process.getuid?.() === 0
   let engine: PrivateEngine
   let fixture: ContainerFixture
   let executor: Executor
 
   beforeAll(async () => {
     if (missing !== null) return
-    if (name === 'podman') {
-      await mkdir(DEVICES, { recursive: true })
-      await writeFile(file, JSON.stringify(SPEC))
-    }
-    engine = await startEngine(name, { ofRun: inject('runDirectory') })
+    engine = await startEngine(name, {
+      ofRun: inject('runDirectory'),
+      ...(namesDevices && { devices: DEVICES }),
+    })
     fixture = await createContainerFixture(engine, { pull: 'never', network: 'none' })
     executor = fixture.create({ changed: () => undefined })
     await executor.recover()
@@ -62,7 +57,6 @@ describe.each(ENGINES)('GPUs of containers of %s', (name) => {
     await executor?.close()
     await engine?.[Symbol.asyncDispose]()
     await fixture?.dispose()
-    await rm(file, { force: true })
   })
 
   function start(gpus: number, projectId: string = randomUUID()): string {
@@ -76,7 +70,7 @@ describe.each(ENGINES)('GPUs of containers of %s', (name) => {
     return (await readAll(executor, kernelId, 'STDOUT')).text
   }
 
-  test.skipIf(missing !== null || name !== 'podman')(
+  test.skipIf(missing !== null || !namesDevices)(
     'each kernel has its own, and is otherwise what it is without',
     LONG,
     async () => {

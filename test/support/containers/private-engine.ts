@@ -70,7 +70,12 @@ export interface EngineOptions {
   diskBytes?: number
   /** With a bridge of its own. */
   bridge?: boolean
+  /** Of Podman as root: the devices that it knows by name, a specification of the Container Device Interface. */
+  devices?: object
 }
+
+/** Where every Podman looks for devices that have a name. */
+const DEVICES = '/etc/cdi'
 
 /**
  * An engine of its own, with images and containers that are in nobody else's list; without the machine's bridge and
@@ -96,6 +101,7 @@ export async function startEngine(name: EngineName, options: EngineOptions): Pro
       ? dockerArguments(root, socket, options, bridge)
       : await podmanArguments(root, socket, env, options)
   const program = findProgram(name === 'docker' ? 'dockerd' : 'podman')!
+  const server = await withDevices([program, ...args], root, options)
   let child: ChildProcess | null = null
 
   const engine: PrivateEngine = {
@@ -108,7 +114,7 @@ export async function startEngine(name: EngineName, options: EngineOptions): Pro
       await rm(join(root, 'exec', 'containerd', 'containerd.pid'), { force: true })
       const log = await open(join(root, 'log'), 'a')
       // Podman writes what it has seen of a lack of memory into its working directory.
-      child = spawn(program, args, { env, cwd: root, stdio: ['ignore', log.fd, log.fd] })
+      child = spawn(server[0], server.slice(1), { env, cwd: root, stdio: ['ignore', log.fd, log.fd] })
       await once(child, 'spawn')
       await log.close()
       const isUp = () =>
@@ -222,6 +228,19 @@ runtime = "runc"
   }
   const places = ['root', 'runroot', 'tmpdir'].flatMap((place) => [`--${place}`, join(root, place)])
   return [...places, '--storage-driver', 'vfs', 'system', 'service', '--time=0', `unix://${socket}`]
+}
+
+/** No other engine sees them: two that know a device by the same name know it no more. */
+async function withDevices(
+  command: [string, ...string[]],
+  root: string,
+  { devices }: EngineOptions,
+): Promise<[string, ...string[]]> {
+  if (devices === undefined) return command
+  const own = join(root, 'cdi')
+  await Promise.all([mkdir(own), mkdir(DEVICES, { recursive: true })])
+  await writeFile(join(own, 'devices.json'), JSON.stringify(devices))
+  return ['unshare', '--mount', 'sh', '-c', 'mount --bind "$0" "$1"; shift; exec "$@"', own, DEVICES, ...command]
 }
 
 /** As a tar: no registry is asked. */
