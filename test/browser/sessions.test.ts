@@ -63,10 +63,11 @@ describe.skipIf(missing !== null)('the sessions', () => {
     await page.goto('/sessions')
     await rowOf(page, 'notebook').hover()
     const before = await page.getByRole('link', { name: 'notebook' }).boundingBox()
-    await create('newest', 'true')
-    await page.waitForResponse(
+    const told = page.waitForResponse(
       async (response) => response.url().endsWith('/graphql') && (await response.text()).includes('"newest"'),
     )
+    await create('newest', 'true')
+    await told
     expect(await page.getByRole('link', { name: 'notebook' }).boundingBox()).toEqual(before)
     await page.mouse.move(5, 400)
     await rowOf(page, 'newest').waitFor()

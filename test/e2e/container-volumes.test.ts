@@ -13,7 +13,7 @@ import {
 import { eventually } from '../support/eventually.ts'
 import { commandLine } from '../support/programs/command-line.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
-import { type RemoteFleet, startRemoteFleet, textOf } from './remote/remote-fleet.ts'
+import { PATIENT_LEASE, type RemoteFleet, startRemoteFleet, textOf } from './remote/remote-fleet.ts'
 
 const SLOWLY_MS = 120_000
 const PENDING = 'query ($id: UUID!) { session(id: $id) { status pendingReason } }'
@@ -31,7 +31,7 @@ const present = ENGINES.filter((name) => whyNoEngine(name) === null)
 beforeAll(async () => {
   if (present.length === 0) return
   root = await temporaryDirectory('container-volumes')
-  fleet = await startRemoteFleet()
+  fleet = await startRemoteFleet({ lease: PATIENT_LEASE })
   const { createToken } = await fleet.graphql(TOKEN)
   theirToken = createToken.secret
   const directory = async (called: string) => {

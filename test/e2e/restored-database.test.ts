@@ -88,7 +88,7 @@ async function firstLife(dataDir: string, from: PrivatePostgres, hook: string) {
 describe.skipIf(missing)(`a database that has moved${missing ? `: ${missing}` : ''}`, () => {
   test.each(['lower', 'higher', 'lower, and was not noted before'])(
     'a dump restored in a cluster whose transaction ids are %s goes on: cursors, order, webhooks',
-    { timeout: 120_000 },
+    { timeout: 240_000 },
     async (ids) => {
       const root = await temporaryDirectory('restored')
       const dataDir = join(root, 'data')
@@ -96,7 +96,7 @@ describe.skipIf(missing)(`a database that has moved${missing ? `: ${missing}` : 
       const [from, to] = [await cluster(root, 'from'), await cluster(root, 'to')]
       await burnTransactions(ids === 'higher' ? to : from, MANY)
       const before = await firstLife(dataDir, from, hook.url)
-      await vi.waitFor(() => expect(names(hook)).toEqual(['one', 'two', 'three']), WITHIN)
+      await vi.waitFor(() => expect(names(hook).toSorted()).toEqual(['one', 'three', 'two']), WITHIN)
       expect(await before.stop()).toBe(0)
       servers.length = 0
       if (ids.includes('not noted')) await from.query(`DELETE FROM settings WHERE key = 'outbox.home'`)
@@ -114,8 +114,8 @@ describe.skipIf(missing)(`a database that has moved${missing ? `: ${missing}` : 
       expect(all.cursors.slice(0, 3)).toEqual(before.cursors)
       expect((await createdAfter(client, before.cursors[1]!, 'five')).names).toEqual(['three', 'four', 'five'])
       expect((await createdAfter(client, before.end, 'five')).names).toEqual(['four', 'five'])
-      await vi.waitFor(() => expect(names(hook)).toContain('five'), WITHIN)
-      expect(names(hook).toSorted()).toEqual(['five', 'four', 'one', 'three', 'two'])
+      const five = ['five', 'four', 'one', 'three', 'two']
+      await vi.waitFor(() => expect(names(hook).toSorted()).toEqual(five), WITHIN)
 
       // The old database has never come to the cursors of the new one.
       expect(await server.stop()).toBe(0)
@@ -130,14 +130,14 @@ describe.skipIf(missing)(`a database that has moved${missing ? `: ${missing}` : 
 
   test(
     'a standby that is promoted goes on where its primary was, for a server that keeps running',
-    { timeout: 120_000 },
+    { timeout: 240_000 },
     async () => {
       const root = await temporaryDirectory('promoted')
       const dataDir = join(root, 'data')
       const hook = await webhookReceiver()
       const primary = await cluster(root, 'primary')
       const before = await firstLife(dataDir, primary, hook.url)
-      await vi.waitFor(() => expect(names(hook)).toEqual(['one', 'two', 'three']), WITHIN)
+      await vi.waitFor(() => expect(names(hook).toSorted()).toEqual(['one', 'three', 'two']), WITHIN)
       const standby = await standbyOf(primary, join(root, 'standby'), primary.port)
       clusters.push(standby)
       // What the standby never hears of: the ids of these transactions are given out again.

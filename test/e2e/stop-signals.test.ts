@@ -43,7 +43,7 @@ const TRIES: { signal: Signal; delayUs: number; run: number }[] = Array.from({ l
 }))
 
 describe.skipIf(!PSEUDO_TERMINAL)('a signal that comes twice', () => {
-  test('stops the server as one does, each of 50 times', { timeout: 300_000 }, async () => {
+  test('stops the server as one does, each of 50 times', { timeout: 600_000 }, async () => {
     const root = await temporaryDirectory('signals')
     const runs = [0, 1].map(async (run) => {
       const dataDir = join(root, `data-${run}`)

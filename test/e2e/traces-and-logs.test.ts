@@ -6,6 +6,7 @@ import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/d
 import { createClient, type Client } from '../../src/client/node/index.ts'
 import { testDatabase, type TestDatabase } from '../support/database/database.ts'
 import { startOtlpReceiver } from '../support/servers/otlp-receiver.ts'
+import { eventually } from '../support/eventually.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 
 /** One chain with a retry on a real server: what a collector gets of it, and what the log says of it. */
@@ -64,8 +65,10 @@ beforeAll(async () => {
   await client.waitForChain(untraced)
   socketChainId = await createOverSocket(`00-${socketTrace}-${clientSpan}-01`)
   await client.waitForChain(socketChainId)
+  await isDecided(socketChainId)
   resubmittedId = await resubmit({ traceparent: `00-${resubmissionTrace}-${clientSpan}-01` })
   await client.waitForChain(resubmittedId)
+  await isDecided(resubmittedId)
   await client.close()
   await server.stop()
 }, 120_000)
@@ -76,6 +79,12 @@ afterAll(async () => {
   await receiver?.close()
   await database?.close()
 })
+
+/** That is a step of its own, with a span of its own, after the end. */
+async function isDecided(sessionId: string): Promise<void> {
+  const decided = 'SELECT FROM retry_decisions WHERE session_id = $1'
+  await eventually(async () => (await database.db.query(decided, [sessionId])).rowCount === 1)
+}
 
 interface CreateWork {
   createSession: { session: { sessionId: string } }

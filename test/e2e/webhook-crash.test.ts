@@ -65,7 +65,7 @@ async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
 
 test(
   'a server killed in the middle of an attempt: after the lease another makes it again under the same webhook-id',
-  { timeout: 90_000 },
+  { timeout: 240_000 },
   async () => {
     const { secret } = await webhookServer(database.db).create({ url: receiver.url })
     const session = await createFactories(database.db).session()

@@ -44,7 +44,10 @@ test('kernels of a dead agent are stopped when its fence has passed', async () =
   await eventually(() => !isAlive(shim))
   const next = fixture.create({ changed: () => undefined })
   await next.recover()
-  expect(find(next, spec.kernelId)).toMatchObject({ status: 'EXITED', exitCode: 137, error: { name: 'agent-fenced' } })
+  expect(await reaches(next, spec.kernelId, 'EXITED')).toMatchObject({
+    exitCode: 137,
+    error: { name: 'agent-fenced' },
+  })
   await next.close()
   await fixture.dispose()
 })

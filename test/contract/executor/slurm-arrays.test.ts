@@ -19,6 +19,7 @@ describe.skipIf(missing !== null)(`arrays of a cluster${missing === null ? '' : 
   ])('%s: equal kernels run all the same, each once', { timeout: 400_000 }, async (_, arraySizeMax, name) => {
     await using cluster = await startOwnSlurmCluster(await temporaryDirectory('slurm'), {
       lines: [`MaxArraySize=${arraySizeMax}`],
+      jobAgeSeconds: 600,
     })
     const fixture = await createSlurmFixture(cluster)
     const executor = fixture.create({ changed: () => undefined })

@@ -10,7 +10,7 @@ import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import { findKeeper } from '../../support/slurm/find-keeper.ts'
 import { type SlurmCluster, startOwnSlurmCluster, whyNoSlurmCluster } from '../../support/slurm/slurm-cluster.ts'
 import { find, kernelSpec, reaches, readAll } from './executor-subject.ts'
-import { createSlurmFixture, type SlurmFixture } from './slurm-fixture.ts'
+import { createSlurmFixture, LONG_FENCE_MS, type SlurmFixture, TOO_SHORT_MS } from './slurm-fixture.ts'
 
 const missing = whyNoSlurmCluster()
 /** A busy machine takes its time to start a job, and Slurm's programs theirs to see that nobody answers. */
@@ -59,7 +59,11 @@ describe.skipIf(missing !== null)(`Slurm in trouble${missing === null ? '' : `: 
     const specs = Array.from({ length: 20 }, (_, n) =>
       kernelSpec({ command: ['sh', '-c', `echo ${n}; exit ${n % 3}`] }),
     )
+    // All of them wait before the first is submitted.
+    executor.renewed?.(TOO_SHORT_MS)
     for (const spec of specs) executor.start(spec, 1)
+    await eventually(() => executor.observe().every(({ waiting }) => waiting?.reason.includes('too short')))
+    executor.renewed?.(LONG_FENCE_MS)
     const squeue = ['--noheader', '--states=all', '--array', '--format=%K %k']
     const job = await eventually(async () =>
       (await cluster.run('squeue', ...squeue)).split('\n').find((line) => line.startsWith('7 ')),

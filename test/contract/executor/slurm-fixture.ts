@@ -12,6 +12,8 @@ import { processCommands, testLog } from './process-fixture.ts'
 
 /** A lease that no test outlives. */
 export const LONG_FENCE_MS = 600_000
+/** With it nothing is submitted. */
+export const TOO_SHORT_MS = 20_000
 
 const DEFAULTS = {
   partition: 'main',

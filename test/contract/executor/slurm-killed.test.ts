@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Executor } from '../../../src/agent/executors/executor.ts'
 import type { SlurmOptions } from '../../../src/agent/executors/slurm/slurm-options.ts'
+import { readRecord } from '../../../src/agent/executors/kernel-directory/kernel-directory.ts'
 import type { KernelSpec } from '../../../src/domain/agent/protocol.ts'
 import { eventually } from '../../support/eventually.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
@@ -98,7 +99,7 @@ describe.skipIf(missing !== null)(`an agent of Slurm that is killed${missing ===
   test('with a kernel that is prepared, whose start comes later', { timeout: 240_000 }, async () => {
     const spec = program(SHORT)
     hold([spec], { word: 'prepare' })
-    await eventually(() => existsSync(file(spec.kernelId, 'spec.json')), { withinMs: SLOWLY_MS })
+    await eventually(() => readRecord(fixture.kernel(spec.kernelId)), { withinMs: SLOWLY_MS })
     await killHolder()
     await takeOver()
     expect(await reaches(next, spec.kernelId, 'PREPARED', SLOWLY_MS)).toMatchObject({ startedAt: null })

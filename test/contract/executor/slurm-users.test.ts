@@ -22,12 +22,10 @@ import { jobUsers, whyNoJobUsers } from '../../support/slurm/job-users.ts'
 import { type SlurmCluster, startOwnSlurmCluster, whyNoSlurmCluster } from '../../support/slurm/slurm-cluster.ts'
 import { executorConformance } from './executor-conformance.ts'
 import { find, kernelSpec, reaches, readAll } from './executor-subject.ts'
-import { createSlurmFixture, LONG_FENCE_MS, type SlurmFixture } from './slurm-fixture.ts'
+import { createSlurmFixture, LONG_FENCE_MS, type SlurmFixture, TOO_SHORT_MS } from './slurm-fixture.ts'
 
 const missing = whyNoSlurmCluster() ?? whyNoJobUsers()
 const SLOWLY_MS = 120_000
-/** Jobs are not started under such a fence. */
-const TOO_SHORT_MS = 20_000
 
 let cluster: SlurmCluster
 let users: JobUsers

@@ -140,7 +140,7 @@ async function counts(): Promise<object> {
 
 test(
   `${INPUTS} random inputs: each is answered as it should be, and none keeps others waiting`,
-  { timeout: INPUTS * 30 },
+  { timeout: INPUTS * 60 },
   async () => {
     const rest = await readRest()
     const before = await counts()

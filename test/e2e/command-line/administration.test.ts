@@ -116,7 +116,7 @@ describe('exit statuses and what to do', () => {
   })
 })
 
-test('130: Ctrl-C ends what waits for a server', { timeout: 30_000 }, async () => {
+test('130: Ctrl-C ends what waits for a server', { timeout: 120_000 }, async () => {
   const waiting = { ...environment, REPRISE_URL: 'http://127.0.0.1:2', REPRISE_NETWORK_RETRY_SECONDS: '600' }
   for (const args of [
     ['info', UNKNOWN],

@@ -11,6 +11,9 @@ import { startGraphQLServer, type TestServer } from '../../support/servers/graph
 
 /** What is offered at a prompt comes from a live server; there is none of these names elsewhere. */
 
+/** A busy machine answers too late for a prompt, which is offered nothing then. */
+const IN_TIME = { timeout: 60_000 }
+
 let server: TestServer
 let environment: Record<string, string>
 let reprise: ReturnType<typeof commandLine>
@@ -47,27 +50,27 @@ async function completed(words: readonly string[], before = ''): Promise<string[
 
 test(
   'sessions by name, and by id once one is begun; no name that a shell would take apart',
-  { timeout: 60_000 },
+  { timeout: 180_000 },
   async () => {
-    expect(await offered('session', '')).toEqual(['nightly-report'])
-    expect(await offered('session', 'night')).toEqual(['nightly-report'])
+    await expect.poll(() => offered('session', ''), IN_TIME).toEqual(['nightly-report'])
+    await expect.poll(() => offered('session', 'night'), IN_TIME).toEqual(['nightly-report'])
     expect(await offered('session', 'day')).toEqual([])
     for (const begun of [session.slice(0, 3), session.slice(0, 8), session.slice(0, 20)]) {
-      expect(await offered('session', begun)).toContain(session)
+      await expect.poll(() => offered('session', begun), IN_TIME).toContain(session)
     }
   },
 )
 
-test('each kind is answered, or nothing is', { timeout: 60_000 }, async () => {
-  expect(await offered('project', 'def')).toEqual(['default'])
-  expect(await offered('domain', '')).toContain('default')
-  expect(await offered('group', '')).toContain('default')
+test('each kind is answered, or nothing is', { timeout: 180_000 }, async () => {
+  await expect.poll(() => offered('project', 'def'), IN_TIME).toEqual(['default'])
+  await expect.poll(() => offered('domain', ''), IN_TIME).toContain('default')
+  await expect.poll(() => offered('group', ''), IN_TIME).toContain('default')
   const created = await reprise('users', 'create', 'ada')
   expect(created.status).toBe(0)
-  expect(await offered('user', 'a')).toEqual(['ada'])
+  await expect.poll(() => offered('user', 'a'), IN_TIME).toEqual(['ada'])
   const webhook = await reprise('webhooks', 'create', 'https://hook.example.com/', '--json')
   const { webhookId } = (JSON.parse(webhook.stdout) as { webhook: { webhookId: string } }).webhook
-  expect(await offered('webhook', '')).toEqual([webhookId])
+  await expect.poll(() => offered('webhook', ''), IN_TIME).toEqual([webhookId])
   // A document that the server refuses would be told in an error, which nobody sees.
   for (const kind of KINDS) {
     expect({ kind, ...(await reprise('complete', '--', kind, '')) }).toMatchObject({ kind, status: 0, stderr: '' })
@@ -75,22 +78,23 @@ test('each kind is answered, or nothing is', { timeout: 60_000 }, async () => {
   expect(await offered('nothing', '')).toEqual([])
 })
 
-test('the server is that of the line; without one nothing is said', { timeout: 60_000 }, async () => {
+test('the server is that of the line; without one nothing is said', { timeout: 180_000 }, async () => {
   const nowhere = 'http://127.0.0.1:2'
   expect(await offered('session', '', 'info', '--url', nowhere)).toEqual([])
   const away = commandLine({ ...environment, REPRISE_URL: nowhere })
   expect(await away('complete', '--', 'session', '')).toEqual({ status: 0, stdout: '', stderr: '' })
-  const back = await away('complete', '--', 'session', '', 'info', `--url=${server.url}`, '--unknown', 'x')
-  expect(back.stdout).toBe('nightly-report\n')
+  const back = () => away('complete', '--', 'session', '', 'info', `--url=${server.url}`, '--unknown', 'x')
+  await expect.poll(async () => (await back()).stdout, IN_TIME).toBe('nightly-report\n')
 })
 
-test('bash completes `npx reprise`, and leaves npx what it had', { timeout: 60_000 }, async () => {
+test('bash completes `npx reprise`, and leaves npx what it had', { timeout: 180_000 }, async () => {
   expect(await completed(['npx', 'rep'])).toEqual(['reprise'])
   expect(await completed(['npx', 'reprise', 'retry', 'n'])).toEqual(['now'])
-  expect(await completed(['npx', '--no', 'reprise', 'info', 'night'])).toEqual(['nightly-report'])
-  expect(await completed(['npx', 'reprise', 'list', '--chain', '=', session.slice(0, 9)])).toContain(session)
-  expect(await completed(['npx', 'reprise', 'projects', 'grant', 'default', 'ad'])).toEqual(['ada'])
-  expect(await completed(['npx', 'reprise', 'cancel', 'other', '--force', 'night'])).toEqual(['nightly-report'])
+  const asked = (...words: string[]) => expect.poll(() => completed(['npx', ...words]), IN_TIME)
+  await asked('--no', 'reprise', 'info', 'night').toEqual(['nightly-report'])
+  await asked('reprise', 'list', '--chain', '=', session.slice(0, 9)).toContain(session)
+  await asked('reprise', 'projects', 'grant', 'default', 'ad').toEqual(['ada'])
+  await asked('reprise', 'cancel', 'other', '--force', 'night').toEqual(['nightly-report'])
   const earlier = '_earlier() { COMPREPLY=(earlier); }; complete -F _earlier npx'
   expect(await completed(['npx', 'vit'], earlier)).toEqual(['earlier'])
   expect(await completed(['npx', 'reprise', 'retry', 'n'], earlier)).toEqual(['now'])

@@ -103,7 +103,7 @@ describe('run', () => {
       const args = ['run', '--array', '1..2', '-n', what, '--on-interrupt', what, '--', 'sleep', '300']
       const { child, output, ended } = startCommand(args, environment)
       await vi.waitFor(async () => expect((await newest(what))?.status).toBe('RUNNING'), WITHIN)
-      expect(output.stderr).toBe('2 sessions created\n')
+      await vi.waitFor(() => expect(output.stderr).toBe('2 sessions created\n'), WITHIN)
       child.kill('SIGINT')
       expect(await ended).toMatchObject({ status: 130 })
       await vi.waitFor(async () => expect((await newest(what))?.status).toBe(status), WITHIN)

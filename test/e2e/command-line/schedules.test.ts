@@ -30,7 +30,7 @@ beforeAll(async () => {
   second = await start('second', key)
   const config = { XDG_CONFIG_HOME: directory, REPRISE_DATA_DIR: join(directory, 'none') }
   reprise = commandLine({ ...config, REPRISE_URL: second.url, REPRISE_TOKEN: token })
-}, 120_000)
+}, 240_000)
 afterAll(async () => {
   await second?.stop()
   await first?.kill().catch(() => {})
@@ -51,7 +51,7 @@ async function reckoning() {
   return rows[0]!
 }
 
-test('each planned time is decided on once, though a server is killed', { timeout: 120_000 }, async () => {
+test('each planned time is decided on once, though a server is killed', { timeout: 240_000 }, async () => {
   const options = ['--every', '1s', '--catch-up', '100', '--retries', '1', '--cpu', '0.1']
   const made = await reprise('schedules', 'create', 'tick', ...options, '--', 'true')
   expect(made).toMatchObject({ status: 0, stdout: expect.stringMatching(/^[0-9a-f-]{36}\n$/) })

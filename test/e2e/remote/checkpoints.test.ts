@@ -10,7 +10,7 @@ import { eventually } from '../../support/eventually.ts'
 import { cleanEnvironment, type Ended, startCommand } from '../../support/programs/command-line.ts'
 import type { SpawnedProgram } from '../../support/programs/spawned-program.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
-import { processesIn } from '../../integration/agent/processes.ts'
+import { killProcessesIn, processesIn } from '../../integration/agent/processes.ts'
 import { endKernelsOf } from './kernel-notes.ts'
 import { type RemoteFleet, type Seen, startRemoteFleet, textOf } from './remote-fleet.ts'
 
@@ -66,17 +66,8 @@ async function machine(name: string): Promise<Machine> {
 async function dies({ name, agent }: Machine): Promise<void> {
   await agent.kill()
   const directory = fleet.agentDir(name)
-  for (let pids = processesIn(directory); pids.length > 0; pids = processesIn(directory))
-    for (const pid of pids) signal(pid, 'SIGKILL')
+  await killProcessesIn(directory)
   await rm(join(directory, '..'), { recursive: true })
-}
-
-function signal(pid: string, name: NodeJS.Signals): void {
-  try {
-    process.kill(Number(pid), name)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
-  }
 }
 
 interface Work {
@@ -100,7 +91,7 @@ async function begin([, , ...args]: string[]): Promise<Work> {
 /** Reaches the program alone, not its agent or the kernel's shim. */
 function tell({ file, chainId }: Work, { name }: Machine, how: NodeJS.Signals): void {
   const isIts = (pid: string) => commandOf(pid).endsWith(` ${file}`) && chainOf(pid) === chainId
-  signal(processesIn(fleet.agentDir(name)).find(isIts)!, how)
+  process.kill(Number(processesIn(fleet.agentDir(name)).find(isIts)), how)
 }
 
 /** What the chain has in its directory there is another checkpoint than before. */
@@ -146,15 +137,24 @@ async function isCopied({ chainId }: Work): Promise<void> {
   await eventually(async () => (await fleet.sql(copied)).length === 1)
 }
 
+const chainDirectory = ({ chainId }: Work, { name }: Machine) => join(fleet.agentDir(name), 'chains', chainId)
+
+/** The second attempt has asked for its publishing, or has the answer. */
+const asks = (work: Work, machine: Machine) =>
+  existsSync(join(chainDirectory(work, machine), '.publish')) || hasAnswer(work, machine)
+
+function hasAnswer(work: Work, machine: Machine): boolean {
+  const answer = join(chainDirectory(work, machine), '.published')
+  if (!existsSync(answer)) return false
+  const { attempt, published } = JSON.parse(readFileSync(answer, 'utf8')) as { attempt: number; published: boolean }
+  return attempt === 2 && published
+}
+
 /** What the second attempt has saved, while it stands still, and its output up to there. */
-async function isPublished({ chainId }: Work, { name }: Machine): Promise<void> {
-  const directory = join(fleet.agentDir(name), 'chains', chainId)
-  const answer = join(directory, '.published')
-  await eventually(() => {
-    if (existsSync(join(directory, '.publish')) || !existsSync(answer)) return false
-    const { attempt, published } = JSON.parse(readFileSync(answer, 'utf8')) as { attempt: number; published: boolean }
-    return attempt === 2 && published
-  })
+async function isPublished(work: Work, machine: Machine): Promise<void> {
+  const { chainId } = work
+  const directory = chainDirectory(work, machine)
+  await eventually(() => !existsSync(join(directory, '.publish')) && hasAnswer(work, machine))
   const script = 'import pickle, sys; print(pickle.load(open(sys.argv[1], "rb"))["epoch"])'
   const { stdout } = await promisify(execFile)('python3', ['-c', script, join(directory, 'checkpoint.pt')])
   await fleet.until(chainId, ([, second]) => stepsOf(second).includes(Number(stdout)))
@@ -209,6 +209,8 @@ test(
         const left = await saves(work, first)
         await retryNow(work)
         await saves(work, first, left)
+        // What it has saved, it publishes next.
+        if (work.file === 'train.py') await eventually(() => asks(work, first))
         // Until all have come so far.
         tell(work, first, 'SIGSTOP')
         if (work.file === 'train.py') return isPublished(work, first)

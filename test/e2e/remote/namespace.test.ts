@@ -15,7 +15,7 @@ describe.skipIf(why !== null)(`in a network namespace${why === null ? '' : ` (sk
 
   beforeAll(async () => {
     cable = await layCable()
-    fleet = await startRemoteFleet(cable.address)
+    fleet = await startRemoteFleet({ host: cable.address })
   })
   afterAll(async () => {
     await cable.set('up')

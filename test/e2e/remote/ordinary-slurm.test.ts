@@ -9,7 +9,7 @@ import { type ProgramOfUser, startAs } from '../../support/containers/program-of
 import { eventually } from '../../support/eventually.ts'
 import { commandLine } from '../../support/programs/command-line.ts'
 import { whyNoSlurmCluster } from '../../support/slurm/slurm-cluster.ts'
-import { startRemoteFleet, textOf, type RemoteFleet } from './remote-fleet.ts'
+import { PATIENT_LEASE, startRemoteFleet, textOf, type RemoteFleet } from './remote-fleet.ts'
 
 const SLOWLY_MS = 120_000
 const LONG = { timeout: 3 * SLOWLY_MS }
@@ -27,7 +27,7 @@ describe(`an agent of an ordinary user on Slurm${missing === null ? '' : `: ${mi
 
   beforeAll(async () => {
     if (missing !== null) return
-    fleet = resources.use(await startRemoteFleet())
+    fleet = resources.use(await startRemoteFleet({ lease: PATIENT_LEASE }))
     environment = { REPRISE_URL: fleet.url, REPRISE_TOKEN: fleet.adminToken }
     user = resources.use(await makeOrdinaryUser(inject('runDirectory')))
     const program = user.inCheckout('test/support/programs/slurm-cluster-program.ts')

@@ -8,7 +8,7 @@ import { type ProgramOfUser, startAs } from '../../support/containers/program-of
 import { archiveBase, BASE_IMAGE } from '../../support/containers/private-engine.ts'
 import { eventually } from '../../support/eventually.ts'
 import { commandLine, startCommand } from '../../support/programs/command-line.ts'
-import { startRemoteFleet, textOf, type RemoteFleet } from './remote-fleet.ts'
+import { PATIENT_LEASE, startRemoteFleet, textOf, type RemoteFleet } from './remote-fleet.ts'
 
 const SLOWLY_MS = 120_000
 const LONG = { timeout: 3 * SLOWLY_MS }
@@ -28,7 +28,7 @@ describe(`an agent of an ordinary user${missing === null ? '' : `: ${missing}`}`
 
   beforeAll(async () => {
     if (missing !== null) return
-    fleet = resources.use(await startRemoteFleet())
+    fleet = resources.use(await startRemoteFleet({ lease: PATIENT_LEASE }))
     environment = { REPRISE_URL: fleet.url, REPRISE_TOKEN: fleet.adminToken }
     user = resources.use(await makeOrdinaryUser(inject('runDirectory')))
     // The other runtime wants cgroups of one version only.

@@ -7,7 +7,7 @@ import { blocksOfTest } from '../../support/document-blocks.ts'
 import { spawnProgram } from '../../support/programs/spawned-program.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import { endKernelsOf } from './kernel-notes.ts'
-import { startRemoteFleet, textOf, type RemoteFleet } from './remote-fleet.ts'
+import { PATIENT_LEASE, startRemoteFleet, textOf, type RemoteFleet } from './remote-fleet.ts'
 
 /** A server and agents, each a process of its own. */
 
@@ -15,7 +15,7 @@ let fleet: RemoteFleet
 let token: string
 
 beforeAll(async () => {
-  fleet = await startRemoteFleet()
+  fleet = await startRemoteFleet({ lease: PATIENT_LEASE })
   token = await fleet.token()
 })
 afterAll(async () => {

@@ -22,6 +22,9 @@ export const SHORT_LEASE: Lease = {
   outageAfterMs: 2_000,
 }
 
+/** Where nobody waits for an agent to be lost: one that comes back comes in time. */
+export const PATIENT_LEASE: Lease = { ...SHORT_LEASE, suspectAfterMs: 60_000, lostAfterMs: 120_000 }
+
 export interface Seen {
   status: string
   result: string
@@ -70,14 +73,14 @@ export interface RemoteFleet extends AsyncDisposable {
 }
 
 /** A server process without an agent of its own, on a database of its own, and agents as processes. */
-export async function startRemoteFleet(host = '127.0.0.1'): Promise<RemoteFleet> {
+export async function startRemoteFleet({ host = '127.0.0.1', lease = SHORT_LEASE } = {}): Promise<RemoteFleet> {
   const resources = new AsyncDisposableStack()
   const database = await testDatabase()
   resources.defer(() => database.close())
   const root = await temporaryDirectory('remote')
   const startServer = (port: string, more: Record<string, string> = {}) =>
     spawnProgram({
-      args: [SERVER, JSON.stringify(SHORT_LEASE)],
+      args: [SERVER, JSON.stringify(lease)],
       environment: {
         REPRISE_DATA_DIR: join(root, 'server'),
         REPRISE_DATABASE_URL: database.connectionString,

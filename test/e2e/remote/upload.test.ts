@@ -7,7 +7,7 @@ import { cleanEnvironment, commandLine, MAIN } from '../../support/programs/comm
 import { blocksOfTest } from '../../support/document-blocks.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import { endKernelsOf } from './kernel-notes.ts'
-import { startRemoteFleet, textOf, type RemoteFleet } from './remote-fleet.ts'
+import { PATIENT_LEASE, startRemoteFleet, textOf, type RemoteFleet } from './remote-fleet.ts'
 
 /** A server, two agents that share no directory, and the command line in a directory of somebody's. */
 
@@ -15,7 +15,7 @@ let fleet: RemoteFleet
 let laptop: string
 
 beforeAll(async () => {
-  fleet = await startRemoteFleet()
+  fleet = await startRemoteFleet({ lease: PATIENT_LEASE })
   laptop = await temporaryDirectory('laptop')
   for (const path of ['src', 'data', 'src/deep']) await mkdir(join(laptop, path))
   const files = {

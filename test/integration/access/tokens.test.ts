@@ -6,6 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 import { createAuthenticator } from '../../../src/services/access/authenticate.ts'
 import { ensureAdminToken } from '../../../src/services/access/ensure-admin-token.ts'
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
+import { eventually } from '../../support/eventually.ts'
 import { createFactories } from '../../support/sessions/factories.ts'
 import { recordedDatabase } from '../../support/database/recorded-database.ts'
 import { recordStatements } from '../../support/database/record-statements.ts'
@@ -106,7 +107,7 @@ describe('a token', () => {
     const usedAt = async () =>
       (await database.db.query('SELECT last_used_at AS at FROM api_tokens')).rows[0]!['at'] as Date
     await authenticate(token)
-    const first = await vi.waitFor(async () => (await usedAt()) ?? Promise.reject(new Error('not yet')))
+    const first = await eventually(usedAt)
     // Whoever notes a use begins with it before it answers.
     const { db, statements } = recordedDatabase(database.db)
     await createAuthenticator({ db, log })(token)

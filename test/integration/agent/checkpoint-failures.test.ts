@@ -11,7 +11,7 @@ import { eventually } from '../../support/eventually.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import { useAgentProgram } from './agent-fixture.ts'
 import { chainsOnMachines, type Machine } from './chains-on-machines.ts'
-import { processesIn } from './processes.ts'
+import { killProcessesIn } from './processes.ts'
 
 const given = useAgentProgram()
 const { machine, restart, workGoesTo, begin, retryOn, attempt, found } = chainsOnMachines(given)
@@ -31,7 +31,7 @@ const SHOWN_HERE: Record<string, () => Promise<Shown>> = {
     const chains = [await beginOn(machines.one, 'sleep 600'), await beginOn(machines.one, 'sleep 600')] as const
     for (const chainId of chains) await eventually(() => stateOf(machines.one, chainId) === '1')
     await machines.one.agent.stop()
-    for (const pid of processesIn(machines.one.agentDir)) process.kill(Number(pid), 'SIGKILL')
+    await killProcessesIn(machines.one.agentDir)
     await restart(machines.one)
     return goOn(machines, chains)
   },

@@ -222,7 +222,7 @@ describe('an outage of all servers', () => {
     const restarted = testServer(db)
     await restarted.run('watch-agents', 'detect-termination')
     expect(await agentStatus()).toBe('ALIVE')
-    await silence(39)
+    await silence(30)
     expect(await agentStatus()).toBe('SUSPECT')
     await agent.sync()
     expect(await agentStatus()).toBe('ALIVE')

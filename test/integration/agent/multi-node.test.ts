@@ -3,6 +3,7 @@ import { expect, it } from 'vitest'
 import { chainRows } from '../../support/database/session-rows.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import { useAgentProgram } from './agent-fixture.ts'
+import { waitForAll } from './wait-for-all.ts'
 
 const given = useAgentProgram()
 
@@ -25,7 +26,8 @@ it('the kernels of a session on several agents learn what they are and where the
     ['10.0.0.1', 'node-b'].map(async (address) => ({ agentDir: await temporaryDirectory('agent'), address })),
   )
   for (const elsewhere of places) await newAgent({ cpu: '2', elsewhere }).start()
-  const { sessionId } = await create(['sh', '-c', `${SAYS}; test $REPRISE_ATTEMPT = 2`], {
+  const meet = waitForAll(await temporaryDirectory('meet'), 4)
+  const { sessionId } = await create(['sh', '-c', `${SAYS}; ${meet}; test $REPRISE_ATTEMPT = 2`], {
     clusterSize: 4,
     clusterMode: 'MULTI_NODE',
     retryPolicy: { maxRetries: 1, retryDelay: 0.05 },

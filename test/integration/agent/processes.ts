@@ -1,8 +1,19 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { signalProcess } from '../../../src/agent/executors/process/signal-process.ts'
+import { eventually } from '../../support/eventually.ts'
 
 /** By their working directory. */
 export function processesIn(directory: string): string[] {
   return processIds().filter((pid) => readWorkingDirectory(pid).startsWith(directory))
+}
+
+/** Kills all of them, whatever they start meanwhile. */
+export async function killProcessesIn(directory: string): Promise<void> {
+  await eventually(() => {
+    const pids = processesIn(directory)
+    for (const pid of pids) signalProcess(Number(pid), 'SIGKILL')
+    return pids.length === 0
+  })
 }
 
 /**

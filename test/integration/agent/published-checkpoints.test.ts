@@ -7,6 +7,7 @@ import { expect, test } from 'vitest'
 import { ARCHIVE_END, archiveHeader } from '../../../src/archive/archive-format.ts'
 import { PUBLISH_PAUSE_MS } from '../../../src/domain/limits.ts'
 import { eventually } from '../../support/eventually.ts'
+import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import { useAgentProgram } from './agent-fixture.ts'
 import { chainsOnMachines, type Machine } from './chains-on-machines.ts'
 
@@ -39,11 +40,14 @@ const FIRST = `test $REPRISE_ATTEMPT = 1 || { ${RETRY}; }\n`
 
 test('a retry elsewhere goes on from what was published, if nothing else could be sent', async () => {
   const [one, two] = await machines()
-  const { sessionId, kernelId } = await begin(`${FIRST}echo 5 >step; publish; echo 6 >step; exit 3`)
+  const go = join(await temporaryDirectory('go'), 'go')
+  const gate = `until [ -e ${go} ]; do sleep 0.05; done`
+  const { sessionId, kernelId } = await begin(`${FIRST}echo 5 >step; publish; ${gate}; echo 6 >step; exit 3`)
   await eventually(async () => (await record(sessionId))?.relay_attempt === 1)
   given.gateway.sendCheckpoint = async () => {
     throw Object.assign(new Error('no way'), { code: 'EACCES', syscall: 'open' })
   }
+  writeFileSync(go, '')
   await attempt(sessionId, 1)
   const answer = JSON.parse(await given.text(kernelId)) as object
   expect(answer).toEqual({ attempt: 1, published: true, at: expect.any(String), files: 1, bytes: 2, reason: null })

@@ -224,11 +224,9 @@ test('a session says who had it made and ended, what waits for it, and how long 
 
   // It was queued 40 s, was prepared 10 s and ran 20 s.
   await db.query(
-    `UPDATE sessions SET created_at = now() - interval '70 s', started_at = now() - interval '20 s' WHERE id = $1`,
-    [id],
-  )
-  await db.query(
-    `UPDATE scheduling_history SET first_at = now() - interval '30 s' WHERE entity_id = $1 AND to_status <> 'RUNNING'`,
+    `WITH session AS (
+      UPDATE sessions SET created_at = now() - interval '70 s', started_at = now() - interval '20 s' WHERE id = $1)
+    UPDATE scheduling_history SET first_at = now() - interval '30 s' WHERE entity_id = $1 AND to_status <> 'RUNNING'`,
     [id],
   )
   await failWith(scheduler, agent, 3)

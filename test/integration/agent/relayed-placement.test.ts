@@ -3,7 +3,9 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { eventually } from '../../support/eventually.ts'
+import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import { useAgentProgram } from './agent-fixture.ts'
+import { waitForAll } from './wait-for-all.ts'
 import { ADD, chainsOnMachines } from './chains-on-machines.ts'
 
 const given = useAgentProgram()
@@ -47,7 +49,7 @@ test('a retry that requires its checkpoint goes elsewhere with the copy of the s
 
 /** Each kernel says what it finds, and leaves its own name. */
 const NAMES = `cd "$REPRISE_CHAIN_DIR"; echo "$REPRISE_CHECKPOINT$REPRISE_CHECKPOINT_ATTEMPT:$(cat name 2>/dev/null)"
-  echo $REPRISE_KERNEL_NAME >name; sleep 0.2; exit 3`
+  echo $REPRISE_KERNEL_NAME >name`
 
 async function said(chainId: string, number: number): Promise<Record<string, string>> {
   await attempt(chainId, number)
@@ -63,7 +65,8 @@ test('of a session on several agents each has its own; on record, and with the s
   const all = [await machine('one'), await machine('two'), await machine('three')] as const
   const machineOf = (agent: string | null | undefined) => all.find(({ name }) => name === agent)!
   await workGoesTo(all[0], all[1])
-  const chainId = await begin(NAMES, {
+  const meet = waitForAll(await temporaryDirectory('meet'), 2)
+  const chainId = await begin(`${NAMES}; ${meet}; exit 3`, {
     clusterSize: 2,
     clusterMode: 'MULTI_NODE',
     resourceSlots: [{ slot: 'cpu', amount: '3' }],

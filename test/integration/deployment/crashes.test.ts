@@ -39,13 +39,14 @@ test('between an answer and its count: the check is made again when its lease is
   const deployment = await factory.deployment({ status: 'READY' })
   // Nobody listens there: it fails at once.
   const { id } = await factory.route(deployment, { port: 1 })
-  await database.db.query('UPDATE deployment_revisions SET health_timeout_ms = 200')
+  await database.db.query('UPDATE deployment_revisions SET health_timeout_ms = 30000')
   await database.db.query(`UPDATE routes SET next_check_at = now() - interval '1 second'`)
   expect((await killedAt('health-check:before-settle')).status).toBeNull()
   const server = deploymentServer(database.db)
   const failures = async () => (await routeRows(database.db, deployment.id)).find((route) => route.id === id)!.failures
   expect(await failures()).toBe(0)
   expect(await server.run('check-route-health')).toEqual([0])
+  await database.db.query(`UPDATE routes SET next_check_at = now() - interval '1 second'`)
   await eventually(async () => {
     await server.run('check-route-health')
     return (await failures()) === 1

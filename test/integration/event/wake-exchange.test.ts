@@ -33,19 +33,16 @@ afterEach(() => resources.disposeAsync())
 async function server(...topics: ('schedule-sessions' | 'decide-retries' | 'events')[]) {
   const each = testServer(database.db)
   const { connectionString, db } = database
-  const before = await listening()
-  const exchange = createWakeExchange({ db, hub: each.hub, connectionString, log })
-  resources.defer(() => exchange.stop())
-  await eventually(async () => (await listening()) > before)
   const heard: string[] = []
   for (const topic of topics) each.hub.on(topic, () => heard.push(topic))
+  // From the beginning of its listening on it hears; that wakes everybody.
+  const listens = Promise.withResolvers<void>()
+  each.hub.on('run-schedules', listens.resolve)
+  const exchange = createWakeExchange({ db, hub: each.hub, connectionString, log })
+  resources.defer(() => exchange.stop())
+  await listens.promise
+  heard.length = 0
   return Object.assign(each, { heard })
-}
-
-async function listening(): Promise<number> {
-  const statement = `SELECT count(*) AS count FROM pg_stat_activity WHERE datname = current_database()
-    AND application_name = 'reprise-listen' AND query LIKE 'LISTEN%' AND state = 'idle'`
-  return (await database.db.query<{ count: number }>(statement)).rows[0]!.count
 }
 
 test('work that one server makes and does not do itself wakes the servers that do it, and them alone', async () => {

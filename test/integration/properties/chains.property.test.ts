@@ -166,4 +166,4 @@ it('whatever happens, every promise holds at every moment, and all comes to an e
   }
   expect(children, 'the runs say something about retries').toBeGreaterThan(0)
   // Some thousand looks of all services one after the other.
-}, 120_000)
+}, 240_000)

@@ -97,7 +97,7 @@ async function report(agents: readonly PlayedAgent[], { obeyed, reports }: Turn)
 
 it(
   'each promotion does what the model says, whatever the agents report and whoever comes first',
-  { timeout: 240_000 },
+  { timeout: 480_000 },
   async () => {
     const moved = new Set<string>()
     const guarded = new Set<string>()

@@ -103,7 +103,7 @@ describe('more than are done in the call', () => {
       .catch(() => 'died')
     await gates['resubmit:before-commit']!.reached
     await given.sql(
-      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+      `SELECT pg_terminate_backend(pid, 40000) FROM pg_stat_activity
        WHERE datname = current_database() AND state = 'idle in transaction' AND pid <> pg_backend_pid()`,
     )
     gates['resubmit:before-commit']!.open()

@@ -74,7 +74,7 @@ describe('a resubmission and a dispatcher', () => {
     const resubmitting = resubmit({ sessionIds: [id] })
     await untilBlocked(given.db, 1)
     await given.sql(
-      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+      `SELECT pg_terminate_backend(pid, 40000) FROM pg_stat_activity
        WHERE datname = current_database() AND state = 'idle in transaction' AND pid <> pg_backend_pid()`,
     )
     const shown = await resubmitting
@@ -246,7 +246,7 @@ describe('client keys', () => {
     const first = resubmit(input(id), other).catch(() => 'died')
     await other.gate.reached
     await given.sql(
-      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+      `SELECT pg_terminate_backend(pid, 40000) FROM pg_stat_activity
        WHERE datname = current_database() AND state = 'idle in transaction' AND pid <> pg_backend_pid()`,
     )
     other.gate.open()

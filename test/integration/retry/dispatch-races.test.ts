@@ -61,7 +61,7 @@ async function expectOneChild(id: string): Promise<void> {
 /** The connection of the one transaction that is open dies, as if its server had. */
 async function killOpenTransaction(): Promise<void> {
   const killed = await given.sql(
-    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    `SELECT pg_terminate_backend(pid, 40000) FROM pg_stat_activity
     WHERE datname = current_database() AND state = 'idle in transaction'`,
   )
   expect(killed).toHaveLength(1)

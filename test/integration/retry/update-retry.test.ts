@@ -49,9 +49,9 @@ describe('a scheduled retry', () => {
       policy: { maxRetries: 5, retryDelay: 60, jitter: 'NONE' },
       sources: { maxRetries: 'SESSION', retryDelay: 'SESSION', jitter: 'SESSION' },
     })
-    await passTime(db, 59)
+    await passTime(db, 40)
     expect(await server.run('dispatch-retries')).toEqual([0])
-    await passTime(db, 2)
+    await passTime(db, 21)
     expect(await server.run('dispatch-retries')).toEqual([1])
     await driveAll(server, agent, 'RUNNING')
     await failWith(server, agent, 3)

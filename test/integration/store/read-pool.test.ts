@@ -101,7 +101,7 @@ describe.each(WAYS)('%s', (_name, read) => {
   test.each([true, false])(
     'that takes too long is ended, and its connection goes on (one of its own: %s)',
     async (ownConnections) => {
-      const reads = open({ connectionsMax: 1, readTimeoutMs: 200, ownConnections })
+      const reads = open({ connectionsMax: 1, readTimeoutMs: 2_000, ownConnections })
       // On a busy machine this may take too long itself.
       const pid = () =>
         eventually(async () => {
