@@ -51,7 +51,7 @@ export interface KernelSteps<K extends KernelEntry> {
   leftCheckpoint(kernel: K): Promise<LeftCheckpoint | null> | null
   /** Sends the checkpoint that it left to the servers, for at most a bounded time. Never rejects. */
   relayCheckpoint(kernel: K): Promise<void>
-  /** Whether it is EXITED or FAILED now: what was kept for it can go. */
+  /** It is EXITED or FAILED now. What an instance after this one must find stays until `remove`. */
   settled(kernel: K): void
   /** Removes what it has outside its directory, before that. */
   remove?(kernel: K): Promise<void>

@@ -86,7 +86,9 @@ export function createProcessHost(options: ProcessExecutorOptions, hooks: Execut
       outsideFault: ({ spec }) => overfull(host, spec),
       leftCheckpoint: (kernel) => leftCheckpoint(host, kernel),
       relayCheckpoint: (kernel) => relayAtEnd(host, kernel),
-      settled(kernel) {
+      settled: () => host.wakeTicker(),
+      // Not before the server knows the end: of a lack of memory the group alone tells the next instance.
+      async remove(kernel) {
         if (kernel.cgroup !== null) leaveCgroup(host, kernel.cgroup)
         kernel.cgroup = null
         host.wakeTicker()

@@ -7,9 +7,9 @@ import type { ProcessHost } from './process-host.ts'
 import type { ProcessKernel } from './process-kernel.ts'
 
 /**
- * What an ended kernel has used, before its cgroup is removed: from the group's meters, which the shim has read, or if
- * the shim was killed as well, are read here and written down for a later instance. Where no group counts it, what its
- * shim has waited for, or what was seen of it while it ran.
+ * What an ended kernel has used: from its cgroup's meters, which the shim has read, or if the shim was killed as well,
+ * are read here and written down for a later instance. Where no group counts it, what its shim has waited for, or what
+ * was seen of it while it ran.
  *
  * @returns null if nothing is known
  */
@@ -23,9 +23,12 @@ export function measureUsage(host: ProcessHost, kernel: ProcessKernel): KernelUs
     cpuSeconds: metered.cpuSeconds ?? waited,
     wallSeconds: wallSeconds(kernel),
   }
-  if (used === null && shim !== null) noteUsage(host, kernel, usage)
   const whole = metered.peakMemoryBytes !== null && metered.cpuSeconds !== null
-  return { ...usage, source: whole ? 'CGROUP' : 'PROCESSES' }
+  const source = whole ? 'CGROUP' : 'PROCESSES'
+  // Told at its end by an earlier instance: the meters may have gone on counting how its processes died.
+  if (used === null && seen?.wallSeconds != null) return { ...seen, source }
+  if (used === null && shim !== null) noteUsage(host, kernel, usage)
+  return { ...usage, source }
 }
 
 function meteredUsage({ outside, used, cgroup }: ProcessKernel) {
