@@ -8,7 +8,8 @@ import { kernelSpec, reaches, readAll } from './executor-subject.ts'
 
 const MEM_BYTES = 48 * 1024 * 1024
 const mem = { mem: String(MEM_BYTES) }
-const EATS = 'head -c 400000000 /dev/zero | tail >/dev/null'
+/** Alone: another process that needed a page while this one died would have the system kill the next, which may be the shell. */
+const EATS = 'tail </dev/zero >/dev/null'
 const OUT_OF_MEMORY = { name: 'oom-killed', message: `ran out of its ${MEM_BYTES} bytes of memory` }
 
 describe.each(ENGINES)('what %s says of a container that was killed', (name) => {
@@ -40,7 +41,7 @@ describe.each(ENGINES)('what %s says of a container that was killed', (name) => 
   const ends = (kernelId: string) => reaches(executor, kernelId, 'EXITED', SLOWLY_MS)
 
   test.skipIf(missing !== null).each([
-    ['its main process runs out of memory', `exec ${EATS.split('|')[1]!.trim()} </dev/zero`, 137],
+    ['its main process runs out of memory', `exec ${EATS}`, 137],
     ['it lost a process for lack of memory, and fails', `${EATS}; exit 3`, 3],
   ])('%s', async (_, script, exitCode) => {
     expect(await ends(start(script))).toMatchObject({ exitCode, oomKilled: true, error: OUT_OF_MEMORY })

@@ -15,7 +15,7 @@ import {
 import { LOG_FILE_CUT_BYTES } from '../../../src/domain/limits.ts'
 import { eventually } from '../../support/eventually.ts'
 import { processesIn } from '../../integration/agent/processes.ts'
-import { find, kernelSpec, reaches, readAll } from './executor-subject.ts'
+import { kernelSpec, reaches, readAll } from './executor-subject.ts'
 import { createProcessFixture } from './process-fixture.ts'
 
 async function leaveKernelBehind(fenceSeconds: number, command = ['sleep', '1000']) {

@@ -90,11 +90,14 @@ test('the server is that of the line; without one nothing is said', { timeout: 1
 test('bash completes `npx reprise`, and leaves npx what it had', { timeout: 180_000 }, async () => {
   expect(await completed(['npx', 'rep'])).toEqual(['reprise'])
   expect(await completed(['npx', 'reprise', 'retry', 'n'])).toEqual(['now'])
-  const asked = (...words: string[]) => expect.poll(() => completed(['npx', ...words]), IN_TIME)
-  await asked('--no', 'reprise', 'info', 'night').toEqual(['nightly-report'])
-  await asked('reprise', 'list', '--chain', '=', session.slice(0, 9)).toContain(session)
-  await asked('reprise', 'projects', 'grant', 'default', 'ad').toEqual(['ada'])
-  await asked('reprise', 'cancel', 'other', '--force', 'night').toEqual(['nightly-report'])
+  for (const [words, found] of [
+    [['--no', 'reprise', 'info', 'night'], ['nightly-report']],
+    [['reprise', 'list', '--chain', '=', session.slice(0, 9)], expect.arrayContaining([session])],
+    [['reprise', 'projects', 'grant', 'default', 'ad'], ['ada']],
+    [['reprise', 'cancel', 'other', '--force', 'night'], ['nightly-report']],
+  ] as const) {
+    await expect.poll(() => completed(['npx', ...words]), IN_TIME).toEqual(found)
+  }
   const earlier = '_earlier() { COMPREPLY=(earlier); }; complete -F _earlier npx'
   expect(await completed(['npx', 'vit'], earlier)).toEqual(['earlier'])
   expect(await completed(['npx', 'reprise', 'retry', 'n'], earlier)).toEqual(['now'])

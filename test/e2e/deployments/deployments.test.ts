@@ -61,7 +61,7 @@ test('it keeps its replicas, whatever becomes of one of them', { timeout: 90_000
     'provisioning-route SUCCESS PROVISIONING → DEGRADED: it has not been checked yet',
   ])
   // A check that fails meanwhile may be the first to notice.
-  const noticed = sinceHealthy(killed!).filter((line) => !/^health-check-route FAILURE/.test(line))
+  const noticed = sinceHealthy(killed!).filter((line) => !line.startsWith('health-check-route FAILURE'))
   expect(noticed).toEqual([
     expect.stringMatching(/^health-check-route SUCCESS \w+ → HEALTHY: a health check succeeded$/),
     'service-discovery-sync SUCCESS in HEALTHY: clients are sent to it',
@@ -142,8 +142,8 @@ test('a command that fails is tried more and more seldom, until it is mended', {
   const begun = async () => (await fleet.sql(`SELECT id FROM routes WHERE deployment_id = '${deployment.id}'`)).length
   // Each wave is of two, and the next comes after 4 s.
   expect(await begun()).toBeLessThanOrEqual(6)
-  const { reason, failures } = await deployment.until('it says when it goes on', (seen) =>
-    / begins /.test(seen.reason ?? ''),
+  const { reason, failures } = await deployment.until('it says when it goes on', (now) =>
+    / begins /.test(now.reason ?? ''),
   )
   // After 4 s, or 8 where this looks so late that it has failed once more.
   expect(reason).toMatch(

@@ -140,21 +140,21 @@ async function isCopied({ chainId }: Work): Promise<void> {
 const chainDirectory = ({ chainId }: Work, { name }: Machine) => join(fleet.agentDir(name), 'chains', chainId)
 
 /** The second attempt has asked for its publishing, or has the answer. */
-const asks = (work: Work, machine: Machine) =>
-  existsSync(join(chainDirectory(work, machine), '.publish')) || hasAnswer(work, machine)
+const asks = (work: Work, where: Machine) =>
+  existsSync(join(chainDirectory(work, where), '.publish')) || hasAnswer(work, where)
 
-function hasAnswer(work: Work, machine: Machine): boolean {
-  const answer = join(chainDirectory(work, machine), '.published')
+function hasAnswer(work: Work, where: Machine): boolean {
+  const answer = join(chainDirectory(work, where), '.published')
   if (!existsSync(answer)) return false
   const { attempt, published } = JSON.parse(readFileSync(answer, 'utf8')) as { attempt: number; published: boolean }
   return attempt === 2 && published
 }
 
 /** What the second attempt has saved, while it stands still, and its output up to there. */
-async function isPublished(work: Work, machine: Machine): Promise<void> {
+async function isPublished(work: Work, where: Machine): Promise<void> {
   const { chainId } = work
-  const directory = chainDirectory(work, machine)
-  await eventually(() => !existsSync(join(directory, '.publish')) && hasAnswer(work, machine))
+  const directory = chainDirectory(work, where)
+  await eventually(() => !existsSync(join(directory, '.publish')) && hasAnswer(work, where))
   const script = 'import pickle, sys; print(pickle.load(open(sys.argv[1], "rb"))["epoch"])'
   const { stdout } = await promisify(execFile)('python3', ['-c', script, join(directory, 'checkpoint.pt')])
   await fleet.until(chainId, ([, second]) => stepsOf(second).includes(Number(stdout)))

@@ -2,7 +2,7 @@
 import { copyFile, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pino } from 'pino'
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createAuthenticator } from '../../../src/services/access/authenticate.ts'
 import { ensureAdminToken } from '../../../src/services/access/ensure-admin-token.ts'
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
