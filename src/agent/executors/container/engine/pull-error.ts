@@ -16,7 +16,7 @@ export class PullError extends Error {
 const KINDS: readonly [RegExp, string][] = [
   [/no space left|disk quota/i, 'image-disk-full'],
   [/pull access denied|unauthori[sz]ed|no basic auth|denied|forbidden|authentication required/i, 'image-unauthorised'],
-  [/manifest unknown|name unknown|not found|does not exist/i, 'image-not-found'],
+  [/(?:manifest|name|blob) unknown|unknown blob|not found|does not exist/i, 'image-not-found'],
   [
     /invalid reference|must be lowercase|invalid (tag|digest)|unsupported|no matching manifest|no image found in manifest list|mediatype|digest mismatch|manifest invalid/i,
     'image-invalid',
