@@ -139,9 +139,13 @@ test('a command that fails is tried more and more seldom, until it is mended', {
   const deployment = await watchedDeployment(fleet, { name: 'broken', replicas: 2, command: ['sh', '-c', 'exit 7'] })
   const seen = await deployment.until('it has failed thrice', ({ failures }) => failures >= 3, 60_000)
   expect(seen.reason).toMatch(/^0 of 2 replicas of revision 1 are healthy/)
-  const begun = async () => (await fleet.sql(`SELECT id FROM routes WHERE deployment_id = '${deployment.id}'`)).length
-  // Each wave is of two, and the next comes after 4 s.
-  expect(await begun()).toBeLessThanOrEqual(6)
+  // Each wave is of two, begun at least 1, 2 and then 4 s after the one before.
+  const begun = await fleet.sql(
+    `SELECT extract(epoch FROM created_at)::float8 AS at FROM routes WHERE deployment_id = '${deployment.id}' ORDER BY 1`,
+  )
+  expect(begun.length).toBeLessThanOrEqual(6)
+  expect(begun[2]!['at'] - begun[1]!['at']).toBeGreaterThan(0.9)
+  expect(begun[4]!['at'] - begun[3]!['at']).toBeGreaterThan(1.9)
   const { reason, failures } = await deployment.until('it says when it goes on', (now) =>
     / begins /.test(now.reason ?? ''),
   )

@@ -14,7 +14,7 @@ const TIMED = 40
 /** Short ones that come and go on the same agents meanwhile. */
 const OTHERS = 600
 /** Servers look every half second; on a busy machine they come to it later. */
-const TOLD_LATE_MAX_MS = 20_000
+const TOLD_LATE_MAX_MS = 4_000
 /** Half of them. Agents that did not hear of it would look again every five seconds, so half after more than this. */
 const HALF_ENDED_MAX_MS = 3_500
 

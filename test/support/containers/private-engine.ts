@@ -240,7 +240,7 @@ async function withDevices(
   const own = join(root, 'cdi')
   await Promise.all([mkdir(own), mkdir(DEVICES, { recursive: true })])
   await writeFile(join(own, 'devices.json'), JSON.stringify(devices))
-  return ['unshare', '--mount', 'sh', '-c', 'mount --bind "$0" "$1"; shift; exec "$@"', own, DEVICES, ...command]
+  return ['unshare', '--mount', 'sh', '-c', 'mount --bind "$0" "$1" && shift && exec "$@"', own, DEVICES, ...command]
 }
 
 /** As a tar: no registry is asked. */
