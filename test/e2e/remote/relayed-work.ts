@@ -9,9 +9,25 @@ import { type RemoteFleet, textOf } from './remote-fleet.ts'
 
 /** New attempts go to this agent, and to no other. */
 export async function workGoesTo(fleet: RemoteFleet, name: string): Promise<void> {
-  await fleet.sql(`UPDATE agents SET drained_at = CASE WHEN name = '${name}' THEN NULL ELSE now() END,
-    status = (CASE WHEN status IN ('SUSPECT', 'LOST') THEN status::text WHEN name = '${name}' THEN 'ALIVE' ELSE 'DRAINING' END)::agent_status`)
+  const { agents } = await fleet.graphql('{ agents { edges { node { agentId name } } } }')
+  const nodes: { agentId: string; name: string }[] = agents.edges.map(({ node }: any) => node)
+  const change = async (mutation: string, which: typeof nodes) => {
+    for (const { agentId } of which) {
+      const { done } = await fleet.graphql(mutation, { agentId })
+      if (done.message !== undefined) throw new Error(done.message)
+    }
+  }
+  await change(
+    DRAIN,
+    nodes.filter((node) => node.name !== name),
+  )
+  await change(
+    RESUME,
+    nodes.filter((node) => node.name === name),
+  )
 }
+const DRAIN = `mutation ($agentId: UUID!) { done: drainAgent(input: { agentId: $agentId }) { ... on Error { message } } }`
+const RESUME = DRAIN.replace('drainAgent', 'resumeAgent')
 
 /** Says what it finds, and whether all of it is whole; when it is let, leaves something else, and fails twice. */
 const PROGRAM = `cd "$REPRISE_CHAIN_DIR"

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { Agent } from '../../../src/agent/agent.ts'
+import { drainAgent, resumeAgent } from '../../../src/services/agent/change-agent.ts'
 import type { CreateSessionInput } from '../../../src/services/session/create-session-input.ts'
 import { retryNow } from '../../../src/services/retry/retry-now.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -42,11 +43,10 @@ export function chainsOnMachines(given: AgentFixture) {
 
   /** From now on all work goes to these. */
   async function workGoesTo(...machines: Machine[]): Promise<void> {
-    await given.db.query(
-      `UPDATE agents SET drained_at = CASE WHEN name = ANY($1) THEN NULL ELSE now() END,
-      status = (CASE WHEN name = ANY($1) THEN 'ALIVE' ELSE 'DRAINING' END)::agent_status`,
-      [machines.map(({ name }) => name)],
-    )
+    const { rows } = await given.db.query<{ agentId: string; name: string }>('SELECT id AS "agentId", name FROM agents')
+    const isChosen = ({ name }: { name: string }) => machines.some((machine) => machine.name === name)
+    for (const row of rows) if (!isChosen(row)) await drainAgent(given.server.context, { agentId: row.agentId })
+    for (const row of rows) if (isChosen(row)) await resumeAgent(given.server.context, { agentId: row.agentId })
   }
 
   async function begin(command: string, input: Partial<CreateSessionInput> = {}): Promise<string> {

@@ -1,12 +1,23 @@
 /** Checkpoints between agents that have no store in common: through the server, whole or not at all. */
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { zstdCompressSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { archiveHeader, archivePadding, ARCHIVE_END } from '../../../src/archive/archive-format.ts'
 import { packCheckpoint } from '../../../src/agent/executors/process/chain/pack-checkpoint.ts'
 import type { CheckpointCopy } from '../../../src/domain/agent/protocol.ts'
+import { RepriseError } from '../../../src/domain/errors.ts'
 import { removeRelayLeftovers } from '../../../src/services/agent/relay-checkpoint.ts'
 import { createCheckpointStore } from '../../../src/services/agent/checkpoint-store.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -117,6 +128,36 @@ test.each(faults)(
   },
   60_000,
 )
+
+test('an upload that is broken off leaves no file open', { timeout: 60_000 }, async () => {
+  const [one] = [await machine('one'), await machine('two')]
+  await workGoesTo(one)
+  let sends = 0
+  given.gateway.sendCheckpoint = async (_, chunks) => {
+    for await (const _chunk of chunks) {
+      // As much is compressed as there is room for.
+      await sleep(500)
+      break
+    }
+    sends += 1
+    throw new RepriseError('REQUEST_TOO_LARGE', 'too large')
+  }
+  const chainId = await begin('head -c 9000000 /dev/urandom >"$REPRISE_CHAIN_DIR/large"; exit 3')
+  await attempt(chainId, 1)
+  expect(sends).toBe(1)
+  expect(openFiles().filter((path) => path.startsWith(one.chainsDir))).toEqual([])
+})
+
+function openFiles(): string[] {
+  return readdirSync('/proc/self/fd').flatMap((fd) => {
+    try {
+      return [readlinkSync(`/proc/self/fd/${fd}`)]
+    } catch {
+      // The one that lists them.
+      return []
+    }
+  })
+}
 
 test('a copy that is damaged is not used: the attempt begins without, and says why', async () => {
   const [one, two] = [await machine('one'), await machine('two')]

@@ -8,6 +8,7 @@ import { chainName } from '../../../src/agent/executors/process/chain/chain-dire
 import { readChainMark } from '../../../src/agent/executors/process/chain/chain-mark.ts'
 import { NO_SYNC_POINTS } from '../../../src/observability/sync-points.ts'
 import { RepriseError } from '../../../src/domain/errors.ts'
+import { drainAgent, resumeAgent } from '../../../src/services/agent/change-agent.ts'
 import { removeRelayLeftovers } from '../../../src/services/agent/relay-checkpoint.ts'
 import { resubmitSessions } from '../../../src/services/resubmission/resubmit-sessions.ts'
 import { retryNow } from '../../../src/services/retry/retry-now.ts'
@@ -178,11 +179,10 @@ async function fleetOf(db: TestDatabase['db']) {
         return
       }
       case 'only':
-        await db.query(
-          `UPDATE agents SET drained_at = CASE WHEN id = $1 THEN NULL ELSE now() END, status = (CASE
-            WHEN status IN ('SUSPECT', 'LOST') THEN status::text WHEN id = $1 THEN 'ALIVE' ELSE 'DRAINING' END)::agent_status`,
-          [one!.id],
-        )
+        for (const each of agents) {
+          const change = each === one ? resumeAgent : drainAgent
+          await change(server.context, { agentId: each.id })
+        }
         return
       case 'silence':
         if (!silent.has(one!)) silent.set(one!, 0)

@@ -89,7 +89,8 @@ export async function relayCheckpoint(
 /** Fast rather than small: the way is within a data centre. An archive that cannot be read breaks the upload off. */
 async function* compressed(packed: PackedCheckpoint, signal: AbortSignal): AsyncGenerator<Uint8Array, void> {
   const stream = createZstdCompress({ params: { [constants.ZSTD_c_compressionLevel]: 1 } })
-  feed(stream, packed.read()).catch((error: Error) => stream.destroy(error))
+  const source = packed.read()
+  feed(stream, source).catch((error: Error) => stream.destroy(error))
   try {
     for await (const chunk of stream) {
       signal.throwIfAborted()
@@ -97,6 +98,8 @@ async function* compressed(packed: PackedCheckpoint, signal: AbortSignal): Async
     }
   } finally {
     stream.destroy()
+    // A stream that is destroyed while nobody reads it answers no write: the file that is read would stay open.
+    await source.return()
   }
 }
 
