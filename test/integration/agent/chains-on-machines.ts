@@ -44,7 +44,7 @@ export function chainsOnMachines(given: AgentFixture) {
   /** From now on all work goes to these. */
   async function workGoesTo(...machines: Machine[]): Promise<void> {
     const { rows } = await given.db.query<{ agentId: string; name: string }>('SELECT id AS "agentId", name FROM agents')
-    const isChosen = ({ name }: { name: string }) => machines.some((machine) => machine.name === name)
+    const isChosen = ({ name }: { name: string }) => machines.some((chosen) => chosen.name === name)
     for (const row of rows) if (!isChosen(row)) await drainAgent(given.server.context, { agentId: row.agentId })
     for (const row of rows) if (isChosen(row)) await resumeAgent(given.server.context, { agentId: row.agentId })
   }
