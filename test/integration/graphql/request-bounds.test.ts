@@ -3,9 +3,13 @@ import { connect as connectSocket } from 'node:net'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
 import { connect } from '../../support/servers/graphql-stream.ts'
-import { watchLoop, type LoopHold } from '../../support/servers/loop-hold.ts'
+import { threadTimeOf, watchLoop, type LoopHold } from '../../support/servers/loop-hold.ts'
+import { startServerBeside } from '../../support/servers/server-beside.ts'
+import type { ServerProcess } from '../../../src/cli/demo/server-process.ts'
 
 let server: TestServer
+/** On the same database, in a process of its own: what the test does itself must not count. */
+let target: ServerProcess
 let member: string
 let viewer: string
 let loop: LoopHold
@@ -15,12 +19,14 @@ beforeAll(async () => {
   const tenant = { projectId: '00000000-0000-7000-8000-000000000002' }
   member = await server.factory.token({ role: 'MEMBER', ...tenant })
   viewer = await server.factory.token({ role: 'VIEWER', ...tenant })
+  target = await startServerBeside(server.database)
   // What is loaded and compiled with the first request is no request's fault.
-  await server.query(FILTERED, { f: { status: ['PENDING'] } })
-  loop = watchLoop(server.url)
-})
+  await post(filtered({ status: ['PENDING'] }))
+  loop = watchLoop(target.url, threadTimeOf(target.pid))
+}, 60_000)
 afterAll(async () => {
   await loop?.stop()
+  await target?.stop()
   await server?.close()
 })
 beforeEach(() => loop.begin())
@@ -38,7 +44,7 @@ const nested = (depth: number) =>
 const document = (query: string) => JSON.stringify({ query })
 
 async function post(body: string, token: string | null = member, headers: Record<string, string> = {}) {
-  const response = await fetch(`${server.url}/graphql`, {
+  const response = await fetch(`${target.url}/graphql`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...(token && { authorization: `Bearer ${token}` }), ...headers },
     body,
@@ -140,7 +146,7 @@ test.each(HOSTILE)('%s', async (_name, body, code, message) => {
 test.each(HOSTILE)('%s, over a WebSocket', async (_name, body, code) => {
   const sent = body()
   await loop.begin()
-  const socket = new WebSocket(`${server.url.replace('http', 'ws')}/graphql`, 'graphql-transport-ws')
+  const socket = new WebSocket(`${target.url.replace('http', 'ws')}/graphql`, 'graphql-transport-ws')
   const { promise, resolve } = Promise.withResolvers<string>()
   socket.addEventListener('close', (event) => resolve(`closed ${event.code}`))
   socket.addEventListener('message', ({ data }) => {
@@ -185,7 +191,7 @@ describe('a large request', () => {
   })
 
   test('has no more values than sessions need', async () => {
-    const { errors } = await server.query(CREATE, { i: sessions(1_000, 0, 100) }, member)
+    const { errors } = await post(JSON.stringify({ query: CREATE, variables: { i: sessions(1_000, 0, 100) } }))
     expect(errors?.[0]?.message).toBe('The request is too large: it has more than 100000 values.')
   })
 
@@ -230,7 +236,7 @@ describe('a message of a WebSocket', () => {
   const long = JSON.stringify({ id: '1', type: 'subscribe', payload: { query: `{ ${'x'.repeat(200_000)} }` } })
 
   async function heard(first: string, second: string): Promise<string> {
-    const socket = new WebSocket(`${server.url.replace('http', 'ws')}/graphql`, 'graphql-transport-ws')
+    const socket = new WebSocket(`${target.url.replace('http', 'ws')}/graphql`, 'graphql-transport-ws')
     const { promise, resolve } = Promise.withResolvers<string>()
     socket.addEventListener('close', ({ code }) => resolve(`closed ${code}`))
     socket.addEventListener('open', () => socket.send(first))
@@ -255,7 +261,7 @@ test.each([
   ['GET', '?query={__typename}&extensions=nonsense'],
 ])('%s %s is refused as the client’s fault', async (method, search) => {
   const headers = { authorization: `Bearer ${member}`, accept: 'application/graphql-response+json' }
-  const response = await fetch(`${server.url}/graphql${search}`, { method, headers })
+  const response = await fetch(`${target.url}/graphql${search}`, { method, headers })
   expect(response.status).toBe(400)
   expect(await response.json()).toMatchObject({ errors: [{ extensions: { code: 'MALFORMED_REQUEST' } }] })
 })
@@ -263,7 +269,7 @@ test.each([
 test('variables in a URL are bounded too', async () => {
   const variables = JSON.stringify({ f: JSON.parse(`${'{"AND":['.repeat(40)}${']}'.repeat(40)}`) })
   const search = new URLSearchParams({ query: FILTERED, variables })
-  const response = await fetch(`${server.url}/graphql?${search}`, { headers: { authorization: `Bearer ${member}` } })
+  const response = await fetch(`${target.url}/graphql?${search}`, { headers: { authorization: `Bearer ${member}` } })
   expect(response.status).toBe(413)
 })
 
@@ -273,7 +279,7 @@ test('the server’s own answer to a body that is none has nothing of it', async
 })
 
 test('afterwards a connection works as before', async () => {
-  const connection = connect(server.url, member)
+  const connection = connect(target.url, member)
   expect(await connection.subscribe('{ sessions(first: 1) { totalCount } }').take(1)).toHaveLength(1)
   await connection.close()
 })
