@@ -1,36 +1,28 @@
 import { existsSync, lstatSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
+import type { Lease } from '../../../src/domain/agent/lease.ts'
 import { AGENT_CHECKPOINT_OFFER_PATH, AGENT_CHECKPOINT_SEND_PATH } from '../../../src/domain/agent/http-protocol.ts'
 import { eventually } from '../../support/eventually.ts'
 import { haltAt, type HaltAt, killHalted } from '../../support/programs/halted-program.ts'
-import type { SpawnedProgram } from '../../support/programs/spawned-program.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
-import { endKernelsOf } from './kernel-notes.ts'
 import { checkpointDirOf, copiesIn, draftsOf, publishing, workGoesTo } from './relayed-work.ts'
-import { type RemoteFleet, startRemoteFleet, textOf } from './remote-fleet.ts'
+import { PATIENT_LEASE, type RemoteFleet, SHORT_LEASE, textOf } from './remote-fleet.ts'
+import { type TwoAgents, useTwoAgents } from './two-agents.ts'
 
 /** A server and two agents without a common file system. What a program has published outlives its agent. */
 
 let fleet: RemoteFleet
-let token: string
+let agents: TwoAgents['agents']
+let startAgent: TwoAgents['startAgent']
 let notes: string
-const agents = new Map<string, SpawnedProgram>()
 
 beforeAll(async () => {
-  fleet = await startRemoteFleet()
-  token = await fleet.token()
   notes = await temporaryDirectory('notes')
-  for (const name of ['one', 'two']) await startAgent(name)
-}, 60_000)
-afterEach(async () => {
-  await endKernelsOf(fleet)
 })
-afterAll(() => fleet?.[Symbol.asyncDispose]())
 
-async function startAgent(name: string, environment: Record<string, string> = {}): Promise<void> {
-  await agents.get(name)?.stop()
-  agents.set(name, await fleet.startAgent({ name, token, environment }))
+function useFleet(lease: Lease, fenceAfterMs?: number): void {
+  useTwoAgents((two) => ({ fleet, agents, startAgent } = two), lease, fenceAfterMs)
 }
 
 async function begin(work: string): Promise<string> {
@@ -39,12 +31,6 @@ async function begin(work: string): Promise<string> {
     command: ['sh', '-c', publishing(work)],
     retryPolicy: { maxRetries: 3, retryDelay: 0.1 },
   })
-}
-
-/** Agents are told when they register. */
-async function fence(ms: number): Promise<void> {
-  await fleet.sql(`UPDATE resource_groups SET fence_after_ms = ${ms}`)
-  await startAgent('one')
 }
 
 const SHOWN = `query ($id: UUID!) { chain(id: $id) { checkpointAttempt checkpointPublishedAt checkpointCopiedAt } }`
@@ -70,8 +56,7 @@ async function expectWhole(chainId: string): Promise<void> {
 }
 
 describe('the agent dies for good', () => {
-  beforeAll(() => fence(6_000))
-  afterAll(() => fence(120_000))
+  useFleet(SHORT_LEASE, 6_000)
 
   test('and only what was written since the last publishing is lost', { timeout: 120_000 }, async () => {
     const id = await begin('save 1; publish; save 2; publish; save 3; exec sleep 1000')
@@ -116,6 +101,8 @@ const SENT = `${AGENT_CHECKPOINT_SEND_PATH}$`
 const SNAPSHOT = String.raw`/\.snap-[^/]*/`
 
 describe('the agent is killed, and comes back', () => {
+  useFleet(PATIENT_LEASE)
+
   test.each<[string, HaltAt]>([
     ['before it asks', { call: 'fetch', of: `${AGENT_CHECKPOINT_OFFER_PATH}$`, side: 'before' }],
     ['with a snapshot', { call: 'open', of: `${SNAPSHOT}files$`, side: 'before' }],
@@ -142,20 +129,24 @@ describe('the agent is killed, and comes back', () => {
   })
 })
 
-test('the server is killed when it has the file, and before it is on record', { timeout: 120_000 }, async () => {
-  const halt = haltAt(notes, { call: 'rename', of: String.raw`\.part$`, side: 'after' })
-  await fleet.server.stop()
-  await fleet.restartServer(halt.environment)
-  const id = await begin('save 1; publish; exec sleep 1000')
-  await killHalted(halt, fleet.server)
-  await fleet.restartServer()
-  expect(await answer(id)).toMatchObject({ attempt: 1, published: true, reason: null })
-  expect(await record(id)).toMatchObject({ attempt: 1, relay_attempt: 1 })
-  await expectWhole(id)
+describe('the server is killed', () => {
+  useFleet(PATIENT_LEASE)
+
+  test('when it has the file, and before it is on record', { timeout: 120_000 }, async () => {
+    const halt = haltAt(notes, { call: 'rename', of: String.raw`\.part$`, side: 'after' })
+    await fleet.server.stop()
+    await fleet.restartServer(halt.environment)
+    const id = await begin('save 1; publish; exec sleep 1000')
+    await killHalted(halt, fleet.server)
+    await fleet.restartServer()
+    expect(await answer(id)).toMatchObject({ attempt: 1, published: true, reason: null })
+    expect(await record(id)).toMatchObject({ attempt: 1, relay_attempt: 1 })
+    await expectWhole(id)
+  })
 })
 
 describe('a program that runs as another user', () => {
-  afterAll(() => startAgent('one'))
+  useFleet(PATIENT_LEASE)
 
   test.each(['user', 'namespaces'])('publishes with isolation %s', { timeout: 120_000 }, async (isolation) => {
     const secret = join(fleet.shared, 'secret')

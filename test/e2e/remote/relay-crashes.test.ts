@@ -1,14 +1,14 @@
 import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
+import type { Lease } from '../../../src/domain/agent/lease.ts'
 import { AGENT_CHECKPOINT_FETCH_PATH, AGENT_CHECKPOINT_SEND_PATH } from '../../../src/domain/agent/http-protocol.ts'
 import { eventually } from '../../support/eventually.ts'
 import { type Halt, haltAt, type HaltAt, killHalted } from '../../support/programs/halted-program.ts'
-import type { SpawnedProgram } from '../../support/programs/spawned-program.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
-import { endKernelsOf } from './kernel-notes.ts'
 import { beginWork, checkpointDirOf, copiesIn, draftsOf, leftOnRecord, type Work, workGoesTo } from './relayed-work.ts'
-import { type RemoteFleet, startRemoteFleet, textOf } from './remote-fleet.ts'
+import { PATIENT_LEASE, type RemoteFleet, SHORT_LEASE, textOf } from './remote-fleet.ts'
+import { type TwoAgents, useTwoAgents } from './two-agents.ts'
 
 /**
  * A server and two agents without a common file system. One of the three is killed by SIGKILL at each step of a
@@ -16,30 +16,16 @@ import { type RemoteFleet, startRemoteFleet, textOf } from './remote-fleet.ts'
  */
 
 let fleet: RemoteFleet
-let token: string
+let agents: TwoAgents['agents']
+let startAgent: TwoAgents['startAgent']
 let notes: string
-const agents = new Map<string, SpawnedProgram>()
 
 beforeAll(async () => {
-  fleet = await startRemoteFleet()
-  token = await fleet.token()
   notes = await temporaryDirectory('notes')
-  for (const name of ['one', 'two']) await startAgent(name)
-}, 60_000)
-afterEach(async () => {
-  await endKernelsOf(fleet)
 })
-afterAll(() => fleet?.[Symbol.asyncDispose]())
 
-async function startAgent(name: string, halt?: Halt): Promise<void> {
-  await agents.get(name)?.stop()
-  agents.set(name, await fleet.startAgent({ name, token, ...(halt && { environment: halt.environment }) }))
-}
-
-/** Agents are told when they register. */
-async function fenceAfter(ms: number): Promise<void> {
-  await fleet.sql(`UPDATE resource_groups SET fence_after_ms = ${ms}`)
-  for (const name of ['one', 'two']) await startAgent(name)
+function useFleet(lease: Lease, fenceAfterMs?: number): void {
+  useTwoAgents((two) => ({ fleet, agents, startAgent } = two), lease, fenceAfterMs)
 }
 
 async function startServer(halt?: Halt): Promise<void> {
@@ -83,6 +69,8 @@ const FETCHED = `${AGENT_CHECKPOINT_FETCH_PATH}$`
 const PACKED: Omit<HaltAt, 'times'> = { call: 'open', of: String.raw`^/proc/self/fd/\d+/b$`, side: 'before' }
 
 describe('an agent that is killed', () => {
+  useFleet(PATIENT_LEASE)
+
   test.each<[string, HaltAt]>([
     ['while it packs', PACKED],
     ['in the middle of sending', { ...PACKED, times: 2 }],
@@ -93,7 +81,7 @@ describe('an agent that is killed', () => {
     ['before the program begins', { call: 'symlink', of: String.raw`/\.attempt-`, side: 'after' }],
   ])('%s', { timeout: 120_000 }, async (_, at) => {
     const halt = haltAt(notes, at)
-    await startAgent('two', halt)
+    await startAgent('two', halt.environment)
     const work = await begin()
     await work.letGo(1, 'two')
     const sends = at.of === PACKED.of || at.of === SENT
@@ -114,8 +102,9 @@ describe('an agent that is killed', () => {
 })
 
 describe('an agent that is killed, and does not come back', () => {
-  beforeAll(() => fenceAfter(6_000))
-  afterAll(() => fenceAfter(120_000))
+  // The agent is lost before its kernel is taken for gone.
+  useFleet(SHORT_LEASE, 10_000)
+
   test.each<[string, HaltAt, string, object]>([
     [
       'in the middle of sending: what it had is missing, and it is said who has it',
@@ -132,7 +121,7 @@ describe('an agent that is killed, and does not come back', () => {
   ])('%s', { timeout: 120_000 }, async (_, at, said, found) => {
     const once = join(notes, 'on-record')
     const halt = haltAt(notes, at.call === 'open' ? { ...at, once } : at)
-    await startAgent('two', halt)
+    await startAgent('two', halt.environment)
     const work = await begin()
     await work.letGo(1, 'two')
     await work.letGo(2, 'one')
@@ -154,6 +143,8 @@ describe('an agent that is killed, and does not come back', () => {
 })
 
 describe('a server that is killed', () => {
+  useFleet(PATIENT_LEASE)
+
   test.each<[string, HaltAt]>([
     ['in the middle of receiving', { call: 'write', of: String.raw`\.part$`, side: 'after', times: 2 }],
     ['when all of it is on the disk', { call: 'rename', of: String.raw`\.part$`, side: 'before' }],
