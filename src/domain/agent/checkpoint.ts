@@ -96,18 +96,25 @@ export interface CheckpointPlace {
   isEmpty: boolean
 }
 
-/**
- * What a kernel finds in the directory of its chain, and whether what is there must be moved aside because something
- * newer is on record.
- */
-export function judgeCheckpoint(place: CheckpointPlace): { found: FoundCheckpoint | null; isStale: boolean } {
+export interface JudgedCheckpoint {
+  found: FoundCheckpoint | null
+  /** What is there must be moved aside: something newer is on record. */
+  isStale: boolean
+  /** This try of the attempt has the directory already. */
+  isTaken: boolean
+}
+
+/** What a kernel finds in the directory of its chain. */
+export function judgeCheckpoint(place: CheckpointPlace): JudgedCheckpoint {
   const { attempt, isFirstKernel, offer, store, mark, isEmpty } = place
-  // Another kernel of the session, or this one before its agent was restarted, has seen to it.
-  if (mark?.attempt === attempt) return { found: mark.found, isStale: false }
-  const here = (from: number | null) => ({ found: { state: 'HERE', attempt: from } as const, isStale: false })
   const newest = offer?.newest ?? null
-  if (newest === null) return isEmpty ? { found: null, isStale: false } : here(mark?.attempt ?? null)
-  const missing = { found: { state: 'MISSING', attempt: newest.attempt } as const, isStale: !isEmpty }
+  // An attempt that was put back had the directory before, and what it left then is on record.
+  const wasPutBack = newest?.attempt === attempt && mark?.found?.attempt !== attempt
+  // Another kernel of the session, or this one before its agent was restarted, has seen to it.
+  if (mark?.attempt === attempt && !wasPutBack) return { found: mark.found, isStale: false, isTaken: true }
+  const here = (from: number | null) => judged({ state: 'HERE', attempt: from })
+  if (newest === null) return isEmpty ? judged(null) : here(mark?.attempt ?? null)
+  const missing = judged({ state: 'MISSING', attempt: newest.attempt }, !isEmpty)
   if (isEmpty) return missing
   if (newest.store === store) {
     const has = mark?.attempt ?? newest.attempt
@@ -116,4 +123,8 @@ export function judgeCheckpoint(place: CheckpointPlace): { found: FoundCheckpoin
   // Of an attempt whose end is not known; or of the same attempt, whose kernels on several agents each had their own.
   if (mark === null || mark.attempt < newest.attempt) return missing
   return mark.attempt > newest.attempt || !isFirstKernel ? here(mark.attempt) : missing
+}
+
+function judged(found: FoundCheckpoint | null, isStale = false): JudgedCheckpoint {
+  return { found, isStale, isTaken: false }
 }

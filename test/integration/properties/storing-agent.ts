@@ -51,7 +51,8 @@ export function storingAgent(options: {
   const instanceId = randomUUID()
   const chainStore = openChainStore({ dir: chainsDir, agentDir, byHand: true })
   const kernelsDir = join(agentDir, 'kernels')
-  const held: (() => void)[] = []
+  /** By kernel and assignment. */
+  const held = new Map<string, () => void>()
   let sending: Sending = 'WHOLE'
   let sequence = 0
 
@@ -70,7 +71,8 @@ export function storingAgent(options: {
         return gateway.offerCheckpoint({ agentId, ...request }, signal)
       },
       async send(request, chunks, signal) {
-        if (sending === 'HELD') await new Promise<void>((resolve) => held.push(resolve))
+        if (sending === 'HELD')
+          await new Promise<void>((resolve) => held.set(`${request.kernelId} ${request.assignment}`, resolve))
         const sent = await gateway.sendCheckpoint({ agentId, ...request }, chunks, signal)
         if (!sent.recorded) late()
         return sent
@@ -118,9 +120,16 @@ export function storingAgent(options: {
 
   /** Nothing is under way but what is held. */
   async function settle(): Promise<void> {
-    const isUnderWay = ({ phase, endPending, relaying }: KernelEntry) =>
-      ['PREPARING', 'PULLING', 'LAUNCHING', 'REMOVED'].includes(phase) || endPending || (relaying && held.length === 0)
+    const isUnderWay = ({ id, assignment, phase, endPending, relaying }: KernelEntry) =>
+      ['PREPARING', 'PULLING', 'LAUNCHING', 'REMOVED'].includes(phase) ||
+      endPending ||
+      (relaying && !held.has(`${id} ${assignment}`))
     await eventually(() => ![...book.kernels.values()].some(isUnderWay), { what: `agent ${name} has settled` })
+  }
+
+  function letGo(): void {
+    for (const go of held.values()) go()
+    held.clear()
   }
 
   async function sync(chains?: ChainReport): Promise<void> {
@@ -171,11 +180,11 @@ export function storingAgent(options: {
     },
     /** What is held goes on its way. */
     async release() {
-      for (const go of held.splice(0)) go()
+      letGo()
       await settle()
     },
     async close() {
-      for (const go of held.splice(0)) go()
+      letGo()
       await port.close()
     },
   }

@@ -16,9 +16,11 @@ function offer(attempt: number, store: string | null): CheckpointOffer {
 /** What attempt 5 finds, in words. */
 function finds(
   given: CheckpointOffer | null | undefined,
-  { mark, isEmpty = false, isFirstKernel = true }: { mark?: number; isEmpty?: boolean; isFirstKernel?: boolean } = {},
+  how: { mark?: number; markFound?: number; isEmpty?: boolean; isFirstKernel?: boolean } = {},
 ): string {
-  const known = mark === undefined ? null : { attempt: mark, found: null }
+  const { mark, markFound, isEmpty = false, isFirstKernel = true } = how
+  const before = markFound === undefined ? null : ({ state: 'FETCHED', attempt: markFound } as const)
+  const known = mark === undefined ? null : { attempt: mark, found: before }
   const place = { attempt: 5, isFirstKernel, offer: given, store: OWN, mark: known, isEmpty }
   const { found, isStale } = judgeCheckpoint(place)
   return `${found?.state ?? 'NONE'}${found?.attempt ?? ''}${isStale ? ' aside' : ''}`
@@ -41,6 +43,10 @@ test.each([
   ["another kernel's own", finds(offer(4, OTHER), { mark: 4, isFirstKernel: false }), 'HERE4'],
   ['dropped', finds(offer(4, null), { isEmpty: true }), 'MISSING4'],
   ['taken by this attempt before', finds(offer(4, OTHER), { mark: 5 }), 'NONE'],
+  ['taken by this attempt before, and put back', finds(offer(5, OWN), { mark: 5, markFound: 4 }), 'HERE5'],
+  ['put back, and gone on with elsewhere', finds(offer(5, OTHER), { mark: 5, markFound: 4 }), 'MISSING5 aside'],
+  ['put back, and gone on with elsewhere, and empty', finds(offer(5, OTHER), { isEmpty: true }), 'MISSING5'],
+  ['put back, and taken again', finds(offer(5, OTHER), { mark: 5, markFound: 5 }), 'FETCHED5'],
 ])('%s', (_, found, expected) => expect(found).toBe(expected))
 
 test('what is older than the record is never taken for it, and nothing newer is moved aside', () => {

@@ -18,7 +18,8 @@ const WHY_MISSING = `CASE WHEN c.dropped_at IS NOT NULL THEN 'it has been remove
 
 /**
  * What a session found is written once. Of a checkpoint that is missing, its event is written, too, and the decision
- * that made the session ends with it. No session can have found what a later attempt left.
+ * that made the session ends with it. No session can have found what a later attempt left; one that was put back may
+ * have found what it left itself.
  */
 const FOUND = `found AS (
   INSERT INTO session_checkpoints (session_id, state, from_attempt, store, bytes, published_at, note)
@@ -31,7 +32,7 @@ const FOUND = `found AS (
   LEFT JOIN checkpoints c ON c.chain_id = s.chain_id
   CROSS JOIN LATERAL (SELECT (l.found_checkpoint ->> 'state')::checkpoint_state AS state,
     (l.found_checkpoint ->> 'attempt')::int AS attempt) AS f
-  WHERE f.state IS NOT NULL AND k.role = 'main' AND k.index = 1 AND coalesce(f.attempt, 0) < s.attempt
+  WHERE f.state IS NOT NULL AND k.role = 'main' AND k.index = 1 AND coalesce(f.attempt, 0) <= s.attempt
     AND (f.state <> 'MISSING' OR f.attempt IS NOT NULL)
   ON CONFLICT (session_id) DO NOTHING
   RETURNING session_id, state, from_attempt, note
@@ -47,14 +48,19 @@ const FOUND = `found AS (
   FROM missing WHERE d.session_id = missing.parent_session_id AND d.child_session_id = missing.id
 )`
 
+/** The copy on record is of this attempt, before it was put back. */
+const OF_EARLIER_TRY = `(c.relay_attempt = excluded.attempt AND c.assignment <> excluded.assignment)`
+const keptUnlessEarlier = (column: string) => `${column} = CASE WHEN ${OF_EARLIER_TRY} THEN NULL ELSE c.${column} END`
+
 /**
  * The newest attempt counts, however late its end is known. One that has left nothing says something only of the store
  * whose checkpoint is on record: elsewhere it never had it. What it left in a generation that is over is nobody's, and
- * no report begins one. A directory that was too large to be looked through has the size that was last measured there.
+ * no report begins one. A copy of what the attempt left before it was put back is not the newest. A directory that was
+ * too large to be looked through has the size that was last measured there.
  */
 const LEFT = `stored AS (
-  INSERT INTO checkpoints AS c (chain_id, project_id, generation, attempt, store, files, bytes, newest_at, published_at)
-  SELECT s.chain_id, s.project_id, o.generation, s.attempt, here.chain_store, o.files, o.bytes, o."newestAt", now()
+  INSERT INTO checkpoints AS c (chain_id, project_id, generation, attempt, assignment, store, files, bytes, newest_at, published_at)
+  SELECT s.chain_id, s.project_id, o.generation, s.attempt, k.assignment, here.chain_store, o.files, o.bytes, o."newestAt", now()
   FROM changed JOIN locked l USING (id) JOIN kernels k USING (id) JOIN sessions s ON s.id = k.session_id
   JOIN agents here ON here.id = $4
   CROSS JOIN LATERAL jsonb_to_record(l.left_checkpoint) AS o("generation" int, "files" int, "bytes" bigint, "newestAt" timestamptz)
@@ -63,7 +69,8 @@ const LEFT = `stored AS (
     AND o.generation = coalesce(r.generation, 0) AND (o.files IS DISTINCT FROM 0 OR r.store = here.chain_store)
   ORDER BY s.chain_id
   ON CONFLICT (chain_id) DO UPDATE SET attempt = excluded.attempt, store = excluded.store, files = excluded.files,
-    bytes = coalesce(excluded.bytes, CASE WHEN coalesce(c.store = excluded.store, true) THEN c.bytes END), newest_at = excluded.newest_at, published_at = excluded.published_at, dropped_at = NULL
+    bytes = coalesce(excluded.bytes, CASE WHEN coalesce(c.store = excluded.store, true) THEN c.bytes END), newest_at = excluded.newest_at, published_at = excluded.published_at, dropped_at = NULL,
+    assignment = excluded.assignment, ${['relay_attempt', 'relay_sha256', 'relay_bytes', 'relay_at'].map(keptUnlessEarlier).join(', ')}
   WHERE c.generation = excluded.generation AND coalesce(c.attempt, 0) <= excluded.attempt
 )`
 

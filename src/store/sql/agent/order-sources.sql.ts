@@ -56,12 +56,13 @@ SELECT k.id AS "kernelId", s.id AS "sessionId", s.project_id AS "projectId", s.c
         AND f.agent_id = k.agent_id AND f.host IS NOT NULL AND NOT f.stopped AND (f.status = 'ERROR' OR f.exit_code <> 0)
       GROUP BY f.host ORDER BY attempt DESC LIMIT ${AGENTS_NAMED_MAX}) AS failed) END AS "avoidHosts",
   CASE WHEN s.terminate_force OR k.terminated_at IS NOT NULL THEN 0 ELSE g.stop_grace_ms END AS "stopGraceMs",
-  c.generation AS "checkpointGeneration", CASE WHEN (c.files > 0 OR c.files IS NULL) AND c.attempt < s.attempt THEN c.attempt END AS "checkpointAttempt",
+  c.generation AS "checkpointGeneration",
+  CASE WHEN (c.files > 0 OR c.files IS NULL) AND (c.attempt < s.attempt OR c.attempt = s.attempt AND c.assignment < k.assignment) THEN c.attempt END AS "checkpointAttempt",
   CASE WHEN c.dropped_at IS NULL THEN c.store END AS "checkpointStore",
   c.relay_attempt = c.attempt AS "checkpointRelayed"
 FROM kernels k JOIN sessions s ON s.id = k.session_id JOIN resource_groups g ON g.name = s.resource_group
 JOIN projects p ON p.id = s.project_id
-LEFT JOIN checkpoints c ON c.chain_id = s.chain_id AND s.attempt > 1
+LEFT JOIN checkpoints c ON c.chain_id = s.chain_id AND (s.attempt > 1 OR k.assignment > 1)
 WHERE k.id = ANY($1::uuid[])`
 
 export async function readOrderSources(db: Queryable, kernelIds: string[]): Promise<Map<string, OrderSource>> {

@@ -43,14 +43,14 @@ export async function readRelayingKernel(
  * published only while the kernel is its agent's. Whoever reads the row sees the old copy or the new one.
  */
 const RECORD_SQL = `
-INSERT INTO checkpoints AS c (chain_id, project_id, generation, attempt, store, files, bytes, published_at,
+INSERT INTO checkpoints AS c (chain_id, project_id, generation, attempt, assignment, store, files, bytes, published_at,
   relay_attempt, relay_sha256, relay_bytes, relay_at, relay_order)
-SELECT s.chain_id, s.project_id, $4, s.attempt, a.chain_store, $5, $6, now(), s.attempt, $7, $8, now(), $9
+SELECT s.chain_id, s.project_id, $4, s.attempt, k.assignment, a.chain_store, $5, $6, now(), s.attempt, $7, $8, now(), $9
 FROM kernels k JOIN sessions s ON s.id = k.session_id JOIN agents a ON a.id = k.agent_id
 LEFT JOIN checkpoints r ON r.chain_id = s.chain_id
 WHERE k.id = $1 AND k.agent_id = $2 AND k.assignment = $3 AND k.role = 'main' AND k.index = 1
   AND a.chain_store IS NOT NULL AND coalesce(r.generation, 0) = $4 AND (NOT $10 OR k.terminated_at IS NULL)
-ON CONFLICT (chain_id) DO UPDATE SET attempt = excluded.attempt, store = excluded.store, files = excluded.files,
+ON CONFLICT (chain_id) DO UPDATE SET attempt = excluded.attempt, assignment = excluded.assignment, store = excluded.store, files = excluded.files,
   bytes = excluded.bytes, published_at = excluded.published_at, dropped_at = NULL,
   relay_attempt = excluded.relay_attempt, relay_sha256 = excluded.relay_sha256, relay_bytes = excluded.relay_bytes,
   relay_at = excluded.relay_at, relay_order = excluded.relay_order

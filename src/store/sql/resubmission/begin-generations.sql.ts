@@ -7,7 +7,7 @@ import type { Queryable } from '../../database.ts'
 const SQL = `
 INSERT INTO checkpoints AS c (chain_id, project_id, generation)
 SELECT s.id, s.project_id, 1 FROM sessions s WHERE s.id = ANY($1::uuid[]) ORDER BY s.id
-ON CONFLICT (chain_id) DO UPDATE SET generation = c.generation + 1, attempt = NULL, store = NULL, files = NULL,
+ON CONFLICT (chain_id) DO UPDATE SET generation = c.generation + 1, attempt = NULL, assignment = NULL, store = NULL, files = NULL,
   bytes = NULL, newest_at = NULL, published_at = NULL, dropped_at = NULL, relay_attempt = NULL, relay_sha256 = NULL,
   relay_bytes = NULL, relay_at = NULL`
 

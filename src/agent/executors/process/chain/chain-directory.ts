@@ -92,7 +92,7 @@ export function judgeChain(host: ChainHost, spec: KernelSpec) {
     mark,
     isEmpty: isEmpty(path),
   })
-  const lacks = judged.found?.state === 'MISSING' && mark?.attempt !== spec.attempt
+  const lacks = judged.found?.state === 'MISSING' && !judged.isTaken
   const wanted = lacks && spec.checkpoint?.newest?.relayed === true
   return { ...judged, mark, path, wanted }
 }
@@ -114,10 +114,10 @@ export function placeFetched(host: ChainHost, spec: KernelSpec, draft: string): 
 }
 
 function takeChainDirectory(host: ChainHost, spec: KernelSpec, path: string): FoundCheckpoint | null {
-  const { found, isStale, mark } = judgeChain(host, spec)
+  const { found, isStale, isTaken, mark } = judgeChain(host, spec)
   if (isStale) moveAside(host, spec, mark?.attempt ?? 0)
   makeDirectory(path)
-  if (mark?.attempt === spec.attempt) return found
+  if (isTaken) return found
   clearPublishFiles(path)
   writeChainMark(path, { attempt: spec.attempt, found })
   return found
