@@ -19,6 +19,7 @@ import { expect, test } from 'vitest'
 import { openBelow, openDirectoryBelow } from '../../../src/agent/executors/process/chain/open-below.ts'
 import { snapshotCheckpoint } from '../../../src/agent/executors/process/chain/snapshot-checkpoint.ts'
 import { markWish, readWish, removeWish } from '../../../src/agent/executors/process/chain/publish-files.ts'
+import { eventually } from '../../support/eventually.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 
 /** Each checkpoint is a directory of two files, to which a link leads; the one before goes. */
@@ -81,17 +82,19 @@ test.each(goesOn)('a program that %s meanwhile: all is as it is then', async (_,
 
 test(
   'one that replaces files all the time has none of its states mixed with another',
-  { timeout: 60_000 },
+  { timeout: 180_000 },
   async () => {
     const { root, directory, take } = await places()
     const program = spawn('sh', ['-c', PROGRAM], { cwd: directory, stdio: 'ignore', detached: true })
     await once(program, 'spawn')
     const seen = new Set<string>()
     try {
+      // From then on there is always one.
+      await eventually(() => existsSync(join(directory, 'latest')))
       while (seen.size < 30) {
         // Under such haste not all of them stand still.
         const snapshot = await take().catch(() => null)
-        if (snapshot === null || !existsSync(join(directory, 'latest'))) continue
+        if (snapshot === null) continue
         const step = readFileSync(join(snapshot.path, 'latest', 'a'), 'utf8')
         expect(readFileSync(join(snapshot.path, 'latest', 'b'), 'utf8')).toBe(step)
         expect(readlinkSync(join(root, 'files', 'latest'))).toBe(`step${step.trim()}`)

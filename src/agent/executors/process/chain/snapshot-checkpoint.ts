@@ -6,10 +6,9 @@ import { wait } from '../../../../waiting/wait.ts'
 import { openBelow, pathOf } from './open-below.ts'
 import { tooMany, walkBelow } from './walk-below.ts'
 
-/** Beside a program that does nothing but replace two small files, four of ten tries find it standing still. */
-const TRIES_MAX = 12
+/** Of a program that does nothing but replace two small files: four of ten tries find it standing still. */
+const TRIES_MAX = 20
 const TRY_AGAIN_MS = 50
-const TRY_AGAIN_MAX_MS = 250
 
 /** What a chain's directory held at one moment, while its program goes on. */
 export interface Snapshot {
@@ -43,7 +42,7 @@ export async function snapshotCheckpoint(directory: string, into: string, option
     await rm(into, { recursive: true, force: true })
     const files = await linkAll(directory, into, options)
     if (files !== null) return { path: into, freeze: () => freeze(into, files, options) }
-    await wait(Math.min(TRY_AGAIN_MS * tries, TRY_AGAIN_MAX_MS))
+    await wait(TRY_AGAIN_MS)
   }
   throw new ArchiveError('files came and went all the time while it was looked at')
 }
