@@ -11,7 +11,6 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { zstdCompressSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { archiveHeader, archivePadding, ARCHIVE_END } from '../../../src/archive/archive-format.ts'
@@ -135,8 +134,9 @@ test('an upload that is broken off leaves no file open', { timeout: 60_000 }, as
   let sends = 0
   given.gateway.sendCheckpoint = async (_, chunks) => {
     for await (const _chunk of chunks) {
-      // As much is compressed as there is room for.
-      await sleep(500)
+      // Until as much is compressed as there is room for: the file is not read on.
+      let before = ''
+      await eventually(() => before === (before = positionIn(one.chainsDir)))
       break
     }
     sends += 1
@@ -145,18 +145,27 @@ test('an upload that is broken off leaves no file open', { timeout: 60_000 }, as
   const chainId = await begin('head -c 9000000 /dev/urandom >"$REPRISE_CHAIN_DIR/large"; exit 3')
   await attempt(chainId, 1)
   expect(sends).toBe(1)
-  expect(openFiles().filter((path) => path.startsWith(one.chainsDir))).toEqual([])
+  expect(openFiles(one.chainsDir)).toEqual([])
 })
 
-function openFiles(): string[] {
-  return readdirSync('/proc/self/fd').flatMap((fd) => {
+/** Of this process, in this directory. */
+function openFiles(directory: string): { fd: string; path: string }[] {
+  const files = readdirSync('/proc/self/fd').flatMap((fd) => {
     try {
-      return [readlinkSync(`/proc/self/fd/${fd}`)]
+      return [{ fd, path: readlinkSync(`/proc/self/fd/${fd}`) }]
     } catch {
       // The one that lists them.
       return []
     }
   })
+  return files.filter(({ path }) => path.startsWith(directory))
+}
+
+/** How far the files that are open there have been read. */
+function positionIn(directory: string): string {
+  return openFiles(directory)
+    .map(({ fd }) => readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8').split('\n')[0])
+    .join()
 }
 
 test('a copy that is damaged is not used: the attempt begins without, and says why', async () => {
