@@ -1,10 +1,14 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 import { LongestFirst } from './test/support/run/longest-first.ts'
+import { PARTS, type Part } from './test/support/run/parts.ts'
 
 // Of the workers and of all that they start.
 // oxlint-disable-next-line node/no-process-env -- so that all of them inherit it
 process.env['NODE_COMPILE_CACHE'] = fileURLToPath(new URL('.cache/compiled', import.meta.url))
+
+/** In this order, each after the one before: there is never more than one kind of engine at work. */
+const ORDER: readonly Part[] = ['pure', 'quick', 'long', 'browser', 'machine', 'containers', 'slurm']
 
 export default defineConfig({
   test: {
@@ -18,46 +22,42 @@ export default defineConfig({
     experimental: { viteModuleRunner: false, nodeLoader: false },
     retry: 0,
     sequence: { sequencer: LongestFirst },
-    projects: [
-      {
-        extends: true,
-        test: {
-          name: 'pure',
-          include: ['test/{unit,guard}/**/*.test.ts'],
-          // These never wait, and a worker costs more than a second of CPU before its first test.
-          maxWorkers: 2,
-          sequence: { groupOrder: 0 },
-          testTimeout: 30_000,
-          hookTimeout: 30_000,
-        },
-      },
-      {
-        extends: true,
-        test: {
-          name: 'database',
-          include: ['test/{integration,contract,e2e}/**/*.test.ts'],
-          globalSetup: 'test/support/run/run.setup.ts',
-          sequence: { groupOrder: 1 },
-          // Of servers that live for seconds: each connection first looks everything up, which costs more than to wait.
-          env: { REPRISE_DATABASE_CONNECTIONS: '5' },
-          testTimeout: 60_000,
-          hookTimeout: 120_000,
-        },
-      },
-      {
-        extends: true,
-        test: {
-          name: 'browser',
-          include: ['test/browser/**/*.test.ts'],
-          globalSetup: 'test/support/run/run.setup.ts',
-          // A browser has processes of its own.
-          maxWorkers: 2,
-          sequence: { groupOrder: 2 },
-          env: { REPRISE_DATABASE_CONNECTIONS: '5' },
-          testTimeout: 60_000,
-          hookTimeout: 120_000,
-        },
-      },
-    ],
+    reporters: ['default', './test/support/run/run-reporter.ts'],
+    runner: './test/support/run/measuring-runner.ts',
+    projects: ORDER.map((part) => (part === 'pure' ? pureProject() : projectOf(part))),
   },
 })
+
+function pureProject() {
+  return {
+    extends: true as const,
+    test: {
+      name: 'pure',
+      include: [...PARTS.pure],
+      // These never wait, and a worker costs more than a second of CPU before its first test.
+      maxWorkers: 2,
+      sequence: { groupOrder: 0 },
+      testTimeout: 30_000,
+      hookTimeout: 30_000,
+    },
+  }
+}
+
+function projectOf(part: Exclude<Part, 'pure'>) {
+  return {
+    extends: true as const,
+    test: {
+      name: part,
+      ...(part === 'quick'
+        ? { include: ['test/**/*.test.ts'], exclude: Object.values(PARTS).flat() }
+        : { include: [...PARTS[part]] }),
+      globalSetup: 'test/support/run/run.setup.ts',
+      sequence: { groupOrder: ORDER.indexOf(part) },
+      // Of servers that live for seconds: each connection first looks everything up, which costs more than to wait.
+      env: { REPRISE_DATABASE_CONNECTIONS: '5' },
+      // Twenty times what the slowest tests take: these only end what hangs.
+      testTimeout: part === 'quick' ? 60_000 : 120_000,
+      hookTimeout: 120_000,
+    },
+  }
+}

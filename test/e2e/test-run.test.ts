@@ -1,0 +1,77 @@
+import { execFile } from 'node:child_process'
+import { mkdir, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { describe, expect, test } from 'vitest'
+import { temporaryDirectory } from '../support/run/temporary-directory.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+const MAIN = join(ROOT, 'test/support/run/main.ts')
+
+const PASSES = `import { test } from 'vitest'\ntest('passes', () => {})`
+const FAILS = `import { test } from 'vitest'\ntest('fails', () => { throw new Error('broken') })`
+
+/** Fails the first time, with the run's seed in its message, and passes from then on with the same seed. */
+const FAILS_ONCE = `import { readFileSync, writeFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+test('fails once', () => {
+  const seed = process.env['REPRISE_TEST_SEED']
+  let first = null
+  try { first = readFileSync(new URL('first', import.meta.url), 'utf8') } catch {}
+  if (first === null) {
+    writeFileSync(new URL('first', import.meta.url), seed)
+    throw new Error('seed ' + seed)
+  }
+  expect(seed).toBe(first)
+})`
+
+/** A project of its own, with these test files, that is run as the suite is. */
+async function runSuite(files: Record<string, string>): Promise<{ status: number; output: string }> {
+  const directory = await temporaryDirectory('test-run')
+  const support = join(ROOT, 'test/support/run')
+  await symlink(join(ROOT, 'node_modules'), join(directory, 'node_modules'))
+  await mkdir(join(directory, 'test'))
+  await writeFile(join(directory, 'package.json'), '{"type":"module"}')
+  await writeFile(
+    join(directory, 'vitest.config.ts'),
+    `export default { test: {
+      maxWorkers: 1,
+      reporters: [${JSON.stringify(join(support, 'run-reporter.ts'))}],
+      projects: ['pure', 'quick'].map((name) => ({ extends: true, test: { name, include: [\`test/\${name}-*.test.ts\`] } })),
+    } }`,
+  )
+  for (const [name, text] of Object.entries(files)) await writeFile(join(directory, 'test', `${name}.test.ts`), text)
+  const { VITEST: _, ...env } = process.env
+  return promisify(execFile)(process.execPath, [MAIN, 'test', '--root', directory], { env }).then(
+    ({ stdout, stderr }) => ({ status: 0, output: stdout + stderr }),
+    (error: { code: number; stdout: string; stderr: string }) => ({
+      status: error.code,
+      output: error.stdout + error.stderr,
+    }),
+  )
+}
+
+describe.concurrent('a run of the suite', () => {
+  test('is green if a file fails and then passes alone with the same seed, and ends with what was unsteady', async () => {
+    const { status, output } = await runSuite({ 'pure-steady': PASSES, 'quick-unsteady': FAILS_ONCE })
+    expect(output).toMatch(/UNSTEADY test\/quick-unsteady\.test\.ts: fails once\n.*the first time:\n\s+.*\n.*seed \d+/)
+    expect(output.split('\n').slice(-4).join('\n')).toMatch(/REPRISE_TEST_SEED=\d+/)
+    expect(status).toBe(0)
+  })
+
+  test('is red if a file fails twice', async () => {
+    const { status, output } = await runSuite({ 'pure-steady': PASSES, 'quick-broken': FAILS })
+    expect(output).toContain('test/quick-broken.test.ts failed again')
+    expect(output).not.toContain('UNSTEADY')
+    expect(status).toBe(1)
+  })
+
+  test('stops at once if more than a tenth of the files fail', async () => {
+    const files = Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`quick-${index}`, FAILS]))
+    const { status, output } = await runSuite(files)
+    expect(output).toMatch(/STOPPED: \d+ files failed/)
+    expect(Number(/STOPPED: (\d+) files/.exec(output)![1])).toBeLessThan(30)
+    expect(output).not.toContain('once more')
+    expect(status).toBe(1)
+  })
+})
