@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -26,6 +26,9 @@ export function createKeeper(kernelsDir: string, log: Logger): Keeper {
   const at = (name: string) => join(kernelsDir, '..', name)
   let timer: NodeJS.Timeout | undefined
   let startedAt = Number.NEGATIVE_INFINITY
+  // A keeper that has been started and has not shown itself yet: on a machine without idle processors that takes time,
+  // and more keepers would take it longer.
+  let starting: ChildProcess | null = null
 
   function start(): void {
     startedAt = performance.now()
@@ -35,13 +38,24 @@ export function createKeeper(kernelsDir: string, log: Logger): Keeper {
       env: { PATH: process.env['PATH'] ?? DEFAULT_PATH },
       stdio: 'ignore',
     })
-    child.once('error', (error) => log.error({ error: error.message }, 'the keeper could not be started'))
+    starting = child
+    const over = () => {
+      if (starting === child) starting = null
+    }
+    child.once('exit', over)
+    child.once('error', (error) => {
+      over()
+      log.error({ error: error.message }, 'the keeper could not be started')
+    })
     child.unref()
   }
 
   function check(): boolean {
-    if (watchingPid(at('keeper')) !== null) return true
-    if (performance.now() - startedAt > CHECK_INTERVAL_MS) {
+    if (watchingPid(at('keeper')) !== null) {
+      starting = null
+      return true
+    }
+    if (performance.now() - startedAt > (starting === null ? CHECK_INTERVAL_MS : START_WITHIN_MS)) {
       log.warn('the keeper of the fence is gone; starting another')
       start()
     }
