@@ -42,6 +42,7 @@ import {
 } from '../services/session/read-scheduling-history.ts'
 import { readTokenRoles } from '../services/access/token-roles.ts'
 import { readSessionActions, type ActionVerdict } from '../services/resubmission/session-actions.ts'
+import { readNow } from '../services/event/read-event-cursor.ts'
 import type { QuotaKey } from '../domain/quota/quota.ts'
 import type { PrismaClient } from '../generated/prisma/client.ts'
 import type { Role, ServiceContext } from '../services/service-context.ts'
@@ -55,6 +56,8 @@ import type { ReadSessions } from '../services/session/read-selected-sessions.ts
 
 /** One set per operation, or per event of a subscription: cached rows belong to one viewer and one moment. */
 export interface Loaders extends DeploymentLoaders, ReachLoaders, ScheduleLoaders {
+  /** The database's time. */
+  now: Promise<Date>
   sessions: SessionLoader
   /** Null for sessions that are not waiting. */
   pendingReasons: DataLoader<string, string | null>
@@ -93,6 +96,7 @@ export interface Loaders extends DeploymentLoaders, ReachLoaders, ScheduleLoader
 export type LoaderSource = Pick<ServiceContext, 'db' | 'viewer'> & { prisma: PrismaClient; readSessions: ReadSessions }
 
 export const createLoaders = lazily<LoaderSource, Loaders>({
+  now: readNow,
   sessions: ({ readSessions, viewer }) => createSessionLoader(readSessions, viewer),
   pendingReasons: (source) =>
     new DataLoader(async (ids) => {

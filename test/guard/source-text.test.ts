@@ -30,6 +30,20 @@ test('nothing is left for later', () => {
   expect(linesThatMatch(/\b(TODO|FIXME|XXX|HACK)\b/)).toEqual([])
 })
 
+/** Where the real time is meant. */
+const REAL_TIME: Record<string, string> = {
+  'src/store/postgres/catalog-adapter.ts':
+    "the history of migrations is Prisma's, and older than the clock's functions",
+}
+
+test('statements take the time from reprise_now() and reprise_clock(), which tests can move', () => {
+  const bare =
+    /(^|[^.\w])(now|(clock|statement|transaction)_timestamp|timeofday)\(\)|\b(current|local)_(time|timestamp|date)\b/i
+  const found = files.flatMap(({ path, text }) => (path.startsWith('src/store/') && bare.test(text) ? [path] : []))
+  expect(found).toEqual(Object.keys(REAL_TIME))
+  expect(linesThatMatch(/\breprise_now\(\)/).length).toBeGreaterThan(150)
+})
+
 test('no path of somebody’s machine', () => {
   expect(linesThatMatch(/['"`\s](\/home\/|\/Users\/|\/root\/|\/work\/)/)).toEqual([])
 })

@@ -26,7 +26,7 @@ export const ChainResource = z
   .openapi('Chain', { description: 'All attempts at one piece of work.' })
 
 export function toChain(record: ChainRecord): z.infer<typeof ChainResource> {
-  const { willRetry, reason, at } = outlook({ ...record, attempt: record.attempts }, new Date())
+  const { willRetry, reason, at } = outlook({ ...record, attempt: record.attempts }, record.now)
   return {
     id: record.chainId,
     name: record.name,

@@ -1,4 +1,5 @@
 import { COUNTED_ROWS_MAX } from '../../domain/limits.ts'
+import { readNow } from '../../store/sql/read-now.sql.ts'
 import { assemblePage, type Page } from '../paging/keyset.ts'
 import { decodeKeyset, encodeKeyset, type OrderColumn } from '../paging/keyset-cursor.ts'
 import { invalidCursor, pageSize, type PageArguments } from '../paging/page-arguments.ts'
@@ -26,7 +27,7 @@ export async function readChainPage(
   const { size, backward } = pageSize(args)
   const after = decodeChain(wanted, 'after', args.after)
   const before = decodeChain(wanted, 'before', args.before)
-  const asOfMs = after?.asOfMs ?? before?.asOfMs ?? Date.now()
+  const asOfMs = after?.asOfMs ?? before?.asOfMs ?? (await totalsUpTo(context, wanted))
   const rows = await listChains(context, {
     conditions,
     order: wanted.order,
@@ -44,6 +45,11 @@ export async function readChainPage(
     count: () => countChains(context, { conditions, order: wanted.order }),
     countMax: COUNTED_ROWS_MAX,
   })
+}
+
+/** The order by total time alone depends on it. */
+async function totalsUpTo({ db }: Pick<ServiceContext, 'db'>, { order }: WantedOrder): Promise<number> {
+  return order === 'TOTAL_TIME' ? (await readNow(db)).getTime() : 0
 }
 
 function present<T>(value: T | null): T[] {

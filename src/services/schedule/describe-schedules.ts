@@ -2,6 +2,7 @@ import { RepriseError } from '../../domain/errors.ts'
 import type { SealedVariable } from '../../domain/session/sealed-variable.ts'
 import type { Page } from '../paging/keyset.ts'
 import type { PageArguments } from '../paging/page-arguments.ts'
+import { readNow } from '../../store/sql/read-now.sql.ts'
 import type { ParsedCreateSession } from '../session/create-session-input.ts'
 import type { ReadContext } from '../session/read-sessions.ts'
 import { shownEnviron, type ShownVariable } from '../session/shown-environ.ts'
@@ -65,7 +66,7 @@ async function describe(context: ReadContext, schedules: readonly ScheduleRecord
     select: { id: true, name: true },
   })
   const nameOf = new Map(projects.map(({ id, name }) => [id, name]))
-  const now = new Date()
+  const now = await readNow(context.db)
   return schedules.map((schedule) => {
     const session = templateOf(schedule)
     return {

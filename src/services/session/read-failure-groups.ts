@@ -28,7 +28,7 @@ export async function readFailureGroups(
   const limit = first ?? GROUPS_DEFAULT
   if (limit < 1 || limit > FAILURE_GROUPS_MAX) throw argumentError('first', `From 1 to ${FAILURE_GROUPS_MAX}.`)
   const failures = {
-    ...rangeOf(input),
+    ...(await rangeOf(db, input)),
     ...countedOf(viewer, input),
     by,
     limit,

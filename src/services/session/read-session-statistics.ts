@@ -59,7 +59,7 @@ export async function readSessionStatistics(
   { db, viewer }: Pick<ServiceContext, 'db' | 'viewer'>,
   input: StatisticsInput,
 ): Promise<SessionStatistics> {
-  const span = spanOf(input)
+  const span = await spanOf(db, input)
   const { from, to, bucketSeconds } = span
   const counted = { ...span, ...countedOf(viewer, input) }
   const { over, active, pending } = await countSessions(db, counted, STATISTICS_TIMEOUT_MS).catch(explainTimeout)

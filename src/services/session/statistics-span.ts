@@ -6,6 +6,8 @@ import {
   STATISTICS_TIMEOUT_MS,
 } from '../../domain/limits.ts'
 import { isStorableMoment, STORABLE_MOMENT } from '../../domain/storable-moment.ts'
+import type { Queryable } from '../../store/database.ts'
+import { readNow } from '../../store/sql/read-now.sql.ts'
 import type { CountedSpan } from '../../store/sql/session/count-sessions.sql.ts'
 
 export interface SpanInput {
@@ -20,8 +22,8 @@ export type Span = Range & Pick<CountedSpan, 'bucketSeconds'>
  * Which span of time statistics are over: by default the last day.
  * @throws RepriseError VALIDATION_FAILED
  */
-export function rangeOf(input: SpanInput): Range {
-  const range = rangeFrom(input)
+export async function rangeOf(db: Queryable, input: SpanInput): Promise<Range> {
+  const range = await rangeFrom(db, input)
   const issues = rangeIssues(range)
   if (issues.length > 0) throw refusal(issues)
   return range
@@ -31,8 +33,8 @@ export function rangeOf(input: SpanInput): Range {
  * The same in buckets, by default of an hour.
  * @throws RepriseError VALIDATION_FAILED
  */
-export function spanOf(input: SpanInput & { bucketSeconds?: number | null }): Span {
-  const span = { ...rangeFrom(input), bucketSeconds: input.bucketSeconds ?? 3_600 }
+export async function spanOf(db: Queryable, input: SpanInput & { bucketSeconds?: number | null }): Promise<Span> {
+  const span = { ...(await rangeFrom(db, input)), bucketSeconds: input.bucketSeconds ?? 3_600 }
   const issues = [...rangeIssues(span), ...bucketIssues(span)]
   if (issues.length > 0) throw refusal(issues)
   return span
@@ -42,8 +44,8 @@ export function bucketsIn({ from, to, bucketSeconds }: Span): number {
   return Math.ceil((to.getTime() - from.getTime()) / (bucketSeconds * 1_000))
 }
 
-function rangeFrom({ from, to: given }: SpanInput): Range {
-  const to = given ?? new Date()
+async function rangeFrom(db: Queryable, { from, to: given }: SpanInput): Promise<Range> {
+  const to = given ?? (await readNow(db))
   return { from: from ?? new Date(to.getTime() - STATISTICS_RANGE_DEFAULT_SECONDS * 1_000), to }
 }
 

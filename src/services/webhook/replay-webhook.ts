@@ -2,6 +2,7 @@ import { validate } from 'uuid'
 import { RepriseError } from '../../domain/errors.ts'
 import { WEBHOOK_REPLAY_MAX, WEBHOOK_RETENTION_SECONDS } from '../../domain/limits.ts'
 import { recordAudit } from '../../store/sql/access/record-audit.sql.ts'
+import { readNow } from '../../store/sql/read-now.sql.ts'
 import { addMissed, restartFailed, lockDelivery, restartDelivery } from '../../store/sql/webhook/replay-webhook.sql.ts'
 import { actorOf } from '../access/actor.ts'
 import { assertMayChange } from '../access/authorize.ts'
@@ -20,7 +21,8 @@ export async function replayWebhook(
   { webhookId, since }: { webhookId: string; since: Date },
 ): Promise<{ webhookId: string; replayed: number; more: boolean }> {
   assertMayChange(context.viewer)
-  if (since.getTime() < Date.now() - WEBHOOK_RETENTION_SECONDS * 1000) {
+  const now = await readNow(context.db)
+  if (since.getTime() < now.getTime() - WEBHOOK_RETENTION_SECONDS * 1000) {
     refuseInput([{ path: 'since', message: `must be less than ${WEBHOOK_RETENTION_SECONDS / 86_400} days ago` }])
   }
   const { replayed } = await changeWebhook(context, webhookId, 'webhook.replay', async (tx, { enabled }) => {

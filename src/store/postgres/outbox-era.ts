@@ -30,7 +30,7 @@ const NOTED_SQL = `SELECT value FROM settings WHERE key = '${KEY}'`
 
 const NOTE_SQL = `
 INSERT INTO settings (key, value) VALUES ('${KEY}', $1)
-ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = now()`
+ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = reprise_now()`
 
 /** Whether there are positions that this cluster has not come to: restored before this was noted. */
 const AHEAD_SQL = `

@@ -37,11 +37,11 @@ UNION ALL SELECT 'agents', s.status::text, count(a.id) FROM unnest(enum_range(NU
   LEFT JOIN agents a ON a.status = s.status GROUP BY s.status
 UNION ALL SELECT 'queue', coalesce(hold_reason::text, 'NONE'), count(*) FROM retry_decisions
   WHERE phase IN ('SCHEDULED', 'HELD') GROUP BY hold_reason
-UNION ALL SELECT 'overdue', NULL, coalesce(greatest(0, extract(epoch FROM now() - min(ready_at))), 0) FROM retry_decisions
+UNION ALL SELECT 'overdue', NULL, coalesce(greatest(0, extract(epoch FROM reprise_now() - min(ready_at))), 0) FROM retry_decisions
   WHERE phase IN ('SCHEDULED', 'HELD')
 UNION ALL SELECT 'webhookQueue', NULL, count(*) FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id
   WHERE d.status = 'PENDING' AND w.enabled
-UNION ALL SELECT 'webhookOverdue', NULL, coalesce(greatest(0, extract(epoch FROM now() - min(d.next_attempt_at))), 0)
+UNION ALL SELECT 'webhookOverdue', NULL, coalesce(greatest(0, extract(epoch FROM reprise_now() - min(d.next_attempt_at))), 0)
   FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id WHERE d.status = 'PENDING' AND w.enabled
 UNION ALL SELECT 'resubmissions', NULL, coalesce(sum(total - done - refused), 0) FROM resubmissions WHERE state = 'RUNNING'
 UNION ALL SELECT 'deployments', status::text, count(*) FROM deployments WHERE status <> 'DESTROYED' GROUP BY status

@@ -8,17 +8,17 @@ import type { Queryable } from '../database.ts'
  */
 const SQL = `
 WITH absent AS (
-  SELECT coalesce(max(last_seen_at) < now() - make_interval(secs => $5 / 1000.0), true) AS everybody,
-    coalesce(max(last_seen_at) FILTER (WHERE 'api' = ANY(roles)) < now() - make_interval(secs => $5 / 1000.0), true)
+  SELECT coalesce(max(last_seen_at) < reprise_now() - make_interval(secs => $5 / 1000.0), true) AS everybody,
+    coalesce(max(last_seen_at) FILTER (WHERE 'api' = ANY(roles)) < reprise_now() - make_interval(secs => $5 / 1000.0), true)
       AND 'api' = ANY($4::text[]) AS apis
   FROM servers
 ), present AS (
   INSERT INTO servers (id, host, pid, roles) VALUES ($1, $2, $3, $4)
-  ON CONFLICT (id) DO UPDATE SET last_seen_at = now()
+  ON CONFLICT (id) DO UPDATE SET last_seen_at = reprise_now()
 ), forgotten AS (
-  DELETE FROM servers WHERE last_seen_at < now() - interval '1 day' AND id <> $1
+  DELETE FROM servers WHERE last_seen_at < reprise_now() - interval '1 day' AND id <> $1
 ), graced AS (
-  UPDATE agents SET lease_from = now(), status = CASE WHEN status = 'SUSPECT' THEN 'ALIVE' ELSE status END
+  UPDATE agents SET lease_from = reprise_now(), status = CASE WHEN status = 'SUSPECT' THEN 'ALIVE' ELSE status END
   WHERE status IN ('ALIVE', 'SUSPECT', 'DRAINING')
     AND (SELECT CASE WHEN embedded THEN everybody ELSE apis END FROM absent)
 )

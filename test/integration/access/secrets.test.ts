@@ -235,7 +235,7 @@ describe('the secrets of webhooks', () => {
       await createWebhook(context, { url: `https://example.com/${path}`, eventTypes: ['*'] })
     const [plain, previous] = [Buffer.alloc(32, 'plain'), Buffer.alloc(24, 'previous')]
     await given.sql(
-      'UPDATE webhooks SET secret = $1, previous_secret = $2, previous_secret_expires_at = now(), secret_sealed = false',
+      'UPDATE webhooks SET secret = $1, previous_secret = $2, previous_secret_expires_at = reprise_now(), secret_sealed = false',
       [plain, previous],
     )
     expect(await sealPlainWebhooks(db, TEST_SECRETS)).toBe(3)

@@ -115,7 +115,7 @@ describe('the kernels of a session', () => {
       expect(await statuses(id)).toEqual(['PREPARED', 'PREPARED'])
       told.push(imageDigest!)
       await given.api.db.query(`UPDATE kernels SET status = 'TERMINATED', slots_held = false, confirmed_gone = true`)
-      await given.api.db.query(`UPDATE sessions SET status = 'CANCELLED', terminated_at = now()`)
+      await given.api.db.query(`UPDATE sessions SET status = 'CANCELLED', terminated_at = reprise_now()`)
       for (const agent of agents) agent.kernels.clear()
     }
     expect(told).toHaveLength(10)
@@ -187,7 +187,7 @@ describe('a retry', () => {
     await resubmitSessions(context, { sessionIds: [retry] })
     const third = (await chainRows(given.api.db, first))[2]!
     expect(await images(third.id)).toMatchObject({ requiredImageDigest: OLD })
-    await given.api.db.query(`UPDATE sessions SET status = 'CANCELLED', terminated_at = now() WHERE id = $1`, [
+    await given.api.db.query(`UPDATE sessions SET status = 'CANCELLED', terminated_at = reprise_now() WHERE id = $1`, [
       third.id,
     ])
     await resubmitSessions(context, { sessionIds: [third.id], overrides: { retryPolicy: { pinImage: false } } })

@@ -78,7 +78,7 @@ describe('silence', () => {
   })
 
   it('of one that is draining is no suspicion, but a loss in the end', async () => {
-    await given.sql(`UPDATE agents SET status = 'DRAINING', drained_at = now()`)
+    await given.sql(`UPDATE agents SET status = 'DRAINING', drained_at = reprise_now()`)
     await silence(16)
     expect(await agentStatus()).toBe('DRAINING')
     await silence(25)
@@ -242,7 +242,7 @@ describe('an outage of all servers', () => {
     const embedded = playedAgent(server.gateway)
     await embedded.register()
     await sql('UPDATE agents SET embedded = false WHERE id = $1', [agent.id])
-    await sql(`UPDATE servers SET last_seen_at = now() - interval '10 seconds'`)
+    await sql(`UPDATE servers SET last_seen_at = reprise_now() - interval '10 seconds'`)
     const scheduler = { id: randomUUID(), host: 'test', pid: 1, roles: ['scheduler'] }
     const api = { ...scheduler, id: randomUUID(), roles: ['api'] }
     const look = async (who: ServerIdentity) => {

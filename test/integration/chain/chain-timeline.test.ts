@@ -119,7 +119,7 @@ describe('a retry that a switch held', () => {
     await server.run('dispatch-retries', 'dispatch-retries')
     await passTime(api.db, 300)
     // Looked at again, it is held by the same, and by the same interval.
-    await api.db.query('UPDATE retry_decisions SET ready_at = now()')
+    await api.db.query('UPDATE retry_decisions SET ready_at = reprise_now()')
     await server.run('dispatch-retries')
     await switchRetries(false)
     await server.run('dispatch-retries')
@@ -154,7 +154,7 @@ describe('a retry that a switch held', () => {
   test('for reasons that alternate for ever is recorded up to a bound', async () => {
     const chainId = await failedChain()
     for (let n = 0; n < 103; n++) {
-      await api.db.query('UPDATE retry_decisions SET ready_at = now()')
+      await api.db.query('UPDATE retry_decisions SET ready_at = reprise_now()')
       await api.db.query('DELETE FROM retry_switches')
       const scope = n % 2 ? ({ scope: 'CLUSTER' } as const) : ({ scope: 'PROJECT', name: 'default' } as const)
       await setRetrySwitch(server.context, { ...scope, disabled: true })
@@ -165,7 +165,7 @@ describe('a retry that a switch held', () => {
     )
     expect(rows).toEqual([{ waits: 100, open: 1 }])
     await api.db.query('DELETE FROM retry_switches')
-    await api.db.query('UPDATE retry_decisions SET ready_at = now()')
+    await api.db.query('UPDATE retry_decisions SET ready_at = reprise_now()')
     await server.run('dispatch-retries')
     expect(await timeline(chainId, 'last: 1')).toMatchObject([{ kind: 'QUEUED', attempt: 2 }])
     expect((await api.db.query('SELECT FROM retry_waits WHERE to_at IS NULL')).rowCount).toBe(0)

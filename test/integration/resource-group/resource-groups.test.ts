@@ -137,7 +137,7 @@ describe('a resource group', () => {
     const attempt = () => refusal(deleteResourceGroup(server.context, { name: 'gpu' }))
     const id = await server.create({ resourceGroup: 'gpu' })
     expect(await attempt()).toMatchObject({ code: 'RESOURCE_GROUP_IN_USE', message: /has 0 agents, 1 sessions/ })
-    await sql(`UPDATE sessions SET status = 'CANCELLED', terminated_at = now() WHERE id = $1`, [id])
+    await sql(`UPDATE sessions SET status = 'CANCELLED', terminated_at = reprise_now() WHERE id = $1`, [id])
     const [failed] = await dueRetries(server.context, { count: 1 })
     await sql(`UPDATE sessions SET resource_group = 'gpu' WHERE id = $1`, [failed])
     expect(await attempt()).toMatchObject({ code: 'RESOURCE_GROUP_IN_USE', message: /and 1 retries that wait/ })

@@ -172,7 +172,7 @@ describe('a resubmission and the decision', () => {
     await untilBlocked(given.db, 1)
     await blocker.query(
       `INSERT INTO retry_decisions (session_id, project_id, chain_id, phase, cause, delay_ms, due_at, ready_at, explanation)
-       SELECT id, project_id, chain_id, 'SCHEDULED', 'KERNEL_NONZERO_EXIT', 1000, now(), now(), 'retry 1 of 3'
+       SELECT id, project_id, chain_id, 'SCHEDULED', 'KERNEL_NONZERO_EXIT', 1000, reprise_now(), reprise_now(), 'retry 1 of 3'
        FROM sessions WHERE id = $1`,
       [id],
     )

@@ -60,7 +60,10 @@ const generationOf = async (chainId: string) =>
   (await given.sql('SELECT generation FROM checkpoints WHERE chain_id = $1', [chainId]))[0]?.['generation'] ?? 0
 
 const endedDaysAgo = (chainId: string, days: number) =>
-  given.sql('UPDATE chains SET ended_at = now() - make_interval(days => $2) WHERE chain_id = $1', [chainId, days])
+  given.sql('UPDATE chains SET ended_at = reprise_now() - make_interval(days => $2) WHERE chain_id = $1', [
+    chainId,
+    days,
+  ])
 
 test('by outcome and age; what goes on, or of which something may run yet, keeps its own', async () => {
   const old = await endedChain(1)
@@ -86,7 +89,7 @@ test('by outcome and age; what goes on, or of which something may run yet, keeps
   await resubmit({ sessionIds: [old] })
   await driveAll(given.server, agent, 'RUNNING')
   await failWith(given.server, agent, 1)
-  await given.sql(`UPDATE checkpoints SET dropped_at = now() - interval '3 days'`)
+  await given.sql(`UPDATE checkpoints SET dropped_at = reprise_now() - interval '3 days'`)
   // The agent has said meanwhile that nothing of it runs.
   expect(await drop()).toBe(1)
   expect(await generationOf(alive)).toBe(1)

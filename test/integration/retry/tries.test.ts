@@ -55,7 +55,7 @@ describe('tries', () => {
   it('rest: nobody looks at the session before its pause is over', async () => {
     const id = await given.server.create()
     await failPreparing(id, 1)
-    await given.sql(`UPDATE sessions SET next_try_at = now() + interval '1 minute'`)
+    await given.sql(`UPDATE sessions SET next_try_at = reprise_now() + interval '1 minute'`)
     await given.server.run('prepare-sessions')
     expect(await statuses(given.db, id)).toBe('PREPARING: SCHEDULED')
   })

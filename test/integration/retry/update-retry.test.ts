@@ -25,7 +25,7 @@ const update = (sessionId: string, policy: object) => updateRetry(given.server.c
 async function row(id: string): Promise<Record<string, unknown>> {
   const [found] = await given.sql(
     `SELECT d.phase, d.explanation, d.delay_ms, d.matched_rule, d.details,
-       round(extract(epoch FROM d.due_at - now()))::int AS due, d.ready_at = d.due_at AS ready,
+       round(extract(epoch FROM d.due_at - reprise_now()))::int AS due, d.ready_at = d.due_at AS ready,
        s.max_retries, s.retry_policy AS policy, s.retry_policy_sources AS sources
      FROM retry_decisions d JOIN sessions s ON s.id = d.session_id WHERE s.id = $1`,
     [id],

@@ -26,7 +26,7 @@ async function sessionAt(status: Live): Promise<string> {
   }
   if (status !== 'TERMINATING') return sessionIn(server, agent, status)
   const id = await sessionIn(server, agent, 'RUNNING', { batchTimeout: 30 })
-  await sql("UPDATE sessions SET times_out_at = now() - interval '1 s'")
+  await sql("UPDATE sessions SET times_out_at = reprise_now() - interval '1 s'")
   await server.run('enforce-batch-timeouts', 'terminate-sessions')
   return id
 }
@@ -114,7 +114,9 @@ describe.each(Object.entries(PLIGHTS))('%s', (_, plight) => {
 
 describe('a kernel of a session that has ended', () => {
   const end = (id: string) =>
-    given.sql(`UPDATE sessions SET status = 'ERROR', result = 'FAILURE', terminated_at = now() WHERE id = $1`, [id])
+    given.sql(`UPDATE sessions SET status = 'ERROR', result = 'FAILURE', terminated_at = reprise_now() WHERE id = $1`, [
+      id,
+    ])
   const withAgents = STATUSES.filter((status): status is Exclude<Live, 'PENDING'> => status !== 'PENDING')
 
   it.each(withAgents)('in status %s is stopped by its agent', async (status) => {
@@ -145,7 +147,7 @@ it('what is TERMINATING with an agent that goes on running it ends in time, and 
     retryPolicy: { maxRetries: 1, retryDelay: 1, jitter: 'NONE' },
   })
   const [kernel] = await kernelRows(db, id)
-  await sql("UPDATE sessions SET times_out_at = now() - interval '1 s'")
+  await sql("UPDATE sessions SET times_out_at = reprise_now() - interval '1 s'")
   await server.settle()
   const { orders } = await agent.sync()
   expect(orders).toMatchObject([{ want: 'STOP' }])

@@ -165,7 +165,7 @@ describe('a session with a concurrency key', () => {
     const [first, second, third] = await createAll([KEY, { ...KEY, resourceGroup: 'other' }, KEY])
     await server.run('schedule-sessions', 'schedule-sessions')
     expect(await placed([first!, second!, third!])).toEqual([true, false, false])
-    await sql(`UPDATE resource_groups SET drained_at = now() WHERE name = 'other'`)
+    await sql(`UPDATE resource_groups SET drained_at = reprise_now() WHERE name = 'other'`)
     await nextTurn()
     await server.run('schedule-sessions')
     expect(await placed([second!, third!])).toEqual([false, true])
@@ -266,7 +266,7 @@ describe('two servers', () => {
   it('offer a place that becomes free while another finds none', async () => {
     const { server, agent, db } = given
     const [, second] = await createAll([KEY, KEY])
-    await server.db.query(`UPDATE sessions SET starts_at = now() + interval '1 hour' WHERE id = $1`, [second])
+    await server.db.query(`UPDATE sessions SET starts_at = reprise_now() + interval '1 hour' WHERE id = $1`, [second])
     await driveAll(server, agent, 'RUNNING')
     await server.db.query(`UPDATE sessions SET starts_at = NULL, next_try_at = NULL WHERE id = $1`, [second])
     const { sync, gates } = syncGates('schedule:after-keys')

@@ -209,7 +209,7 @@ describe('places', () => {
     const { server, db, agent, sql } = given
     await sql(`INSERT INTO resource_groups (name) VALUES ('gpu')`)
     const elsewhere = await server.create({ resourceGroup: 'gpu' })
-    await sql(`UPDATE agents SET status = 'DRAINING', drained_at = now() WHERE id = $1`, [agent.id])
+    await sql(`UPDATE agents SET status = 'DRAINING', drained_at = reprise_now() WHERE id = $1`, [agent.id])
     const here = await server.create()
     await server.run('schedule-sessions')
     for (const [id, group] of [

@@ -223,7 +223,7 @@ describe('faults', () => {
     const { server, db } = given
     const { sessionId } = await createSession(server.context, { ...WORK, ...input })
     await given.sql(
-      `UPDATE sessions SET status = 'CANCELLED', result = 'FAILURE', terminated_at = now(),
+      `UPDATE sessions SET status = 'CANCELLED', result = 'FAILURE', terminated_at = reprise_now(),
       status_data = '{"error": {"name": "scheduler-timeout", "message": "m"}}' WHERE id = $1`,
       [sessionId],
     )

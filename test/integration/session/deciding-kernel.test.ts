@@ -91,7 +91,7 @@ describe('of the kernels of a session', () => {
     const { server, db, sql } = given
     const agent = playedAgent(server.gateway, { slots: { cpu: '10000' } })
     await agent.register()
-    await sql(`UPDATE agents SET status = 'DRAINING', drained_at = now() WHERE id = $1`, [given.agent.id])
+    await sql(`UPDATE agents SET status = 'DRAINING', drained_at = reprise_now() WHERE id = $1`, [given.agent.id])
     const sessions = await Promise.all(
       CASES.map(async (at) => ({
         id: await server.create({ clusterSize: 3 }),
@@ -133,7 +133,7 @@ async function runningCluster(input: Partial<CreateSessionInput> = {}) {
   const { server, db, sql } = given
   const agents = [0, 1].map(() => playedAgent(server.gateway, { slots: { cpu: '2' } }))
   for (const agent of agents) await agent.register()
-  await sql(`UPDATE agents SET status = 'DRAINING', drained_at = now() WHERE id = $1`, [given.agent.id])
+  await sql(`UPDATE agents SET status = 'DRAINING', drained_at = reprise_now() WHERE id = $1`, [given.agent.id])
   const id = await server.create({
     clusterSize: 2,
     clusterMode: 'MULTI_NODE',
@@ -153,7 +153,7 @@ async function runningCluster(input: Partial<CreateSessionInput> = {}) {
 
 describe('where kernels are on two agents', () => {
   const lose = async (agentId: string) => {
-    const silent = `UPDATE agents SET last_heard_at = now() - interval '50 s', lease_from = now() - interval '50 s' WHERE id = $1`
+    const silent = `UPDATE agents SET last_heard_at = reprise_now() - interval '50 s', lease_from = reprise_now() - interval '50 s' WHERE id = $1`
     await given.sql(silent, [agentId])
     await given.server.settle()
   }
@@ -186,7 +186,7 @@ describe('where kernels are on two agents', () => {
       await server.settle()
     }
     expect(await sessionRow(db, id)).toMatchObject({ status: 'TERMINATING' })
-    await sql(`UPDATE sessions SET status_changed_at = now() - interval '1 h' WHERE id = $1`, [id])
+    await sql(`UPDATE sessions SET status_changed_at = reprise_now() - interval '1 h' WHERE id = $1`, [id])
     await server.run('terminate-sessions')
     expect(await sessionRow(db, id)).toMatchObject({ status: 'ERROR', exitCode: 10, reason: 'says 0' })
   })
@@ -194,7 +194,7 @@ describe('where kernels are on two agents', () => {
   it('a batch timeout stays the reason, whatever its kernels say afterwards', async () => {
     const { server, db, sql } = given
     const { id, kernels, agentOf } = await runningCluster()
-    await sql(`UPDATE sessions SET times_out_at = now() WHERE id = $1`, [id])
+    await sql(`UPDATE sessions SET times_out_at = reprise_now() WHERE id = $1`, [id])
     await server.settle()
     for (const index of [1, 0]) {
       agentOf(index).observe(kernels[index]!.id, ENDS.failed(index))

@@ -258,7 +258,7 @@ describe('a session of three kernels', () => {
     for (const [place, index] of order.entries()) {
       agent.observe(kernels[index]!, { status: 'EXITED', exitCode: index === 0 ? 1 : 137 + index })
       await agent.sync()
-      const earlier = `UPDATE kernels SET terminated_at = now() - interval '1 s' * $2::int WHERE id = $1`
+      const earlier = `UPDATE kernels SET terminated_at = reprise_now() - interval '1 s' * $2::int WHERE id = $1`
       await given.sql(earlier, [kernels[index], order.length - place])
     }
     await server.run('detect-termination')
@@ -322,7 +322,7 @@ it.each([
   async (status, handler) => {
     const { server, agent, db, sql } = given
     const id = await sessionIn(server, agent, status)
-    await sql(`UPDATE kernels SET status = 'CANCELLED', terminated_at = now() WHERE session_id = $1`, [id])
+    await sql(`UPDATE kernels SET status = 'CANCELLED', terminated_at = reprise_now() WHERE session_id = $1`, [id])
     await server.run('promote-to-prepared', 'promote-to-running', 'detect-termination')
     expect(await statuses(db, id)).toBe(`${status}: CANCELLED`)
     await server.run(handler)

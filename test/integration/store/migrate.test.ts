@@ -72,6 +72,25 @@ test('the migrated database is what schema.prisma says', async () => {
   expect(statements, 'write a migration, or mend schema.prisma').toBe('')
 })
 
+test('defaults, functions and constraints take the time from the functions of the clock', async () => {
+  await migrate(database.connectionString, log)
+  const { rows } = await client.query(`
+    WITH texts AS (
+      SELECT attrelid::regclass || '.' || attname AS place, pg_get_expr(adbin, adrelid) AS text
+      FROM pg_attrdef JOIN pg_attribute ON attrelid = adrelid AND attnum = adnum
+      WHERE adrelid::regclass::text <> '_prisma_migrations'
+      UNION ALL SELECT proname, prosrc FROM pg_proc WHERE pronamespace = 'public'::regnamespace
+      UNION ALL SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint WHERE connamespace = 'public'::regnamespace
+    ), found AS (
+      SELECT place, regexp_matches(text, '\\m(reprise_now|reprise_clock|now|\\w+_timestamp)\\(|(CURRENT_TIMESTAMP)', 'gi') AS names
+      FROM texts
+    ), named AS (SELECT place, lower(coalesce(names[1], names[2])) AS name FROM found)
+    SELECT array_agg(place || ' ' || name ORDER BY place) FILTER (WHERE name NOT LIKE 'reprise%') AS real,
+      count(*) FILTER (WHERE name = 'reprise_now')::int AS ours FROM named`)
+  expect(rows[0].real).toEqual(['reprise_clock clock_timestamp', 'reprise_now now'])
+  expect(rows[0].ours).toBeGreaterThan(40)
+})
+
 test('of two servers that start at once one migrates, and the other waits for it', async () => {
   const run = () => promisify(execFile)(process.execPath, [PROGRAM, database.connectionString])
   const blocker = await connect()

@@ -89,6 +89,16 @@ async function underLimits(server: TestServer, agent: PlayedAgent): Promise<void
   await server.settle()
 }
 
+test('the functions of the clock are inlined in the plans of all statements', async () => {
+  const timed = [...statements.values()].filter(({ text }) => /\breprise_(now|clock)\(\)/.test(text))
+  expect(timed.length).toBeGreaterThan(30)
+  for (const { text, values } of timed) {
+    const { rows } = await database.db.query<{ 'QUERY PLAN': string }>(`EXPLAIN VERBOSE ${text}`, values)
+    const plan = rows.map((row) => row['QUERY PLAN']).join('\n')
+    expect(plan).not.toMatch(/reprise_(now|clock)/)
+  }
+})
+
 test('no statement reads a growing table from end to end', async () => {
   const read = []
   for (const statement of statements.values()) {

@@ -76,7 +76,7 @@ describe('an endpoint that is dead', () => {
   test('is one of many: however many are dead, they have half of the places', async () => {
     const server = open()
     const hooks = await Promise.all(Array.from({ length: 40 }, () => server.create({ url: dead.url })))
-    await database.db.query('UPDATE webhooks SET failing_since = now()')
+    await database.db.query('UPDATE webhooks SET failing_since = reprise_now()')
     const healthy = await server.create({ url: alive.url })
     await happens(3)
     await server.fanOut()

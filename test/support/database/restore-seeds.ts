@@ -25,5 +25,5 @@ BEGIN
     'BEGIN ' || deletes || inserts || 'END');
 END $do$`
 
-/** All other rows are deleted. No transaction may be open. */
-export const RESTORE_SEEDS = 'SELECT seeds.restore()'
+/** All other rows are deleted, and the clock is right again. No transaction may be open. */
+export const RESTORE_SEEDS = 'SELECT seeds.restore(), seeds.restore_clock()'

@@ -25,7 +25,7 @@ export interface SessionRow {
 }
 
 const SESSION = `SELECT id, status, result, status_reason AS reason, status_data #>> '{error,name}' AS error,
-  exit_code AS "exitCode", tries, round(extract(epoch FROM next_try_at - now()) * 1000)::float8 AS "restsMs",
+  exit_code AS "exitCode", tries, round(extract(epoch FROM next_try_at - reprise_now()) * 1000)::float8 AS "restsMs",
   round(extract(epoch FROM next_try_at - (SELECT last_at FROM scheduling_history h WHERE h.entity_id = sessions.id
     ORDER BY h.id DESC LIMIT 1)) * 1000)::float8 AS "pauseMs",
   reschedules, skips, pending_reason AS "pendingReason", failure_cause AS cause, parent_session_id AS parent, attempt,

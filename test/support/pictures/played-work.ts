@@ -74,7 +74,7 @@ export async function playWork(db: Database, clock: StoppedClock, name: string):
       const { kernelId } = await newest(chainId)
       await db.query(
         `INSERT INTO kernel_logs (kernel_id, stream, "offset", bytes, text, at)
-         VALUES ($1, 'STDOUT', 0, octet_length($2), $2, now())`,
+         VALUES ($1, 'STDOUT', 0, octet_length($2), $2, reprise_now())`,
         [kernelId, log],
       )
     },

@@ -9,6 +9,7 @@ import { ensureRunning } from '../../../src/store/postgres/postmaster.ts'
 import { TEMPLATE_DATABASE } from '../database/database.ts'
 import { prepareCluster } from '../database/prepared-cluster.ts'
 import { KEEP_SEEDS } from '../database/restore-seeds.ts'
+import { KEEP_CLOCK } from '../database/test-clock.ts'
 import { makeRunDirectory } from './run-directory.ts'
 import { TEST_SETTINGS } from '../database/test-settings.ts'
 
@@ -63,6 +64,7 @@ async function keepSeeds(template: string): Promise<void> {
   const client = new pg.Client({ connectionString: template })
   await client.connect()
   await client.query(KEEP_SEEDS)
+  await client.query(KEEP_CLOCK)
   await client.end()
 }
 

@@ -47,7 +47,7 @@ async function createScheduleOf(context: Context, input: Partial<CreateScheduleI
 export async function makeDue(db: Database, id: string, secondsAgo = 0): Promise<void> {
   await db.query(
     `UPDATE schedules SET planned_at = at, due_at = at
-     FROM (SELECT date_trunc('second', now()) - make_interval(secs => $2) AS at) AS t WHERE id = $1`,
+     FROM (SELECT date_trunc('second', reprise_now()) - make_interval(secs => $2) AS at) AS t WHERE id = $1`,
     [id, secondsAgo],
   )
 }

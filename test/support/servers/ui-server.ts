@@ -103,7 +103,7 @@ export async function startUiServer(purpose: string, env: Record<string, string>
   }
 }
 
-const NEWEST_SESSIONS = `SELECT s.name, s.attempt, s.status, s.status_reason, s.exit_code, s.created_at, now(), d.phase,
+const NEWEST_SESSIONS = `SELECT s.name, s.attempt, s.status, s.status_reason, s.exit_code, s.created_at, reprise_now(), d.phase,
     d.due_at, d.hold_reason, d.dispatched_at FROM sessions s LEFT JOIN retry_decisions d ON d.session_id = s.id
   ORDER BY s.id DESC LIMIT 6`
 

@@ -77,7 +77,7 @@ export interface DeliveryRow {
 /** In the order of their events. */
 export async function deliveryRows(db: Database, webhookId?: string): Promise<DeliveryRow[]> {
   const statement = `SELECT id, webhook_id AS "webhookId", event_type AS "eventType", status, attempts, failures,
-    under_way AS "underWay", round(extract(epoch FROM next_attempt_at - now()) * 1000)::float8 AS "dueInMs"
+    under_way AS "underWay", round(extract(epoch FROM next_attempt_at - reprise_now()) * 1000)::float8 AS "dueInMs"
     FROM webhook_deliveries WHERE $1::uuid IS NULL OR webhook_id = $1 ORDER BY event_id, id`
   const { rows } = await db.query<DeliveryRow & { [column: string]: unknown }>(statement, [webhookId ?? null])
   return rows

@@ -25,17 +25,17 @@ export async function dueRetries(
   await context.db.transaction(async (tx) => {
     await tx.query(
       `UPDATE sessions SET status = 'ERROR', result = 'FAILURE', exit_code = 1, failure_cause = 'KERNEL_NONZERO_EXIT',
-         terminated_at = now(), retry_decided = true WHERE id = ANY($1)`,
+         terminated_at = reprise_now(), retry_decided = true WHERE id = ANY($1)`,
       [ids],
     )
     await tx.query(
-      `UPDATE kernels SET status = 'ERROR', exit_code = 1, terminated_at = now() WHERE session_id = ANY($1)`,
+      `UPDATE kernels SET status = 'ERROR', exit_code = 1, terminated_at = reprise_now() WHERE session_id = ANY($1)`,
       [ids],
     )
     await tx.query(
       `INSERT INTO retry_decisions (session_id, project_id, chain_id, phase, cause, base_delay_ms, jitter_ms, delay_ms,
          due_at, ready_at, explanation, details)
-       SELECT id, project_id, chain_id, 'SCHEDULED', failure_cause, 0, 0, 0, now(), now(), 'retry 1 of 3: exit code 1',
+       SELECT id, project_id, chain_id, 'SCHEDULED', failure_cause, 0, 0, 0, reprise_now(), reprise_now(), 'retry 1 of 3: exit code 1',
          '{"growth": null, "avoid": {"agents": [], "groups": []}}'
        FROM sessions WHERE id = ANY($1)`,
       [ids],

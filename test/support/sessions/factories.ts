@@ -99,7 +99,7 @@ export function createFactories(db: Database) {
   async function log(kernelId: string, text: string, stream: 'STDOUT' | 'STDERR' = 'STDOUT'): Promise<void> {
     await db.query(
       `INSERT INTO kernel_logs (kernel_id, stream, "offset", bytes, text, at)
-       SELECT $1, $3, coalesce(max("offset" + bytes), 0), octet_length($2), $2, now()
+       SELECT $1, $3, coalesce(max("offset" + bytes), 0), octet_length($2), $2, reprise_now()
        FROM kernel_logs WHERE kernel_id = $1 AND stream = $3`,
       [kernelId, text, stream],
     )
@@ -240,9 +240,9 @@ async function insertSession(tx: Queryable, { row, session, kernels, decision, p
   await tx.query(
     `INSERT INTO retry_decisions (session_id, project_id, chain_id, phase, cause, explanation, delay_ms, due_at,
        child_session_id, dispatched_at)
-     VALUES ($1, $2, $3, 'DISPATCHED', 'KERNEL_NONZERO_EXIT', 'retry', 1000, now(), $4, now())
+     VALUES ($1, $2, $3, 'DISPATCHED', 'KERNEL_NONZERO_EXIT', 'retry', 1000, reprise_now(), $4, reprise_now())
      ON CONFLICT (session_id) DO UPDATE SET phase = 'DISPATCHED', child_session_id = EXCLUDED.child_session_id,
-       hold_reason = NULL, dispatched_at = now()`,
+       hold_reason = NULL, dispatched_at = reprise_now()`,
     [parentId, row.projectId, row.chainId, row.id],
   )
   await tx.query('UPDATE sessions SET retry_decided = true WHERE id = $1', [parentId])

@@ -28,7 +28,7 @@ function moveOne(db: Database, id: string): Promise<void> {
          status = CASE status WHEN 'RUNNING' THEN 'ERROR' ELSE 'RUNNING' END::session_status,
          status_reason = (CASE WHEN status_reason ~ '^[0-9]+$' THEN status_reason ELSE '0' END::int + 1)::text,
          failure_cause = CASE status WHEN 'RUNNING' THEN 'OOM_KILLED'::failure_cause END,
-         terminated_at = CASE status WHEN 'RUNNING' THEN now() END,
+         terminated_at = CASE status WHEN 'RUNNING' THEN reprise_now() END,
          retry_decided = status = 'RUNNING'
        WHERE id = $1 RETURNING status = 'ERROR' AS failed`,
       [id],

@@ -93,7 +93,7 @@ export const ChainNode = builder.node(ref, {
     outlook: t.field({
       type: ChainOutlook,
       description: 'Whether it will still retry.',
-      resolve: (chain) => outlook({ ...chain, attempt: chain.attempts }, new Date()),
+      resolve: (chain) => outlook({ ...chain, attempt: chain.attempts }, chain.now),
     }),
     firstAttempt: t.field({
       type: SessionNode,

@@ -95,7 +95,8 @@ export const ScheduleNode = builder.node(ref, {
       description: 'The next planned times, without jitter; of a paused one those if it were resumed now.',
       args: { first: t.arg.int({ defaultValue: 5, description: `How many, at most ${SCHEDULE_NEXT_RUNS_MAX}.` }) },
       complexity: ({ first }) => ({ field: first ?? 5 }),
-      resolve: (schedule, { first }) => nextRunsOf(schedule, new Date(), listed(first, SCHEDULE_NEXT_RUNS_MAX)),
+      resolve: async (schedule, { first }, { loaders }) =>
+        nextRunsOf(schedule, await loaders.now, listed(first, SCHEDULE_NEXT_RUNS_MAX)),
     }),
     queued: t.exposeInt('queued', { description: 'How many runs wait for an earlier one to end.' }),
     lastRuns: t.field({

@@ -13,7 +13,7 @@ export async function noteSecretsKey(db: Queryable, keyId: string): Promise<stri
   return noted ?? noteSecretsKey(db, keyId)
 }
 
-const ADOPT_SQL = `UPDATE settings SET value = to_jsonb($1::text), updated_at = now() WHERE key = 'secrets.key' AND value #>> '{}' = $2`
+const ADOPT_SQL = `UPDATE settings SET value = to_jsonb($1::text), updated_at = reprise_now() WHERE key = 'secrets.key' AND value #>> '{}' = $2`
 
 export async function adoptSecretsKey(db: Queryable, keyId: string, before: string): Promise<void> {
   await db.query(ADOPT_SQL, [keyId, before])

@@ -45,16 +45,16 @@ export interface TokenRow {
 export const ROLE = 'greatest(t.role, m.role)'
 export const TOKENS = `api_tokens t LEFT JOIN project_members m ON m.project_id = t.project_id AND m.user_id = t.user_id
   LEFT JOIN api_tokens p ON p.id = t.parent_id`
-export const IS_VALID = `t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > now())
-  AND (t.parent_id IS NULL OR (t.last_used_at > now() - interval '12 hours'
-    AND p.revoked_at IS NULL AND (p.expires_at IS NULL OR p.expires_at > now())))
+export const IS_VALID = `t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > reprise_now())
+  AND (t.parent_id IS NULL OR (t.last_used_at > reprise_now() - interval '12 hours'
+    AND p.revoked_at IS NULL AND (p.expires_at IS NULL OR p.expires_at > reprise_now())))
   AND (t.project_id IS NULL OR t.user_id IS NULL OR m.role IS NOT NULL)`
 
 /** Index: api_tokens(hash). */
 const FIND_SQL = `
 SELECT t.id, t.name, ${ROLE} AS role, t.project_id AS "projectId", t.user_id AS "userId",
   t.resource_groups AS "resourceGroups", t.parent_id AS "sessionOf",
-  (t.last_used_at IS NULL OR t.last_used_at < now() - interval '1 minute') AS "useUnnoted"
+  (t.last_used_at IS NULL OR t.last_used_at < reprise_now() - interval '1 minute') AS "useUnnoted"
 FROM ${TOKENS} WHERE t.hash = $1 AND ${IS_VALID}`
 
 export async function findToken(db: Queryable, hash: Buffer): Promise<TokenRow | undefined> {
@@ -70,8 +70,8 @@ export async function readValidRoles(db: Queryable, ids: readonly string[]): Pro
 }
 
 const NOTE_USE_SQL = `
-UPDATE api_tokens SET last_used_at = now()
-WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')`
+UPDATE api_tokens SET last_used_at = reprise_now()
+WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < reprise_now() - interval '1 minute')`
 
 export async function recordTokenUse(db: Queryable, id: string): Promise<void> {
   await db.query(NOTE_USE_SQL, [id])
@@ -93,7 +93,7 @@ export async function hasAdminToken(db: Queryable): Promise<boolean> {
 }
 
 /** Those that servers made; tokens of people stay. */
-const REVOKE_ADMIN_SQL = `UPDATE api_tokens SET revoked_at = now() WHERE ${IS_ADMIN} AND name = 'admin'`
+const REVOKE_ADMIN_SQL = `UPDATE api_tokens SET revoked_at = reprise_now() WHERE ${IS_ADMIN} AND name = 'admin'`
 
 export async function revokeAdminTokens(tx: Queryable): Promise<void> {
   await tx.query(REVOKE_ADMIN_SQL)
@@ -101,7 +101,7 @@ export async function revokeAdminTokens(tx: Queryable): Promise<void> {
 
 /** If the token is already revoked, its time is kept. */
 const REVOKE_SQL = `
-UPDATE api_tokens SET revoked_at = coalesce(revoked_at, now())
+UPDATE api_tokens SET revoked_at = coalesce(revoked_at, reprise_now())
 WHERE id = $1 AND ($2::uuid IS NULL OR project_id = $2)
 RETURNING name, project_id AS "projectId"`
 

@@ -12,10 +12,10 @@ const SQL = `
 WITH silent AS (
   SELECT id, status AS "from", CASE WHEN silence > make_interval(secs => $2 / 1000.0) THEN 'LOST'::agent_status
     ELSE 'SUSPECT' END AS "to", round(extract(epoch FROM silence)) AS seconds
-  FROM agents, LATERAL (SELECT now() - greatest(last_heard_at, lease_from) AS silence) AS s
+  FROM agents, LATERAL (SELECT reprise_now() - greatest(last_heard_at, lease_from) AS silence) AS s
   WHERE status IN ('ALIVE', 'SUSPECT', 'DRAINING') AND silence > make_interval(secs => $1 / 1000.0)
     AND (embedded OR EXISTS (SELECT FROM servers
-      WHERE 'api' = ANY(roles) AND last_seen_at > now() - make_interval(secs => $3 / 1000.0)))
+      WHERE 'api' = ANY(roles) AND last_seen_at > reprise_now() - make_interval(secs => $3 / 1000.0)))
   FOR UPDATE OF agents SKIP LOCKED
 ), changed AS (
   UPDATE agents a SET status = silent."to" FROM silent

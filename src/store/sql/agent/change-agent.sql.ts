@@ -20,7 +20,7 @@ function statementFor(change: { sets: string; where: string; phase: string; acti
 WITH found AS (
   SELECT a.id, a.name, a.status,
     (SELECT count(*) FROM kernels k WHERE k.agent_id = a.id AND (k.slots_held OR NOT k.confirmed_gone
-      AND a.last_heard_at > now() - make_interval(secs => (a.fence_after_ms + $4::float8) / 1000))) AS kernels
+      AND a.last_heard_at > reprise_now() - make_interval(secs => (a.fence_after_ms + $4::float8) / 1000))) AS kernels
   FROM agents a WHERE a.id = $1 FOR UPDATE
 ), changed AS (
   UPDATE agents a SET ${change.sets} FROM found f WHERE a.id = f.id AND (${change.where})
@@ -38,7 +38,7 @@ SELECT status, kernels, EXISTS (SELECT FROM changed) AS changed FROM found`
 }
 
 const DRAIN_SQL = statementFor({
-  sets: `drained_at = coalesce(a.drained_at, now()), drain_reason = $2,
+  sets: `drained_at = coalesce(a.drained_at, reprise_now()), drain_reason = $2,
     status = CASE WHEN a.status = 'LOST' THEN a.status ELSE 'DRAINING' END`,
   where: `f.status <> 'TERMINATED' AND (a.drained_at IS NULL OR a.drain_reason IS DISTINCT FROM $2)`,
   phase: 'drain-agent',

@@ -36,9 +36,9 @@ export async function readChannelKernels(
  * and the next announcement removes it.
  */
 const ANNOUNCE_SQL = `
-WITH expired AS (DELETE FROM channels WHERE expires_at < now())
+WITH expired AS (DELETE FROM channels WHERE expires_at < reprise_now())
 INSERT INTO channels (id, agent_id, secret, url, expires_at)
-VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5 / 1000.0))`
+VALUES ($1, $2, $3, $4, reprise_now() + make_interval(secs => $5 / 1000.0))`
 
 export async function announceChannel(
   db: Queryable,

@@ -60,7 +60,7 @@ const keptUnlessEarlier = (column: string) => `${column} = CASE WHEN ${OF_EARLIE
  */
 const LEFT = `stored AS (
   INSERT INTO checkpoints AS c (chain_id, project_id, generation, attempt, assignment, store, files, bytes, newest_at, published_at)
-  SELECT s.chain_id, s.project_id, o.generation, s.attempt, k.assignment, here.chain_store, o.files, o.bytes, o."newestAt", now()
+  SELECT s.chain_id, s.project_id, o.generation, s.attempt, k.assignment, here.chain_store, o.files, o.bytes, o."newestAt", reprise_now()
   FROM changed JOIN locked l USING (id) JOIN kernels k USING (id) JOIN sessions s ON s.id = k.session_id
   JOIN agents here ON here.id = $4
   CROSS JOIN LATERAL jsonb_to_record(l.left_checkpoint) AS o("generation" int, "files" int, "bytes" bigint, "newestAt" timestamptz)

@@ -17,14 +17,14 @@ WITH before AS (
   VALUES ($1, $2, $3, $4, $5, 'ALIVE', $6::jsonb, $7, $9, $11, $12, $13, $14, $15, $16::jsonb, $17, $18::jsonb)
   ON CONFLICT (id) DO UPDATE SET name = $2, resource_group = $3, address = $4, version = $5, labels = $6::jsonb,
     isolation = $12, isolation_by_hand = $13, embedded = $14, chain_store = $15, slots_per_kernel_max = $16::jsonb,
-    ports = $17, volumes = $18::jsonb, instance_id = $7, last_sequence = 0, token_id = $9, last_heard_at = now(),
+    ports = $17, volumes = $18::jsonb, instance_id = $7, last_sequence = 0, token_id = $9, last_heard_at = reprise_now(),
     status = CASE WHEN agents.drained_at IS NULL THEN 'ALIVE'::agent_status ELSE 'DRAINING' END,
     fence_after_ms = CASE WHEN EXISTS (SELECT FROM kernels k
         WHERE k.agent_id = agents.id AND (k.slots_held OR NOT k.confirmed_gone))
       THEN greatest(agents.fence_after_ms, $11) ELSE $11 END
   WHERE $10 OR agents.token_id = $9 OR (agents.token_id IS NOT NULL AND NOT EXISTS (
     SELECT FROM api_tokens t WHERE t.id = agents.token_id AND t.revoked_at IS NULL
-      AND (t.expires_at IS NULL OR t.expires_at > now())))
+      AND (t.expires_at IS NULL OR t.expires_at > reprise_now())))
   RETURNING id, status
 ), events AS (
   SELECT r.id, b.status::text AS "from", r.status::text AS "to",
@@ -33,7 +33,7 @@ WITH before AS (
   FROM registered r LEFT JOIN before b ON true
   WHERE b.status IS DISTINCT FROM r.status OR b.instance_id IS DISTINCT FROM $7
 ), repeated AS (
-  UPDATE scheduling_history h SET attempts = h.attempts + 1, last_at = now() FROM events e
+  UPDATE scheduling_history h SET attempts = h.attempts + 1, last_at = reprise_now() FROM events e
   WHERE h.entity_id = e.id AND h.id = (SELECT max(id) FROM scheduling_history WHERE entity_id = e.id)
     AND h.phase = 'register-agent' AND h.from_status IS NOT DISTINCT FROM e."from" AND h.to_status = e."to"
     AND h.message = e.message

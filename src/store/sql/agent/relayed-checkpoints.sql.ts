@@ -45,7 +45,7 @@ export async function readRelayingKernel(
 const RECORD_SQL = `
 INSERT INTO checkpoints AS c (chain_id, project_id, generation, attempt, assignment, store, files, bytes, published_at,
   relay_attempt, relay_sha256, relay_bytes, relay_at, relay_order)
-SELECT s.chain_id, s.project_id, $4, s.attempt, k.assignment, a.chain_store, $5, $6, now(), s.attempt, $7, $8, now(), $9
+SELECT s.chain_id, s.project_id, $4, s.attempt, k.assignment, a.chain_store, $5, $6, reprise_now(), s.attempt, $7, $8, reprise_now(), $9
 FROM kernels k JOIN sessions s ON s.id = k.session_id JOIN agents a ON a.id = k.agent_id
 LEFT JOIN checkpoints r ON r.chain_id = s.chain_id
 WHERE k.id = $1 AND k.agent_id = $2 AND k.assignment = $3 AND k.role = 'main' AND k.index = 1

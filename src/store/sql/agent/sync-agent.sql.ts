@@ -8,11 +8,11 @@ const HEARD_SQL = `
 WITH known AS (
   SELECT id, status, instance_id = $2 AS current FROM agents WHERE id = $1
 ), heard AS (
-  UPDATE agents a SET last_heard_at = now(),
+  UPDATE agents a SET last_heard_at = reprise_now(),
     status = CASE WHEN a.status NOT IN ('SUSPECT', 'LOST') THEN a.status
       WHEN a.drained_at IS NULL THEN 'ALIVE' ELSE 'DRAINING' END
   FROM known WHERE a.id = known.id AND known.current
-    AND (a.last_heard_at < now() - interval '1 second' OR a.status IN ('SUSPECT', 'LOST'))
+    AND (a.last_heard_at < reprise_now() - interval '1 second' OR a.status IN ('SUSPECT', 'LOST'))
   RETURNING known.id, known.status, a.status AS now
 ), history AS (
   INSERT INTO scheduling_history (entity, entity_id, phase, from_status, to_status, result, message)
@@ -21,7 +21,7 @@ WITH known AS (
 )
 SELECT current, status IN ('SUSPECT', 'LOST') AS "wasAway",
   (SELECT json_agg(json_build_object('channelId', c.id, 'secret', c.secret, 'url', c.url))
-    FROM channels c WHERE c.agent_id = $1 AND c.expires_at > now()) AS channels
+    FROM channels c WHERE c.agent_id = $1 AND c.expires_at > reprise_now()) AS channels
 FROM known`
 
 interface Heartbeat {
@@ -75,9 +75,9 @@ WITH turn AS (
 ), changed AS (
   UPDATE kernels k SET
     status = c."to",
-    status_changed_at = CASE WHEN k.status = c."to" THEN k.status_changed_at ELSE now() END,
-    started_at = CASE WHEN c."started" THEN coalesce(k.started_at, now()) ELSE k.started_at END,
-    terminated_at = CASE WHEN c."ended" THEN now() ELSE k.terminated_at END,
+    status_changed_at = CASE WHEN k.status = c."to" THEN k.status_changed_at ELSE reprise_now() END,
+    started_at = CASE WHEN c."started" THEN coalesce(k.started_at, reprise_now()) ELSE k.started_at END,
+    terminated_at = CASE WHEN c."ended" THEN reprise_now() ELSE k.terminated_at END,
     slots_held = k.slots_held AND NOT c."ended",
     confirmed_gone = k.confirmed_gone OR c."gone",
     exit_code = coalesce(c."exitCode", k.exit_code),
@@ -88,11 +88,11 @@ WITH turn AS (
     peak_memory_bytes = coalesce((c."usage" ->> 'peakMemoryBytes')::bigint, k.peak_memory_bytes),
     cpu_seconds = coalesce((c."usage" ->> 'cpuSeconds')::float8, k.cpu_seconds),
     wall_seconds = CASE WHEN c."usage" ->> 'wallSeconds' IS NULL THEN k.wall_seconds
-      ELSE least((c."usage" ->> 'wallSeconds')::float8, extract(epoch FROM now() - k.created_at)) END,
+      ELSE least((c."usage" ->> 'wallSeconds')::float8, extract(epoch FROM reprise_now() - k.created_at)) END,
     usage_source = coalesce((c."usage" ->> 'source')::usage_source, k.usage_source),
     note = c."note",
     waits = c."waits",
-    waited_until = CASE WHEN k.waits AND NOT c."waits" THEN now() ELSE k.waited_until END,
+    waited_until = CASE WHEN k.waits AND NOT c."waits" THEN reprise_now() ELSE k.waited_until END,
     host = c."host",
     slurm_job_id = c."slurmJobId",
     reason = coalesce(c."error" ->> 'name', k.reason),

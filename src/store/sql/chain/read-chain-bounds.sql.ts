@@ -9,7 +9,7 @@ import type { Queryable } from '../../database.ts'
 const SQL = `
 SELECT p.id AS "projectId", least(bound.at, (SELECT occurred_at FROM session_events ORDER BY xid, id LIMIT 1)) AS before
 FROM projects p CROSS JOIN LATERAL (SELECT greatest(
-  now() - make_interval(secs => $1::float8),
+  reprise_now() - make_interval(secs => $1::float8),
   (SELECT newest_activity_at FROM chains WHERE project_id = p.id AND ended_at IS NOT NULL
     ORDER BY newest_activity_at DESC OFFSET $2::int8 LIMIT CASE WHEN $2::int8 IS NULL THEN 0 ELSE 1 END) + interval '1 millisecond'
 ) AS at) AS bound

@@ -27,7 +27,7 @@ const ms = (moment: string) => `(extract(epoch FROM ${moment}) * 1000)::float8`
  * Indexes: sessions_chain_id_attempt_key, scheduling_history_pkey, retry_waits_pkey.
  */
 const SQL = `
-SELECT w.number, now() AS now, s.id AS "sessionId", s.session_type AS "sessionType", s.status, s.attempt, s.epoch,
+SELECT w.number, reprise_now() AS now, s.id AS "sessionId", s.session_type AS "sessionType", s.status, s.attempt, s.epoch,
   s.created_at AS "createdAt", s.started_at AS "startedAt", s.terminated_at AS "terminatedAt",
   s.status_reason AS "statusReason", s.pending_reason AS "pendingReason", s.failure_cause AS cause,
   p.terminated_at AS "parentTerminatedAt", d.phase, d.explanation, d.due_at AS "dueAt",

@@ -19,9 +19,9 @@ export interface ChainTotalRow {
 /** A thousand attempts take about 2 ms. Index: sessions_chain_id_attempt_key. */
 const SQL = `
 SELECT c.chain_id AS "chainId", s.result, s.failure_cause AS cause, count(*) AS attempts,
-  coalesce(sum(extract(epoch FROM coalesce(s.terminated_at, now()) - s.started_at)), 0)::float8 AS "runningSeconds",
-  sum(extract(epoch FROM coalesce(s.started_at, s.terminated_at, now()) - s.created_at))::float8 AS "pendingSeconds",
-  extract(epoch FROM coalesce(c.ended_at, now()) - c.created_at)::float8 AS "totalSeconds"
+  coalesce(sum(extract(epoch FROM coalesce(s.terminated_at, reprise_now()) - s.started_at)), 0)::float8 AS "runningSeconds",
+  sum(extract(epoch FROM coalesce(s.started_at, s.terminated_at, reprise_now()) - s.created_at))::float8 AS "pendingSeconds",
+  extract(epoch FROM coalesce(c.ended_at, reprise_now()) - c.created_at)::float8 AS "totalSeconds"
 FROM chains c JOIN sessions s ON s.chain_id = c.chain_id AND s.project_id = c.project_id
 WHERE c.chain_id = ANY($1::uuid[])
 GROUP BY c.chain_id, s.result, s.failure_cause

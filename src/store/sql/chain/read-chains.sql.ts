@@ -20,13 +20,15 @@ export interface ChainRow extends Omit<NewestAttempt, 'attempt'> {
   endedAt: Date | null
   /** Seconds from its creation to its end, or to now. */
   totalSeconds: number
+  /** The database's time. */
+  now: Date
 }
 
 /** The columns of chains `c`; used with `CHAIN_JOINS`. */
 export const CHAIN_COLUMNS = `c.chain_id AS "chainId", c.project_id AS "projectId", c.name, c.labels,
   c.tail_id AS "tailId", c.attempts, c.state, c.cause, c.created_at AS "createdAt",
   c.newest_activity_at AS "newestActivityAt", c.ended_at AS "endedAt",
-  extract(epoch FROM coalesce(c.ended_at, now()) - c.created_at)::float8 AS "totalSeconds",
+  extract(epoch FROM coalesce(c.ended_at, reprise_now()) - c.created_at)::float8 AS "totalSeconds", reprise_now() AS now,
   tail.status, tail.session_type AS "sessionType", tail.retry_count AS "retryCount", tail.max_retries AS "maxRetries",
   d.phase, d.explanation, d.hold_reason AS "holdReason", d.due_at AS "dueAt"`
 

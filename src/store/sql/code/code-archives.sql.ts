@@ -52,7 +52,7 @@ export async function lockCode(tx: Queryable, { projectId, sha256 }: CodeKey): P
 
 const RECORD_SQL = `
 INSERT INTO code_archives (project_id, sha256, bytes, files, created_by) VALUES ($1, $2, $3, $4, $5)
-ON CONFLICT (project_id, sha256) DO UPDATE SET last_used_at = now()
+ON CONFLICT (project_id, sha256) DO UPDATE SET last_used_at = reprise_now()
 RETURNING ${COLUMNS}`
 
 export async function recordCode(
@@ -70,9 +70,9 @@ WITH wanted AS (
   JOIN projects p ON p.name = w.project AND ($3::uuid IS NULL OR p.id = $3)
   JOIN code_archives c ON c.project_id = p.id AND c.sha256 = w.sha256
 ), noted AS (
-  UPDATE code_archives c SET last_used_at = now() FROM wanted w
+  UPDATE code_archives c SET last_used_at = reprise_now() FROM wanted w
   WHERE c.project_id = w.project_id AND c.sha256 = w.sha256
-    AND c.last_used_at < now() - ${CODE_USE_NOTED_MS} * interval '1 millisecond'
+    AND c.last_used_at < reprise_now() - ${CODE_USE_NOTED_MS} * interval '1 millisecond'
 )
 SELECT project, sha256 FROM wanted`
 
@@ -90,8 +90,8 @@ export async function useCode(
 
 const USE_IN_ALL_SQL = `
 WITH noted AS (
-  UPDATE code_archives SET last_used_at = now()
-  WHERE sha256 = $1 AND last_used_at < now() - ${CODE_USE_NOTED_MS} * interval '1 millisecond'
+  UPDATE code_archives SET last_used_at = reprise_now()
+  WHERE sha256 = $1 AND last_used_at < reprise_now() - ${CODE_USE_NOTED_MS} * interval '1 millisecond'
 )
 SELECT project_id AS "projectId" FROM code_archives WHERE sha256 = $1`
 
@@ -116,7 +116,7 @@ export async function readKernelCode(
 }
 
 /** Of nobody's: no session names it, so none can be retried or resubmitted with it, and no schedule does. */
-const UNUSED = `c.last_used_at < now() - make_interval(days => $1)
+const UNUSED = `c.last_used_at < reprise_now() - make_interval(days => $1)
   AND NOT EXISTS (SELECT FROM sessions s WHERE s.project_id = c.project_id AND s.code_sha256 = c.sha256)
   AND NOT EXISTS (SELECT FROM schedules d WHERE d.project_id = c.project_id AND d.template ->> 'codeSha256' = c.sha256)`
 

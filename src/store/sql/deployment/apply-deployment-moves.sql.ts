@@ -16,9 +16,9 @@ WITH moves AS (
 ), moved AS (
   UPDATE deployments d SET
     status = m."to",
-    status_changed_at = CASE WHEN m."to" = m."from" THEN d.status_changed_at ELSE now() END,
+    status_changed_at = CASE WHEN m."to" = m."from" THEN d.status_changed_at ELSE reprise_now() END,
     status_reason = CASE WHEN m."to" <> 'READY' THEN m."message" END,
-    destroyed_at = CASE WHEN m."to" = 'DESTROYED' THEN now() END
+    destroyed_at = CASE WHEN m."to" = 'DESTROYED' THEN reprise_now() END
   FROM moves m WHERE d.id = m."id" AND d.status = m."from"
   RETURNING d.id, d.project_id, m."from", m."to", m."outcome", m."message", NULL::text AS "errorCode"
 ), events AS (
@@ -84,7 +84,7 @@ WITH moves AS (
 ), moved AS (
   UPDATE routes r SET
     status = m."to",
-    status_changed_at = CASE WHEN m."to" = m."from" THEN r.status_changed_at ELSE now() END,
+    status_changed_at = CASE WHEN m."to" = m."from" THEN r.status_changed_at ELSE reprise_now() END,
     status_reason = CASE WHEN m."to" <> 'HEALTHY' THEN m."message" END,
     host = coalesce(m."endpoint" ->> 'host', r.host),
     port = coalesce((m."endpoint" ->> 'port')::int, r.port),
@@ -93,13 +93,13 @@ WITH moves AS (
     failures = CASE WHEN m."outcome" = 'STALE' THEN 0 ELSE r.failures END,
     next_check_at = CASE WHEN m."to" IN ('FAILED_TO_START', 'TERMINATING', 'TERMINATED') THEN NULL
       WHEN m."endpoint" IS NULL THEN r.next_check_at
-      ELSE now() + make_interval(secs => (m."endpoint" ->> 'firstCheckInMs')::float8 / 1000) END,
-    first_healthy_at = CASE WHEN m."to" = 'HEALTHY' THEN coalesce(r.first_healthy_at, now()) ELSE r.first_healthy_at END,
-    published_at = CASE WHEN m."to" = 'HEALTHY' THEN CASE WHEN m."publish" THEN now() ELSE r.published_at END END,
-    terminated_at = CASE WHEN m."to" = 'TERMINATED' THEN now() END
+      ELSE reprise_now() + make_interval(secs => (m."endpoint" ->> 'firstCheckInMs')::float8 / 1000) END,
+    first_healthy_at = CASE WHEN m."to" = 'HEALTHY' THEN coalesce(r.first_healthy_at, reprise_now()) ELSE r.first_healthy_at END,
+    published_at = CASE WHEN m."to" = 'HEALTHY' THEN CASE WHEN m."publish" THEN reprise_now() ELSE r.published_at END END,
+    terminated_at = CASE WHEN m."to" = 'TERMINATED' THEN reprise_now() END
   FROM moves m JOIN held USING (id) WHERE r.id = m."id"
   RETURNING r.id, r.deployment_id, r.revision, r.session_id, r.host, r.port, r.created_at, r.status_reason,
-    r.first_healthy_at <= now() - make_interval(secs => $3 / 1000.0) IS TRUE AS lasted,
+    r.first_healthy_at <= reprise_now() - make_interval(secs => $3 / 1000.0) IS TRUE AS lasted,
     m."from", m."to", m."outcome", m."message", NULL::text AS "errorCode"
 ), events AS (
   INSERT INTO session_events (type, deployment_id, route_id, project_id, data)

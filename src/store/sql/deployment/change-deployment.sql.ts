@@ -47,7 +47,7 @@ const DESTROY_SQL = `
 WITH before AS (
   SELECT id, status FROM deployments WHERE id = $1
 ), moved AS (
-  UPDATE deployments d SET status = 'DESTROYING', status_changed_at = now(), destroyed_by = $2, status_reason = $3
+  UPDATE deployments d SET status = 'DESTROYING', status_changed_at = reprise_now(), destroyed_by = $2, status_reason = $3
   FROM before WHERE d.id = before.id RETURNING d.id, d.project_id, before.status AS "from"
 ), events AS (
   INSERT INTO session_events (type, deployment_id, project_id, data)

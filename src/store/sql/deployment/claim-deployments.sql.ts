@@ -36,7 +36,7 @@ const FAULT = `(
     ELSE 'a route is ' || r.status END
   FROM routes r
   WHERE r.deployment_id = d.id AND ${LIVE} AND (r.revision <> d.revision
-    OR r.status <> 'HEALTHY' AND r.status_changed_at < now() - (SELECT make_interval(secs => v.evict_after_ms / 1000.0)
+    OR r.status <> 'HEALTHY' AND r.status_changed_at < reprise_now() - (SELECT make_interval(secs => v.evict_after_ms / 1000.0)
       FROM deployment_revisions v WHERE v.deployment_id = r.deployment_id AND v.revision = r.revision))
   LIMIT 1)`
 
@@ -56,9 +56,9 @@ function statementFor(handler: DeploymentHandlerName): string {
   return `
 SELECT d.id, d.status, d.status_reason AS "statusReason", d.project_id AS "projectId", d.user_id AS "userId", d.name,
   d.replicas, d.min_healthy AS "minHealthy", d.max_surge AS "maxSurge", d.revision, d.failures,
-  greatest(0, ceil(extract(epoch FROM coalesce(d.next_route_at, now()) - now()) * 1000))::float8 AS "nextRouteInMs",
+  greatest(0, ceil(extract(epoch FROM coalesce(d.next_route_at, reprise_now()) - reprise_now()) * 1000))::float8 AS "nextRouteInMs",
   (extract(epoch FROM d.next_route_at - d.failed_at) * 1000)::float8 AS "backoffMs",
-  (extract(epoch FROM now() - d.status_changed_at) * 1000)::float8 AS "inStatusMs",
+  (extract(epoch FROM reprise_now() - d.status_changed_at) * 1000)::float8 AS "inStatusMs",
   ${live} AS live, ${fault} AS fault
 FROM deployments d
 WHERE d.status = ANY($1::deployment_status[]) AND d.id > $2 AND ${need}

@@ -34,11 +34,11 @@ export interface ClaimedRoute {
  * may have been no server to check it.
  */
 const STALE = `(v.stale_after_ms <= $3
-  AND coalesce(r.last_check_at, r.status_changed_at) < now() - make_interval(secs => v.stale_after_ms / 1000.0))`
+  AND coalesce(r.last_check_at, r.status_changed_at) < reprise_now() - make_interval(secs => v.stale_after_ms / 1000.0))`
 
 const OVER = `s.status IN ('TERMINATED', 'ERROR', 'CANCELLED')`
 
-const START_TIMED_OUT = `r.created_at < now() - make_interval(secs => v.start_timeout_ms / 1000.0)`
+const START_TIMED_OUT = `r.created_at < reprise_now() - make_interval(secs => v.start_timeout_ms / 1000.0)`
 
 /** The routes in its statuses for which a handler has work. */
 const DUE: Readonly<Record<RouteHandlerName, string>> = {
@@ -49,10 +49,10 @@ const DUE: Readonly<Record<RouteHandlerName, string>> = {
       OR r.status <> 'UNHEALTHY' AND r.failures >= v.unhealthy_threshold END)`,
   'running-route': `(r.status = 'FAILED_TO_START' OR s.status <> 'RUNNING'
     OR r.first_healthy_at IS NULL AND ${START_TIMED_OUT})`,
-  'route-eviction': `r.status_changed_at <= now() - make_interval(secs => v.evict_after_ms / 1000.0)`,
+  'route-eviction': `r.status_changed_at <= reprise_now() - make_interval(secs => v.evict_after_ms / 1000.0)`,
   // A route that never received traffic, or that no longer runs, needs no time to drain.
   'terminating-route': `(${OVER} OR s.status <> 'TERMINATING' AND (r.first_healthy_at IS NULL OR s.status <> 'RUNNING'
-    OR r.status_changed_at <= now() - make_interval(secs => v.drain_ms / 1000.0)))`,
+    OR r.status_changed_at <= reprise_now() - make_interval(secs => v.drain_ms / 1000.0)))`,
   'service-discovery-sync': 'r.published_at IS NULL',
 }
 
@@ -69,7 +69,7 @@ SELECT r.id, r.deployment_id AS "deploymentId", r.status, r.status_reason AS "st
   r.successes, r.failures, r.last_check_fault AS "lastCheckFault", v.healthy_threshold AS "healthyThreshold",
   v.unhealthy_threshold AS "unhealthyThreshold", ${STALE} AS stale, v.start_timeout_ms AS "startTimeoutMs",
   v.evict_after_ms AS "evictAfterMs",
-  greatest(0, v.initial_delay_ms - extract(epoch FROM now() - k.started_at) * 1000)::float8 AS "firstCheckInMs"
+  greatest(0, v.initial_delay_ms - extract(epoch FROM reprise_now() - k.started_at) * 1000)::float8 AS "firstCheckInMs"
 FROM routes r
 CROSS JOIN LATERAL (SELECT * FROM deployment_revisions
   WHERE deployment_id = r.deployment_id AND revision = r.revision LIMIT 1) AS v

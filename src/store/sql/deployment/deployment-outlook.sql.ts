@@ -10,7 +10,7 @@ export interface Outlook {
 /** Index: deployments_active. */
 const DEPLOYMENTS_SQL = `
 SELECT count(*) > 0 AS any, (extract(epoch FROM min(next_route_at)
-  FILTER (WHERE status = 'SCALING' AND next_route_at > now()) - now()) * 1000)::float8 AS "nextInMs"
+  FILTER (WHERE status = 'SCALING' AND next_route_at > reprise_now()) - reprise_now()) * 1000)::float8 AS "nextInMs"
 FROM deployments WHERE status <> 'DESTROYED'`
 
 export async function readDueDeployments(db: Queryable): Promise<Outlook> {
@@ -23,7 +23,7 @@ export async function readDueDeployments(db: Queryable): Promise<Outlook> {
  */
 const ROUTES_SQL = `
 SELECT EXISTS (SELECT FROM routes WHERE status <> 'TERMINATED') AS any,
-  (SELECT extract(epoch FROM min(due.at) FILTER (WHERE due.at > now()) - now()) * 1000
+  (SELECT extract(epoch FROM min(due.at) FILTER (WHERE due.at > reprise_now()) - reprise_now()) * 1000
    FROM routes r
    CROSS JOIN LATERAL (SELECT drain_ms, evict_after_ms, start_timeout_ms FROM deployment_revisions
      WHERE deployment_id = r.deployment_id AND revision = r.revision LIMIT 1) AS v

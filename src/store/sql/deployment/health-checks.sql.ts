@@ -18,11 +18,11 @@ const CLAIM_SQL = `
 WITH due AS (
   SELECT r.id, v.health_path, v.health_timeout_ms
   FROM routes r JOIN deployment_revisions v ON v.deployment_id = r.deployment_id AND v.revision = r.revision
-  WHERE r.status IN ('HEALTHY', 'UNHEALTHY', 'DEGRADED') AND r.next_check_at <= now()
+  WHERE r.status IN ('HEALTHY', 'UNHEALTHY', 'DEGRADED') AND r.next_check_at <= reprise_now()
   ORDER BY r.next_check_at LIMIT $1
   FOR NO KEY UPDATE OF r SKIP LOCKED
 )
-UPDATE routes r SET next_check_at = now() + make_interval(secs => (due.health_timeout_ms + $2) / 1000.0)
+UPDATE routes r SET next_check_at = reprise_now() + make_interval(secs => (due.health_timeout_ms + $2) / 1000.0)
 FROM due WHERE r.id = due.id
 RETURNING r.id AS "routeId", r.deployment_id AS "deploymentId", r.host, r.port, due.health_path AS path,
   due.health_timeout_ms AS "timeoutMs"`
@@ -33,7 +33,7 @@ export async function claimHealthChecks(db: Queryable, limit: number, leaseMargi
 
 /** Index: routes_checks. Null if there is none. */
 const NEXT_SQL = `
-SELECT greatest(0, extract(epoch FROM next_check_at - now()) * 1000)::float8 AS "inMs" FROM routes
+SELECT greatest(0, extract(epoch FROM next_check_at - reprise_now()) * 1000)::float8 AS "inMs" FROM routes
 WHERE status IN ('HEALTHY', 'UNHEALTHY', 'DEGRADED') AND next_check_at IS NOT NULL ORDER BY next_check_at LIMIT 1`
 
 export async function nextHealthCheckInMs(db: Queryable): Promise<number | null> {
@@ -65,9 +65,9 @@ WITH outcomes AS (
   UPDATE routes r SET
     successes = CASE WHEN o."fault" IS NULL THEN r.successes + 1 ELSE 0 END,
     failures = CASE WHEN o."fault" IS NULL THEN 0 ELSE r.failures + 1 END,
-    last_check_at = now(),
+    last_check_at = reprise_now(),
     last_check_fault = o."fault",
-    next_check_at = now() + make_interval(secs => held.health_interval_ms * o."spread" / 1000)
+    next_check_at = reprise_now() + make_interval(secs => held.health_interval_ms * o."spread" / 1000)
   FROM held JOIN outcomes o ON o."routeId" = held.id WHERE r.id = held.id
   RETURNING (r.status <> 'HEALTHY' AND r.successes >= held.healthy_threshold
     OR r.status <> 'UNHEALTHY' AND r.failures >= held.unhealthy_threshold) AS decisive

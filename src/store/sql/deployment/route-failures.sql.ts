@@ -17,8 +17,8 @@ export async function lockFailureCounts(tx: Queryable, deploymentIds: readonly s
 }
 
 const COUNT_SQL = `
-UPDATE deployments d SET failures = d.failures + 1, failed_at = now(),
-  next_route_at = now() + make_interval(secs => c."delayMs" / 1000)
+UPDATE deployments d SET failures = d.failures + 1, failed_at = reprise_now(),
+  next_route_at = reprise_now() + make_interval(secs => c."delayMs" / 1000)
 FROM json_to_recordset($1::json) AS c("id" uuid, "delayMs" float8) WHERE d.id = c."id"`
 
 export async function recordFailures(tx: Queryable, counts: readonly { id: string; delayMs: number }[]): Promise<void> {
@@ -34,7 +34,7 @@ WITH over AS (
   SELECT d.id FROM deployments d
   WHERE d.status <> 'DESTROYED' AND d.failures > 0 AND EXISTS (SELECT FROM routes r
     WHERE r.deployment_id = d.id AND r.status = 'HEALTHY' AND r.revision = d.revision AND r.created_at > d.failed_at
-      AND r.first_healthy_at <= now() - make_interval(secs => $1 / 1000.0))
+      AND r.first_healthy_at <= reprise_now() - make_interval(secs => $1 / 1000.0))
   FOR NO KEY UPDATE OF d SKIP LOCKED
 )
 UPDATE deployments d SET failures = 0, failed_at = NULL, next_route_at = NULL FROM over WHERE d.id = over.id`

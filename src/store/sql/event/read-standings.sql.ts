@@ -22,7 +22,7 @@ UNION ALL
 SELECT 'RESUBMISSION', r.id, r.project_id, concat_ws(' ', r.state, r.done, r.refused)
 FROM resubmissions r WHERE r.id IN (
   SELECT id FROM resubmissions WHERE state = 'RUNNING'
-  UNION (SELECT id FROM resubmissions WHERE created_at > now() - interval '10 minutes' ORDER BY created_at DESC LIMIT $1))`
+  UNION (SELECT id FROM resubmissions WHERE created_at > reprise_now() - interval '10 minutes' ORDER BY created_at DESC LIMIT $1))`
 
 export async function readStandings(db: Queryable, youngMax: number): Promise<Standing[]> {
   return (await db.query<Standing>(SQL, [youngMax])).rows

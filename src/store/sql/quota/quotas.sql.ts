@@ -77,7 +77,7 @@ const WRITE_SQL = `
 INSERT INTO resource_policies (scope, scope_id, slots, max_running, max_pending, max_checkpoint_bytes)
 VALUES ($1, $2, $3, $4, $5, $6)
 ON CONFLICT (scope, scope_id) DO UPDATE SET slots = EXCLUDED.slots, max_running = EXCLUDED.max_running,
-  max_pending = EXCLUDED.max_pending, max_checkpoint_bytes = EXCLUDED.max_checkpoint_bytes, updated_at = now()`
+  max_pending = EXCLUDED.max_pending, max_checkpoint_bytes = EXCLUDED.max_checkpoint_bytes, updated_at = reprise_now()`
 const CLEAR_SQL = `DELETE FROM resource_policies WHERE scope = $1 AND scope_id = $2`
 
 /**

@@ -54,7 +54,7 @@ export async function lockGroupOptions(tx: Queryable, name: string): Promise<Gro
 const WRITE_SQL = `
 UPDATE resource_groups SET sequencer = $2, selector = $3, tries_max = $4, reschedules_max = $5, pending_timeout_ms = $6,
   prepare_timeout_ms = $7, create_timeout_ms = $8, terminate_timeout_ms = $9, fence_after_ms = $10, stop_grace_ms = $11,
-  allowed_session_types = $12::session_type[], drained_at = CASE WHEN $13 THEN coalesce(drained_at, now()) END,
+  allowed_session_types = $12::session_type[], drained_at = CASE WHEN $13 THEN coalesce(drained_at, reprise_now()) END,
   drain_reason = $14, executor_options = $15, allowed_executor_options = $16, queue_timeout_ms = $17
 WHERE name = $1`
 
@@ -105,7 +105,7 @@ export async function countGroupUsers(tx: Queryable, name: string): Promise<Grou
 
 /** Finished sessions keep the group's name; its settings return to their defaults. */
 const DELETE_SQL = `
-UPDATE resource_groups g SET deleted_at = now(), sequencer = DEFAULT, selector = DEFAULT, tries_max = DEFAULT,
+UPDATE resource_groups g SET deleted_at = reprise_now(), sequencer = DEFAULT, selector = DEFAULT, tries_max = DEFAULT,
   reschedules_max = DEFAULT, pending_timeout_ms = DEFAULT, prepare_timeout_ms = DEFAULT, create_timeout_ms = DEFAULT,
   queue_timeout_ms = DEFAULT, terminate_timeout_ms = DEFAULT, fence_after_ms = DEFAULT, stop_grace_ms = DEFAULT, allowed_session_types = DEFAULT,
   executor_options = DEFAULT, allowed_executor_options = DEFAULT, drained_at = NULL, drain_reason = NULL

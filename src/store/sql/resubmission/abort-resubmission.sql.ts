@@ -8,8 +8,8 @@ const SQL = `
 WITH found AS (
   SELECT id, state, project_id FROM resubmissions WHERE id = $1 AND ($2::uuid IS NULL OR project_id = $2) FOR UPDATE
 ), aborted AS (
-  UPDATE resubmissions r SET state = 'ABORTED', aborted_by = $3, finished_at = clock_timestamp(),
-    progressed_at = clock_timestamp()
+  UPDATE resubmissions r SET state = 'ABORTED', aborted_by = $3, finished_at = reprise_clock(),
+    progressed_at = reprise_clock()
   FROM found f WHERE r.id = f.id AND f.state = 'RUNNING'
   RETURNING r.id, r.project_id, r.done, r.refused, r.total
 ), audit AS (

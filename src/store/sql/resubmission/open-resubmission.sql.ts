@@ -36,7 +36,7 @@ WITH opened AS (
     dependents_from, state, finished_at)
   SELECT $1, $2, $3, $4, $5, $6, $7, $11, $13, cardinality($8::uuid[]), cardinality($9::int[]),
     $15, CASE WHEN cardinality($8) = cardinality($9) THEN 'COMPLETED'::resubmission_state ELSE 'RUNNING' END,
-    CASE WHEN cardinality($8) = cardinality($9) THEN now() END
+    CASE WHEN cardinality($8) = cardinality($9) THEN reprise_now() END
   ON CONFLICT (project_id, client_key) DO NOTHING
   RETURNING id, project_id, total
 ), items AS (

@@ -75,9 +75,9 @@ WITH input AS (
 ), counts AS (
   SELECT count(*) - count("code") AS done, count("code") AS refused FROM input
 ), progress AS (
-  UPDATE resubmissions r SET done = r.done + c.done, refused = r.refused + c.refused, progressed_at = clock_timestamp(),
+  UPDATE resubmissions r SET done = r.done + c.done, refused = r.refused + c.refused, progressed_at = reprise_clock(),
     state = CASE WHEN r.done + r.refused + c.done + c.refused = r.total THEN 'COMPLETED'::resubmission_state ELSE r.state END,
-    finished_at = CASE WHEN r.done + r.refused + c.done + c.refused = r.total THEN clock_timestamp() END
+    finished_at = CASE WHEN r.done + r.refused + c.done + c.refused = r.total THEN reprise_clock() END
   FROM counts c WHERE r.id = $1
   RETURNING r.actor, r.action, r.state
 ), audit AS (
@@ -99,7 +99,7 @@ export async function settleItems(
   return rows[0]?.state === 'COMPLETED'
 }
 
-const POSTPONE_SQL = `UPDATE resubmissions SET progressed_at = clock_timestamp() WHERE id = $1 AND state = 'RUNNING'`
+const POSTPONE_SQL = `UPDATE resubmissions SET progressed_at = reprise_clock() WHERE id = $1 AND state = 'RUNNING'`
 
 /** Puts it behind the other running resubmissions: one whose batches fail does not block the rest. */
 export async function postponeResubmission(db: Queryable, resubmissionId: string): Promise<void> {

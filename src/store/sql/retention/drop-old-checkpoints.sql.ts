@@ -18,14 +18,14 @@ WITH old AS MATERIALIZED (
   SELECT c.chain_id, c.project_id FROM chains c JOIN sessions root ON root.id = c.chain_id
   WHERE c.chain_id IN (SELECT chain_id FROM chain_directories
       UNION SELECT chain_id FROM checkpoints WHERE relay_attempt IS NOT NULL)
-    AND c.state = ANY($1::chain_state[]) AND c.ended_at < now() - make_interval(secs => $2)
+    AND c.state = ANY($1::chain_state[]) AND c.ended_at < reprise_now() - make_interval(secs => $2)
     AND NOT EXISTS (SELECT FROM checkpoints p WHERE p.chain_id = c.chain_id AND p.dropped_at >= c.ended_at)
     AND NOT EXISTS (SELECT FROM sessions s JOIN kernels k ON k.session_id = s.id
       WHERE s.chain_id = c.chain_id AND NOT k.confirmed_gone)
   LIMIT $3 FOR NO KEY UPDATE OF c SKIP LOCKED FOR KEY SHARE OF root SKIP LOCKED
 )
 INSERT INTO checkpoints AS p (chain_id, project_id, generation, dropped_at)
-SELECT chain_id, project_id, 1, now() FROM old ORDER BY chain_id
+SELECT chain_id, project_id, 1, reprise_now() FROM old ORDER BY chain_id
 ON CONFLICT (chain_id) DO UPDATE SET generation = p.generation + 1, dropped_at = excluded.dropped_at, relay_attempt = NULL, relay_sha256 = NULL,
   relay_bytes = NULL, relay_at = NULL`
 

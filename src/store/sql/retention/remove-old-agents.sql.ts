@@ -27,7 +27,7 @@ WITH oldest AS (
   SELECT entity_id, id, last_at FROM scheduling_history WHERE entity = 'AGENT' ORDER BY id LIMIT $3
 )
 DELETE FROM scheduling_history h USING oldest o WHERE h.entity_id = o.entity_id AND h.id = o.id
-  AND (o.last_at < now() - make_interval(secs => $1::float8)
+  AND (o.last_at < reprise_now() - make_interval(secs => $1::float8)
     OR o.id <= (SELECT id FROM scheduling_history WHERE entity = 'AGENT' ORDER BY id DESC OFFSET $2::int8
       LIMIT CASE WHEN $2::int8 IS NULL THEN 0 ELSE 1 END))`
 

@@ -22,7 +22,7 @@ export async function removeOldRows(
   const sql = `
 WITH oldest AS (SELECT id, at FROM ${table} ORDER BY id LIMIT $3)
 DELETE FROM ${table} t USING oldest o WHERE t.id = o.id
-  AND (o.at < now() - make_interval(secs => $1::float8) OR o.id <= (SELECT max(id) FROM ${table}) - $2::int8)`
+  AND (o.at < reprise_now() - make_interval(secs => $1::float8) OR o.id <= (SELECT max(id) FROM ${table}) - $2::int8)`
   return (await db.query(sql, [ageSeconds, count, limit])).rowCount ?? 0
 }
 
@@ -38,7 +38,7 @@ WITH note AS (
   SELECT e.xid, e.id, e.occurred_at FROM session_events e, note ORDER BY e.xid, e.id LIMIT $3
 ), old AS (
   SELECT xid, id FROM oldest
-  WHERE (occurred_at < now() - make_interval(secs => $1::float8)
+  WHERE (occurred_at < reprise_now() - make_interval(secs => $1::float8)
       OR id <= (SELECT max(id) FROM session_events) - $2::int8)
     AND (NOT EXISTS (SELECT FROM webhooks)
       OR (xid, id) <= (SELECT (value ->> 'xid')::xid8, (value ->> 'id')::int8 FROM settings WHERE key = 'webhooks.cursor'))
@@ -47,7 +47,7 @@ WITH note AS (
 ), last AS (
   SELECT xid, id FROM gone ORDER BY xid DESC, id DESC LIMIT 1
 ), noted AS (
-  UPDATE settings SET updated_at = now(), value = jsonb_build_object('xid', last.xid::text, 'id', last.id::text)
+  UPDATE settings SET updated_at = reprise_now(), value = jsonb_build_object('xid', last.xid::text, 'id', last.id::text)
   FROM last WHERE key = 'events.removed-through'
 )
 SELECT count(*)::int AS count FROM gone`

@@ -31,7 +31,7 @@ SELECT f.id AS "sessionId", f.phase, EXISTS (SELECT FROM changed c WHERE c.sessi
 }
 
 const CANCEL_SQL = statementFor({
-  sets: `phase = 'CANCELLED', hold_reason = NULL, abandoned_at = now(), explanation = d.explanation || '; ' || $4`,
+  sets: `phase = 'CANCELLED', hold_reason = NULL, abandoned_at = reprise_now(), explanation = d.explanation || '; ' || $4`,
   event: 'session.retry_cancelled',
   action: 'retry.cancel',
 })
@@ -41,7 +41,7 @@ const CANCEL_SQL = statementFor({
  * added to it.
  */
 const NOW_SQL = statementFor({
-  sets: `phase = 'SCHEDULED', hold_reason = NULL, due_at = now(), ready_at = now(),
+  sets: `phase = 'SCHEDULED', hold_reason = NULL, due_at = reprise_now(), ready_at = reprise_now(),
     explanation = coalesce(d.details ->> 'explained', d.explanation) || '; ' || $4,
     details = CASE WHEN jsonb_typeof(d.details) = 'object' THEN d.details
       || jsonb_build_object('explained', coalesce(d.details ->> 'explained', d.explanation)) ELSE d.details END`,

@@ -35,18 +35,18 @@ const SQL = `
 WITH RECURSIVE ${QUEUED_PROJECTS}, due AS MATERIALIZED (
   SELECT head.* FROM queued, LATERAL (
     SELECT d.session_id, d.ready_at, row_number() OVER (ORDER BY d.ready_at) AS turn FROM retry_decisions d
-    WHERE d.phase IN ('SCHEDULED', 'HELD') AND d.project_id = queued.project_id AND d.ready_at <= now()
+    WHERE d.phase IN ('SCHEDULED', 'HELD') AND d.project_id = queued.project_id AND d.ready_at <= reprise_now()
     ORDER BY d.ready_at LIMIT $3) AS head
   ORDER BY head.turn, head.ready_at LIMIT $3
 ), taken AS MATERIALIZED (
   SELECT due.turn, due.ready_at AS place, d.* FROM due JOIN retry_decisions d USING (session_id)
-  WHERE d.phase IN ('SCHEDULED', 'HELD') AND d.ready_at <= now()
+  WHERE d.phase IN ('SCHEDULED', 'HELD') AND d.ready_at <= reprise_now()
   ORDER BY due.turn, due.ready_at
   LIMIT $1
   FOR UPDATE OF d SKIP LOCKED
 )
 SELECT d.session_id AS "sessionId", d.phase, d.hold_reason AS "holdReason", d.cause, d.counted, d.delay_ms AS "delayMs",
-  d.due_at AS "dueAt", (extract(epoch FROM now() - d.due_at) * 1000)::float8 AS "lateMs", d.details,
+  d.due_at AS "dueAt", (extract(epoch FROM reprise_now() - d.due_at) * 1000)::float8 AS "lateMs", d.details,
   ${parentAliveMs('$2')} AS "parentAliveMs",${CHILD_SOURCE_COLUMNS}
 FROM taken d
 JOIN sessions s ON s.id = d.session_id
@@ -63,7 +63,7 @@ export async function claimDueRetries(
 
 const NEXT_SQL = `
 WITH RECURSIVE ${QUEUED_PROJECTS}
-SELECT extract(epoch FROM min(first.ready_at) - now()) * 1000 AS "inMs" FROM queued, LATERAL (
+SELECT extract(epoch FROM min(first.ready_at) - reprise_now()) * 1000 AS "inMs" FROM queued, LATERAL (
   SELECT d.ready_at FROM retry_decisions d WHERE d.phase IN ('SCHEDULED', 'HELD') AND d.project_id = queued.project_id
   ORDER BY d.ready_at LIMIT 1) AS first`
 

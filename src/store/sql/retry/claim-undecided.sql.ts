@@ -23,7 +23,7 @@ const columns = (
   s.attempt, s.exit_code AS "exitCode", s.status_reason AS "statusReason", s.status_data AS "statusData",
   s.terminated_by AS "terminatedBy", s.started_at AS "startedAt", s.terminated_at AS "terminatedAt",
   s.epoch_started_at AS "epochStartedAt", s.resource_slots AS "resourceSlots", s.batch_timeout AS "batchTimeout",
-  s.resource_group AS "resourceGroup", s.avoid_agents AS "avoidAgents", s.retry_policy AS "retryPolicy", s.trace_parent AS "traceParent", now() AS now,
+  s.resource_group AS "resourceGroup", s.avoid_agents AS "avoidAgents", s.retry_policy AS "retryPolicy", s.trace_parent AS "traceParent", reprise_now() AS now,
   ${delayBeforeMs(delayWanted)} AS "delayBeforeMs",
   ARRAY(SELECT DISTINCT k.agent_id FROM kernels k WHERE k.session_id = s.id AND k.agent_id IS NOT NULL
     AND NOT k.stopped AND (k.status = 'ERROR' OR k.exit_code <> 0)) AS "failedAgents"`

@@ -21,7 +21,7 @@ WITH held AS (
 ), ordered AS (
   SELECT session_id, row_number() OVER (ORDER BY turn, ready_at) AS place FROM free
 )
-UPDATE retry_decisions d SET ready_at = now() + make_interval(secs => $5 / 1000.0 * ((place - 1) / $4))
+UPDATE retry_decisions d SET ready_at = reprise_now() + make_interval(secs => $5 / 1000.0 * ((place - 1) / $4))
 FROM ordered o WHERE d.session_id = o.session_id`
 
 export async function releaseHeld(
@@ -50,7 +50,7 @@ WITH RECURSIVE held AS (
 ), waiting AS MATERIALIZED (
   SELECT p.id AS project_id, p.domain_id FROM held JOIN projects p ON p.id = held.project_id
   WHERE EXISTS (SELECT FROM retry_decisions d
-    WHERE d.phase = 'HELD' AND d.project_id = p.id AND d.hold_reason = 'QUOTA' AND d.ready_at > now())
+    WHERE d.phase = 'HELD' AND d.project_id = p.id AND d.hold_reason = 'QUOTA' AND d.ready_at > reprise_now())
 ), left_of_quotas AS MATERIALIZED (
   SELECT q.scope, q.scope_id,
     q.max_pending - (SELECT count(*) FROM ${COUNTED_SESSIONS} AS s WHERE s.status = 'PENDING') AS remaining
@@ -66,7 +66,7 @@ WITH RECURSIVE held AS (
     SELECT d.session_id, d.ready_at, s.user_id, of_user.remaining AS user_left FROM retry_decisions d
     JOIN sessions s ON s.id = d.session_id
     LEFT JOIN left_of_quotas of_user ON of_user.scope = 'USER' AND of_user.scope_id = s.user_id
-    WHERE d.phase = 'HELD' AND d.project_id = w.project_id AND d.hold_reason = 'QUOTA' AND d.ready_at > now()
+    WHERE d.phase = 'HELD' AND d.project_id = w.project_id AND d.hold_reason = 'QUOTA' AND d.ready_at > reprise_now()
       AND coalesce(of_user.remaining, 1) > 0
     ORDER BY d.ready_at LIMIT $1) AS head
   WHERE coalesce(of_project.remaining, 1) > 0 AND coalesce(of_domain.remaining, 1) > 0
@@ -83,7 +83,7 @@ WITH RECURSIVE held AS (
   ORDER BY c.turn, c.ready_at LIMIT $1
   FOR UPDATE OF d SKIP LOCKED
 )
-UPDATE retry_decisions d SET ready_at = now() FROM chosen WHERE d.session_id = chosen.session_id`
+UPDATE retry_decisions d SET ready_at = reprise_now() FROM chosen WHERE d.session_id = chosen.session_id`
 
 /** Returns how many were moved forward. */
 export async function releaseQuotaHolds(db: Queryable, limit: number): Promise<number> {

@@ -3,7 +3,7 @@ import type { RetryScope } from '../../../domain/retry/policy/scope.ts'
 import type { Queryable } from '../../database.ts'
 
 const SET_CLUSTER_SQL = `
-INSERT INTO settings (key, value, updated_at) VALUES ('retry-defaults', $1, now())
+INSERT INTO settings (key, value, updated_at) VALUES ('retry-defaults', $1, reprise_now())
 ON CONFLICT (key) DO UPDATE SET value = EXCLUDED.value, updated_at = EXCLUDED.updated_at`
 const CLEAR_CLUSTER_SQL = `DELETE FROM settings WHERE key = 'retry-defaults'`
 const READ_CLUSTER_SQL = `SELECT value AS policy FROM settings WHERE key = 'retry-defaults' FOR UPDATE`

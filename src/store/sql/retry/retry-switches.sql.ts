@@ -53,9 +53,9 @@ function limitOf(perSecond: number | null, burst: number | null) {
 }
 
 /** The values in force now, from columns of `retry_switches w`. */
-const DISABLED_NOW = `CASE WHEN w.disabled_until <= now() THEN w.disabled_then ELSE w.disabled END`
-const PER_SECOND_NOW = `CASE WHEN w.limit_until <= now() THEN w.per_second_then ELSE w.per_second END`
-const BURST_NOW = `CASE WHEN w.limit_until <= now() THEN w.burst_then ELSE w.burst END`
+const DISABLED_NOW = `CASE WHEN w.disabled_until <= reprise_now() THEN w.disabled_then ELSE w.disabled END`
+const PER_SECOND_NOW = `CASE WHEN w.limit_until <= reprise_now() THEN w.per_second_then ELSE w.per_second END`
+const BURST_NOW = `CASE WHEN w.limit_until <= reprise_now() THEN w.burst_then ELSE w.burst END`
 export interface LockedSwitch extends RetrySwitch {
   scopeId: string
   /** The time at which `tokens` was computed, in seconds of the database's clock. */
@@ -75,11 +75,11 @@ interface SwitchRow extends Omit<LockedSwitch, 'rateLimit'> {
  */
 const LOCK_SQL = `
 SELECT w.scope, w.scope_id AS "scopeId", ${DISABLED_NOW} AS disabled,
-  CASE WHEN w.disabled_until > now() AND NOT w.disabled_then
-    THEN ceil(extract(epoch FROM w.disabled_until - now()) * 1000) END::float8 AS "disabledForMs",
+  CASE WHEN w.disabled_until > reprise_now() AND NOT w.disabled_then
+    THEN ceil(extract(epoch FROM w.disabled_until - reprise_now()) * 1000) END::float8 AS "disabledForMs",
   ${PER_SECOND_NOW} AS "perSecond", ${BURST_NOW} AS burst, w.tokens,
-  extract(epoch FROM w.refilled_at)::float8 AS "refilledAt", extract(epoch FROM clock_timestamp())::float8 AS at,
-  CASE WHEN w.limit_until > now() THEN ceil(extract(epoch FROM w.limit_until - now()) * 1000) END::float8 AS "limitForMs",
+  extract(epoch FROM w.refilled_at)::float8 AS "refilledAt", extract(epoch FROM reprise_clock())::float8 AS at,
+  CASE WHEN w.limit_until > reprise_now() THEN ceil(extract(epoch FROM w.limit_until - reprise_now()) * 1000) END::float8 AS "limitForMs",
   CASE w.scope WHEN 'CLUSTER' THEN $1::uuid[] WHEN 'PROJECT' THEN ARRAY[w.scope_id]
     ELSE ARRAY(SELECT p.id FROM projects p WHERE p.id = ANY($1) AND p.domain_id = w.scope_id) END AS "projectIds"
 FROM retry_switches w
@@ -127,11 +127,11 @@ interface ListedSwitch {
 
 /** A viewer of one project sees the switches that affect it: its project's, its domain's and the cluster's. */
 const LIST_RETRY_SWITCHES_SQL = `
-SELECT w.scope, coalesce(d.name, p.name) AS name, now() AS now, ${STATE_COLUMNS}
+SELECT w.scope, coalesce(d.name, p.name) AS name, reprise_now() AS now, ${STATE_COLUMNS}
 FROM retry_switches w
 LEFT JOIN domains d ON w.scope = 'DOMAIN' AND d.id = w.scope_id
 LEFT JOIN projects p ON w.scope = 'PROJECT' AND p.id = w.scope_id
-WHERE (${DISABLED_NOW} OR ${PER_SECOND_NOW} IS NOT NULL OR w.disabled_until > now() OR w.limit_until > now())
+WHERE (${DISABLED_NOW} OR ${PER_SECOND_NOW} IS NOT NULL OR w.disabled_until > reprise_now() OR w.limit_until > reprise_now())
   AND ($1::uuid IS NULL OR w.scope = 'CLUSTER' OR w.scope_id = $1
     OR w.scope_id = (SELECT own.domain_id FROM projects own WHERE own.id = $1))
 ORDER BY w.scope, name
@@ -163,8 +163,8 @@ export interface StoredSwitch {
 
 const ADD_SWITCH_SQL = `INSERT INTO retry_switches (scope, scope_id) VALUES ($1, $2) ON CONFLICT DO NOTHING`
 const LOCK_SWITCH_SQL = `
-SELECT ${STATE_COLUMNS}, w.tokens, extract(epoch FROM clock_timestamp() - w.refilled_at)::float8 AS seconds,
-  clock_timestamp() AS now
+SELECT ${STATE_COLUMNS}, w.tokens, extract(epoch FROM reprise_clock() - w.refilled_at)::float8 AS seconds,
+  reprise_clock() AS now
 FROM retry_switches w WHERE w.scope = $1 AND w.scope_id = $2 FOR UPDATE`
 
 /** Waits for dispatchers that are using the switch. One that was never set is created and limits nothing. */
@@ -182,7 +182,7 @@ export async function lockSwitch(tx: Queryable, { scope, scopeId }: SwitchKey): 
 
 const WRITE_SWITCH_SQL = `
 UPDATE retry_switches SET disabled = $3, disabled_until = $4, disabled_then = $5, per_second = $6, burst = $7,
-  limit_until = $8, per_second_then = $9, burst_then = $10, tokens = $11, refilled_at = clock_timestamp(),
+  limit_until = $8, per_second_then = $9, burst_then = $10, tokens = $11, refilled_at = reprise_clock(),
   disabled_at = $12, disabled_by = $13, disabled_reason = $14, limit_at = $15, limit_by = $16, limit_reason = $17
 WHERE scope = $1 AND scope_id = $2`
 

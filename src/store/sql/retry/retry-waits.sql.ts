@@ -11,7 +11,7 @@ import { HOLD_WORDS } from '../../../domain/retry/retry-state.ts'
 /** Ends the waits of the retries in `rows`, which has their `session_id`. */
 export function endWaits(rows: string): string {
   return `waits_ended AS (
-  UPDATE retry_waits w SET to_at = greatest(w.from_at, now())
+  UPDATE retry_waits w SET to_at = greatest(w.from_at, reprise_now())
   WHERE w.session_id = ANY(ARRAY(SELECT session_id FROM ${rows})) AND w.to_at IS NULL
 )`
 }
@@ -47,7 +47,7 @@ const WORDS = Object.entries(HOLD_WORDS)
 export function heldNotes(rows: string): string {
   return `held_spans AS (
   SELECT w.session_id, w.reason, min(w.number) AS number, extract(epoch FROM
-    sum(greatest(coalesce(w.to_at, now()) - w.from_at, interval '0'))) AS seconds
+    sum(greatest(coalesce(w.to_at, reprise_now()) - w.from_at, interval '0'))) AS seconds
   FROM retry_waits w WHERE w.session_id = ANY(ARRAY(SELECT "sessionId" FROM ${rows})) GROUP BY w.session_id, w.reason
 ), held_notes AS (
   SELECT session_id, string_agg('; held ' || trim_scale(round(seconds::numeric, 3)) || ' s: '

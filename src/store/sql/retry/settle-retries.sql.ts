@@ -19,7 +19,7 @@ WITH input AS (
     "sessionId" uuid, "childSessionId" uuid, "label" text, "eventData" jsonb)
 ), ${heldNotes('input')}, settled AS (
   UPDATE retry_decisions d SET phase = 'DISPATCHED', hold_reason = NULL, child_session_id = i."childSessionId",
-    dispatched_at = now(), explanation = d.explanation || coalesce(h.note, '')
+    dispatched_at = reprise_now(), explanation = d.explanation || coalesce(h.note, '')
   FROM input i LEFT JOIN held_notes h ON h.session_id = i."sessionId" WHERE d.session_id = i."sessionId"
   RETURNING d.session_id, d.chain_id, d.project_id, d.cause, i."childSessionId", i."label", i."eventData"
 ), ${endWaits('settled')}, events AS (
@@ -53,7 +53,7 @@ WITH input AS (
     "sessionId" uuid, "holdReason" hold_reason, "scope" text, "againInMs" float8, "eventData" jsonb)
 ), held AS (
   UPDATE retry_decisions d SET phase = 'HELD', hold_reason = i."holdReason",
-    ready_at = clock_timestamp() + make_interval(secs => i."againInMs" / 1000)
+    ready_at = reprise_clock() + make_interval(secs => i."againInMs" / 1000)
   FROM input i WHERE d.session_id = i."sessionId"
   RETURNING d.session_id, d.chain_id, d.project_id, i."holdReason", i."scope", i."eventData"
 ), ${beginWaits('held')}
@@ -66,7 +66,7 @@ export async function settleHeld(tx: Queryable, retries: readonly HeldRetry[]): 
 
 const REFUSED_SQL = `
 WITH refused AS (
-  UPDATE retry_decisions d SET phase = 'NOT_ELIGIBLE', hold_reason = NULL, abandoned_at = now(),
+  UPDATE retry_decisions d SET phase = 'NOT_ELIGIBLE', hold_reason = NULL, abandoned_at = reprise_now(),
     explanation = i."explanation", details = CASE WHEN jsonb_typeof(d.details) = 'object' THEN d.details ELSE '{}' END
       || jsonb_build_object('error', i."code")
   FROM json_to_recordset($1::json) AS i("sessionId" uuid, "code" text, "explanation" text)
@@ -95,7 +95,7 @@ const EXHAUSTED_SQL = `
 WITH input AS (
   SELECT * FROM json_to_recordset($1::json) AS i("sessionId" uuid, "explanation" text, "eventData" jsonb)
 ), exhausted AS (
-  UPDATE retry_decisions d SET phase = 'EXHAUSTED', hold_reason = NULL, abandoned_at = now(),
+  UPDATE retry_decisions d SET phase = 'EXHAUSTED', hold_reason = NULL, abandoned_at = reprise_now(),
     explanation = i."explanation" || '; ' || d.explanation
   FROM input i WHERE d.session_id = i."sessionId"
   RETURNING d.session_id, d.chain_id, d.project_id, d.cause, d.explanation, i."eventData"

@@ -51,7 +51,7 @@ WITH input AS (
   UPDATE retry_decisions d SET phase = i."phase", cause = i."cause", matched_rule = i."matchedRule",
     counted = i."counted", base_delay_ms = i."baseDelayMs", jitter_ms = i."jitterMs", delay_ms = i."delayMs",
     due_at = i."dueAt", ready_at = i."dueAt", hold_reason = NULL, explanation = i."explanation",
-    details = i."details", decided_at = now(), abandoned_at = CASE WHEN i."phase" <> 'SCHEDULED' THEN now() END
+    details = i."details", decided_at = reprise_now(), abandoned_at = CASE WHEN i."phase" <> 'SCHEDULED' THEN reprise_now() END
   FROM input i WHERE d.session_id = i."sessionId" AND d.phase IN ('SCHEDULED', 'HELD')
   RETURNING d.session_id
 ), ${endWaits('decisions')}, events AS (

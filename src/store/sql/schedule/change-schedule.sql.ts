@@ -20,7 +20,7 @@ export interface NewSchedule extends ScheduleSettings, ScheduleTemplate, Schedul
 /** Serialises what counts a project's schedules or names one. */
 const LOCK_NAMES_SQL = `SELECT pg_advisory_xact_lock(hashtextextended('schedules of ' || $1::text, 0))`
 const NAMES_SQL = `
-SELECT count(*) AS count, count(*) FILTER (WHERE name = $2) > 0 AS taken, now() AS now FROM schedules WHERE project_id = $1`
+SELECT count(*) AS count, count(*) FILTER (WHERE name = $2) > 0 AS taken, reprise_now() AS now FROM schedules WHERE project_id = $1`
 
 /** Both stay so until the transaction ends. Index: schedules(project_id, name). */
 export async function lockScheduleNames(
@@ -36,7 +36,7 @@ const INSERT_SQL = `
 INSERT INTO schedules (id, project_id, name, cron, every, time_zone, anchor_at, overlap, catch_up, jitter, template,
   secret_environ, token_id, user_id, owner, planned_at, due_at, paused_at, paused_by, created_by)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
-  CASE WHEN $18::text IS NOT NULL THEN now() END, $18, $15)`
+  CASE WHEN $18::text IS NOT NULL THEN reprise_now() END, $18, $15)`
 
 export async function insertSchedule(tx: Queryable, schedule: NewSchedule): Promise<void> {
   const { id, projectId, name, cron, every, timeZone, anchorAt, overlap, catchUp, jitter, next, ...rest } = schedule
@@ -47,7 +47,7 @@ export async function insertSchedule(tx: Queryable, schedule: NewSchedule): Prom
 }
 
 const LOCK_SQL = `
-SELECT ${SCHEDULE_COLUMNS}, p.name AS "projectName", now() AS now
+SELECT ${SCHEDULE_COLUMNS}, p.name AS "projectName", reprise_now() AS now
 FROM schedules s JOIN projects p ON p.id = s.project_id
 WHERE s.id = $1 AND ($2::uuid IS NULL OR s.project_id = $2) FOR NO KEY UPDATE OF s`
 
@@ -68,7 +68,7 @@ export async function lockSchedule(
 const UPDATE_SQL = `
 UPDATE schedules SET name = $2, cron = $3, every = $4, time_zone = $5, anchor_at = $6, overlap = $7, catch_up = $8,
   jitter = $9, template = $10, secret_environ = $11, token_id = $12, user_id = $13, owner = $14, planned_at = $15,
-  due_at = $16, status_reason = NULL, updated_at = now()
+  due_at = $16, status_reason = NULL, updated_at = reprise_now()
 WHERE id = $1`
 
 export async function updateScheduleRow(
@@ -84,7 +84,7 @@ export async function updateScheduleRow(
 }
 
 const PAUSE_SQL = `
-UPDATE schedules SET paused_at = coalesce(paused_at, now()), paused_by = $2, pause_reason = $3, updated_at = now()
+UPDATE schedules SET paused_at = coalesce(paused_at, reprise_now()), paused_by = $2, pause_reason = $3, updated_at = reprise_now()
 WHERE id = $1`
 
 export async function pauseScheduleRow(tx: Queryable, id: string, by: string, reason: string | null): Promise<void> {
@@ -93,7 +93,7 @@ export async function pauseScheduleRow(tx: Queryable, id: string, by: string, re
 
 const RESUME_SQL = `
 UPDATE schedules SET paused_at = NULL, paused_by = NULL, pause_reason = NULL, status_reason = NULL, token_id = $2,
-  user_id = $3, owner = $4, planned_at = $5, due_at = $6, updated_at = now()
+  user_id = $3, owner = $4, planned_at = $5, due_at = $6, updated_at = reprise_now()
 WHERE id = $1`
 
 export async function resumeScheduleRow(

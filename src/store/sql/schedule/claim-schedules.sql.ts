@@ -8,12 +8,12 @@ export const GOES_ON = `EXISTS (SELECT FROM chains c
   WHERE c.schedule_id = s.id AND c.state IN ('LIVE', 'WAITING_RETRY', 'HELD'))`
 
 /** Indexes: schedules_due, schedules_waiting. */
-const DUE = `SELECT s.id FROM schedules s WHERE s.paused_at IS NULL AND s.due_at <= now()`
+const DUE = `SELECT s.id FROM schedules s WHERE s.paused_at IS NULL AND s.due_at <= reprise_now()`
 const READY = `SELECT s.id FROM schedules s WHERE s.paused_at IS NULL AND s.queued > 0 AND NOT ${GOES_ON}`
 
 const OUTLOOK_SQL = `
 SELECT EXISTS (${DUE}) OR EXISTS (${READY}) AS any, least(
-  (SELECT extract(epoch FROM min(due_at) - now()) * 1000 FROM schedules WHERE paused_at IS NULL AND due_at IS NOT NULL),
+  (SELECT extract(epoch FROM min(due_at) - reprise_now()) * 1000 FROM schedules WHERE paused_at IS NULL AND due_at IS NOT NULL),
   (SELECT $1::int8 FROM schedules WHERE paused_at IS NULL AND queued > 0 LIMIT 1))::float8 AS "nextInMs"`
 
 export interface ScheduleOutlook {
@@ -42,11 +42,11 @@ const CLAIM_SQL = `
 WITH wanted AS (
   (SELECT id FROM (${DUE} ORDER BY s.due_at LIMIT $1) AS due) UNION (${READY} LIMIT $1)
 )
-SELECT ${SCHEDULE_COLUMNS}, pr.name AS "projectName", now() AS now, valid.role AS "ownerRole"
+SELECT ${SCHEDULE_COLUMNS}, pr.name AS "projectName", reprise_now() AS now, valid.role AS "ownerRole"
 FROM schedules s JOIN wanted USING (id) JOIN projects pr ON pr.id = s.project_id
 LEFT JOIN LATERAL (SELECT ${ROLE} AS role FROM ${TOKENS}
   WHERE t.id = s.token_id AND ${IS_VALID} AND (t.project_id IS NULL OR t.project_id = s.project_id)) AS valid ON true
-WHERE s.paused_at IS NULL AND (s.due_at <= now() OR s.queued > 0)
+WHERE s.paused_at IS NULL AND (s.due_at <= reprise_now() OR s.queued > 0)
 ORDER BY s.id FOR NO KEY UPDATE OF s SKIP LOCKED`
 
 /** At most `limit` that are due, and as many others. */

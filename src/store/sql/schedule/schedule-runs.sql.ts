@@ -85,10 +85,10 @@ WITH input AS (
     i."code", i."reason" FROM input i WHERE i."row" = 'NEW'
 ), waited AS (
   UPDATE schedule_runs r SET outcome = i."outcome", chain_id = i."chainId", code = i."code", reason = i."reason",
-    decided_at = now()
+    decided_at = reprise_now()
   FROM input i WHERE i."row" = 'WAITED' AND r.id = i."id"
 ), same AS (
-  UPDATE schedule_runs r SET count = r.count + i."count", last_planned_at = i."lastPlannedAt", decided_at = now()
+  UPDATE schedule_runs r SET count = r.count + i."count", last_planned_at = i."lastPlannedAt", decided_at = reprise_now()
   FROM input i WHERE i."row" = 'SAME' AND r.id = i."id"
 )
 UPDATE chains c SET schedule_id = i."scheduleId" FROM input i WHERE c.chain_id = i."chainId"`

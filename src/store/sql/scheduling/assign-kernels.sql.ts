@@ -34,7 +34,7 @@ WITH input AS (
   SELECT k.id, i.agent_id FROM kernels k JOIN input i ON i.kernel_id = k.id
   WHERE k.status = 'PENDING' ORDER BY k.id FOR NO KEY UPDATE OF k
 ), assigned AS (
-  UPDATE kernels k SET status = 'PREPARING', status_changed_at = now(), agent_id = l.agent_id,
+  UPDATE kernels k SET status = 'PREPARING', status_changed_at = reprise_now(), agent_id = l.agent_id,
     assignment = k.assignment + 1, slots_held = true, confirmed_gone = false, error = NULL,
     note = NULL, waits = false, waited_until = NULL, host = NULL, slurm_job_id = NULL
   FROM locked l WHERE k.id = l.id

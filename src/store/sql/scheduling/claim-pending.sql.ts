@@ -90,7 +90,7 @@ const head = (youngestFirst: boolean) => `bands AS (
 
 const expiredBy = (limit: `$${number}`) => `expired AS MATERIALIZED (
   SELECT s.id FROM resource_groups g JOIN sessions s ON s.resource_group = g.name AND s.status = 'PENDING'
-    AND s.status_changed_at < now() - make_interval(secs => g.pending_timeout_ms / 1000.0)
+    AND s.status_changed_at < reprise_now() - make_interval(secs => g.pending_timeout_ms / 1000.0)
   WHERE g.name = $1 ORDER BY s.status_changed_at LIMIT ${limit}
 )`
 
@@ -125,15 +125,15 @@ const claimed = (parts: readonly string[], withClasses: boolean) => `claimed AS 
 )
 SELECT s.id, s.chain_id AS "chainId", s.attempt, s.trace_parent AS "traceParent",
   s.priority, extract(epoch FROM s.created_at)::float8 * 1000 AS "createdAt",
-  extract(epoch FROM now() - s.status_changed_at)::float8 * 1000 AS "waitedMs",
+  extract(epoch FROM reprise_now() - s.status_changed_at)::float8 * 1000 AS "waitedMs",
   s.project_id AS "projectId", s.user_id AS "userId", s.status, s.tries, s.reschedules,
   g.tries_max AS "triesMax", g.reschedules_max AS "reschedulesMax",
-  s.status_changed_at < now() - make_interval(secs => g.pending_timeout_ms / 1000.0) IS TRUE AS expired,
+  s.status_changed_at < reprise_now() - make_interval(secs => g.pending_timeout_ms / 1000.0) IS TRUE AS expired,
   s.pending_reason AS "pendingReason", s.cluster_mode AS "clusterMode", s.resource_slots AS "resourceSlots", s.skips,
   s.avoid_agents AS "avoidAgents", s.allow_agents AS "allowAgents", s.exclude_agents AS "excludeAgents",
   s.agent_labels AS "agentLabels", ${VOLUME_NEED} AS "volumeNeed", ${NEEDS_PORTS} AS "needsPorts", s.concurrency_key AS "concurrencyKey", s.concurrency_limit AS "concurrencyLimit",
   s.waits_for_key AS "waitsForKey", ARRAY(SELECT k.id FROM kernels k WHERE k.session_id = s.id ORDER BY k.role, k.index) AS "kernelIds",
-  CASE WHEN s.starts_at > now() THEN ceil(extract(epoch FROM s.starts_at - now()) * 1000)::float8 END AS "startsInMs",
+  CASE WHEN s.starts_at > reprise_now() THEN ceil(extract(epoch FROM s.starts_at - reprise_now()) * 1000)::float8 END AS "startsInMs",
   coalesce(d.open, 0)::int AS "dependenciesOpen", d.failed AS "dependencyFailed", s.class::text AS "schedulingClass",
   s.id IN (SELECT id FROM head) AS "atHead", s.next_try_at IS NOT NULL AS rests,
   ${withClasses ? 'coalesce(known.long, true)' : 'false'} AS "classIsLong",

@@ -38,7 +38,7 @@ SELECT pg_advisory_xact_lock(hashtext('reprise:concurrency-key'), n.number) FROM
 const HOLDING = `s.project_id = k.project_id AND s.concurrency_key = k.key AND s.concurrency_key IS NOT NULL
   AND (s.status IN ('SCHEDULED', 'PREPARING', 'PULLING', 'PREPARED', 'CREATING', 'RUNNING', 'TERMINATING')
     OR s.status = 'PENDING' AND s.reschedules > 0 AND NOT s.waits_for_key)
-  AND (s.status <> 'PENDING' OR s.next_try_at > now())`
+  AND (s.status <> 'PENDING' OR s.next_try_at > reprise_now())`
 
 /** Sessions that have ended, but may be alive on a silent agent. Index: kernels_unconfirmed, one probe per agent. */
 const ALIVE = `maybe_alive AS MATERIALIZED (
@@ -105,7 +105,7 @@ export async function settleKeys(
 
 const FREED_SQL = `
 DELETE FROM freed_concurrency_keys WHERE id IN (
-  SELECT id FROM freed_concurrency_keys WHERE due_at <= now() ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED)
+  SELECT id FROM freed_concurrency_keys WHERE due_at <= reprise_now() ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED)
 RETURNING project_id AS "projectId", key`
 
 /**
@@ -128,7 +128,7 @@ WITH ${ALIVE}, waiting AS (
   FOR NO KEY UPDATE OF s SKIP LOCKED
 ), later AS (
   INSERT INTO freed_concurrency_keys (project_id, key, due_at)
-  SELECT project_id, key, now() + make_interval(secs => alive_ms / 1000) FROM uses WHERE alive_ms > 0
+  SELECT project_id, key, reprise_now() + make_interval(secs => alive_ms / 1000) FROM uses WHERE alive_ms > 0
 )
 UPDATE sessions s SET next_try_at = NULL FROM offered WHERE s.id = offered.id`
 
@@ -148,7 +148,7 @@ SELECT p.id, k.key, k.held::int, least(k."limit", p.concurrency_limit)::int AS "
     AND (w.priority > p.priority OR w.priority = p.priority AND (w.created_at, w.id) < (p.created_at, p.id))
     LIMIT ${QUEUE_POSITION_MAX + 1}) AS before)::int AS before
 FROM sessions p JOIN uses k ON k.project_id = p.project_id AND k.key = p.concurrency_key
-WHERE p.id = ANY($4) AND NOT (p.reschedules > 0 AND NOT p.waits_for_key AND p.next_try_at > now())`
+WHERE p.id = ANY($4) AND NOT (p.reschedules > 0 AND NOT p.waits_for_key AND p.next_try_at > reprise_now())`
 
 export interface HeldKeyRow {
   id: string

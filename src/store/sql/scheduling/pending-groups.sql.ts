@@ -31,7 +31,7 @@ export async function groupsWithPending(db: Queryable): Promise<PendingGroup[]> 
 }
 
 const untilMs = (time: string) =>
-  `CASE WHEN ${time} IS NOT NULL THEN greatest(0, ceil(extract(epoch FROM ${time} - now()) * 1000))::float8 END`
+  `CASE WHEN ${time} IS NOT NULL THEN greatest(0, ceil(extract(epoch FROM ${time} - reprise_now()) * 1000))::float8 END`
 
 const NEXT_SQL = `
 SELECT ${untilMs('next_try_at')} AS "nextInMs", ${untilMs('key_due_at')} AS "keyDueInMs"
@@ -42,7 +42,7 @@ FROM (SELECT min(due_at) AS key_due_at FROM freed_concurrency_keys) AS freed LEF
 /** Puts sessions whose rest is over back into line. Index: sessions_resting. */
 const REQUEUE_SQL = `
 WITH due AS (
-  SELECT id FROM sessions WHERE status = 'PENDING' AND next_try_at <= now()
+  SELECT id FROM sessions WHERE status = 'PENDING' AND next_try_at <= reprise_now()
   ORDER BY next_try_at LIMIT $1 FOR UPDATE SKIP LOCKED
 )
 UPDATE sessions s SET next_try_at = NULL FROM due WHERE s.id = due.id`

@@ -5,7 +5,7 @@ import type { Queryable } from '../../database.ts'
 const SQL = `
 SELECT i.project_id AS "projectId", i.reason, line.ends AS "endsInMs"
 FROM unnest($1::uuid[], $2::hold_reason[]) AS i(project_id, reason), LATERAL (
-  SELECT greatest(0, extract(epoch FROM d.ready_at - clock_timestamp()) * 1000)::float8 AS ends FROM retry_decisions d
+  SELECT greatest(0, extract(epoch FROM d.ready_at - reprise_clock()) * 1000)::float8 AS ends FROM retry_decisions d
   WHERE d.phase = 'HELD' AND d.project_id = i.project_id AND d.hold_reason = i.reason
   ORDER BY d.ready_at DESC LIMIT 1) AS line`
 

@@ -54,9 +54,9 @@ const OTHERS = `FROM sessions o WHERE o.status = 'PENDING' AND o.next_try_at IS 
  */
 const SQL = `
 SELECT ${DEMAND_COLUMNS}, g.sequencer, ${DRAINED} AS drained,
-  CASE WHEN s.starts_at > now() THEN to_char(s.starts_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') END AS "startsAt",
-  CASE WHEN s.next_try_at > now() THEN ceil(extract(epoch FROM s.next_try_at - now()) * 1000)::float8 END AS "restsForMs",
-  CASE WHEN s.next_try_at > now() THEN (SELECT h.message FROM scheduling_history h
+  CASE WHEN s.starts_at > reprise_now() THEN to_char(s.starts_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') END AS "startsAt",
+  CASE WHEN s.next_try_at > reprise_now() THEN ceil(extract(epoch FROM s.next_try_at - reprise_now()) * 1000)::float8 END AS "restsForMs",
+  CASE WHEN s.next_try_at > reprise_now() THEN (SELECT h.message FROM scheduling_history h
     WHERE h.entity_id = s.id AND h.error_code IS NOT NULL ORDER BY h.id DESC LIMIT 1) END AS "lastError",
   d.total::int, d.open::int, d.failed,
   (SELECT count(*) FROM (

@@ -5,7 +5,7 @@ import type { Queryable } from '../../database.ts'
 /** Indexes: the primary keys. Agents of all groups are looked through once for each store. */
 const SQL = `
 SELECT s.id, c.attempt, wish.checkpoint = 'REQUIRE' AND c.relay_attempt IS DISTINCT FROM c.attempt AS "isRequired", wish.wait * 1000 AS "waitMaxMs",
-  extract(epoch FROM now() - s.created_at)::float8 * 1000 AS "waitedMs",
+  extract(epoch FROM reprise_now() - s.created_at)::float8 * 1000 AS "waitedMs",
   coalesce((SELECT json_agg(json_build_object('id', a.id, 'name', a.name, 'status', a.status,
       'isOpen', a.status = 'ALIVE' AND a.resource_group = s.resource_group)
       ORDER BY a.status = 'ALIVE' AND a.resource_group = s.resource_group DESC, a.status, a.last_heard_at DESC)

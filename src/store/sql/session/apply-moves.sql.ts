@@ -59,9 +59,9 @@ WITH moves AS (
   UPDATE sessions s SET
     -- A terminated session whose result is FAILURE ends in ERROR.
     status = CASE WHEN m."to" = 'TERMINATED' AND s.result = 'FAILURE' THEN 'ERROR' ELSE m."to" END,
-    status_changed_at = CASE WHEN m."to" = m."from" THEN s.status_changed_at ELSE now() END,
+    status_changed_at = CASE WHEN m."to" = m."from" THEN s.status_changed_at ELSE reprise_now() END,
     tries = m."tries",
-    next_try_at = now() + make_interval(secs => m."pauseMs" / 1000),
+    next_try_at = reprise_now() + make_interval(secs => m."pauseMs" / 1000),
     reschedules = s.reschedules + m."rescheduled"::int,
     -- Nothing has run it yet, and the next agent may not be able to get it.
     image_digest = CASE WHEN m."rescheduled" THEN NULL ELSE s.image_digest END,
@@ -72,7 +72,7 @@ WITH moves AS (
     result = coalesce(m."result", s.result),
     status_reason = coalesce(m."reason", s.status_reason),
     status_data = coalesce(m."statusData", s.status_data),
-    terminated_at = CASE WHEN m."to" IN ('TERMINATED', 'ERROR', 'CANCELLED') THEN now() END
+    terminated_at = CASE WHEN m."to" IN ('TERMINATED', 'ERROR', 'CANCELLED') THEN reprise_now() END
   FROM moves m WHERE s.id = m.id AND s.status = m."from"
   RETURNING s.id, s.chain_id, s.project_id, s.status_reason, m."from", m."through", s.status AS "to", m."kernelTo",
     m."kernelFrom", m."failedKernelTo", m."outcome", m."errorCode", m."message", m."rescheduled"
@@ -88,7 +88,7 @@ WITH moves AS (
 ), kernels_moved AS (
   UPDATE kernels k SET
     status = l."to",
-    status_changed_at = now(),
+    status_changed_at = reprise_now(),
     error = CASE WHEN l."rescheduled" OR l.again THEN NULL ELSE k.error END,
     agent_id = CASE WHEN l."rescheduled" THEN NULL ELSE k.agent_id END,
     assignment = k.assignment + (l."rescheduled" OR l.again)::int,
@@ -98,7 +98,7 @@ WITH moves AS (
     host = CASE WHEN l."rescheduled" OR l.again THEN NULL ELSE k.host END,
     slurm_job_id = CASE WHEN l."rescheduled" OR l.again THEN NULL ELSE k.slurm_job_id END,
     slots_held = k.slots_held AND l."to" NOT IN ('PENDING', 'TERMINATED', 'ERROR', 'CANCELLED'),
-    terminated_at = CASE WHEN l."to" IN ('TERMINATED', 'ERROR', 'CANCELLED') THEN now() END
+    terminated_at = CASE WHEN l."to" IN ('TERMINATED', 'ERROR', 'CANCELLED') THEN reprise_now() END
   FROM locked l
   WHERE k.id = l.id AND (k.status <> l."to" OR l.again)
 ), steps AS (

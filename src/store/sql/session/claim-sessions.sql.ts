@@ -37,14 +37,14 @@ export interface ClaimedSession extends Judged {
 const NOBODY_WAITS = `(s.status <> 'CREATING' OR NOT EXISTS (
     SELECT FROM kernels k JOIN agents a ON a.id = k.agent_id
     WHERE k.session_id = s.id AND a.status NOT IN ('LOST', 'TERMINATED')
-      AND (k.waits OR k.waited_until > now() - make_interval(secs => timeout.ms / 1000.0))))`
+      AND (k.waits OR k.waited_until > reprise_now() - make_interval(secs => timeout.ms / 1000.0))))`
 
 /** Of its kernels, that of the one that has waited longest; its agent is still to report. */
 const QUEUED_TOO_LONG = `(SELECT json_build_object('reason', k.note, 'timeoutMs', g.queue_timeout_ms)
     FROM kernels k JOIN agents a ON a.id = k.agent_id
     WHERE s.status = 'CREATING' AND g.queue_timeout_ms IS NOT NULL AND k.session_id = s.id AND k.waits
       AND a.status NOT IN ('LOST', 'TERMINATED')
-      AND k.status_changed_at < now() - make_interval(secs => g.queue_timeout_ms / 1000.0)
+      AND k.status_changed_at < reprise_now() - make_interval(secs => g.queue_timeout_ms / 1000.0)
     ORDER BY k.status_changed_at LIMIT 1)`
 
 /**
@@ -56,12 +56,12 @@ const SQL = `
 SELECT s.id, s.chain_id AS "chainId", s.attempt, s.trace_parent AS "traceParent",
   s.status, s.tries, s.reschedules, s.pending_reason AS "pendingReason",
   g.tries_max AS "triesMax", g.reschedules_max AS "reschedulesMax",
-  (s.status_changed_at < now() - make_interval(secs => timeout.ms / 1000.0) AND ${NOBODY_WAITS}) IS TRUE AS expired,
+  (s.status_changed_at < reprise_now() - make_interval(secs => timeout.ms / 1000.0) AND ${NOBODY_WAITS}) IS TRUE AS expired,
   queue.overdue AS "queuedTooLong",
   (SELECT coalesce(json_agg(json_build_object(
       'id', k.id, 'status', k.status, 'agentId', k.agent_id, 'agentLost', a.status IN ('LOST', 'TERMINATED'),
       'confirmedGone', k.confirmed_gone, 'startedAt', k.started_at, 'error', k.error,
-      'fencedInMs', greatest(0, ceil(extract(epoch FROM a.last_heard_at - now()) * 1000) + a.fence_after_ms + $5))), '[]')
+      'fencedInMs', greatest(0, ceil(extract(epoch FROM a.last_heard_at - reprise_now()) * 1000) + a.fence_after_ms + $5))), '[]')
     FROM kernels k LEFT JOIN agents a ON a.id = k.agent_id WHERE k.session_id = s.id) AS kernels
 FROM sessions s
 JOIN resource_groups g ON g.name = s.resource_group
@@ -71,8 +71,8 @@ CROSS JOIN LATERAL (SELECT CASE
   WHEN s.status = 'TERMINATING' THEN g.terminate_timeout_ms END AS ms) AS timeout
 CROSS JOIN LATERAL (SELECT ${QUEUED_TOO_LONG} AS overdue) AS queue
 WHERE s.status = ANY($1::session_status[])
-  AND (s.next_try_at IS NULL OR s.next_try_at <= now())
-  AND ((s.status_changed_at < now() - make_interval(secs => timeout.ms / 1000.0) AND ${NOBODY_WAITS})
+  AND (s.next_try_at IS NULL OR s.next_try_at <= reprise_now())
+  AND ((s.status_changed_at < reprise_now() - make_interval(secs => timeout.ms / 1000.0) AND ${NOBODY_WAITS})
     OR queue.overdue IS NOT NULL
     OR EXISTS (SELECT FROM kernels k WHERE k.session_id = s.id AND (k.status = ANY($2::kernel_status[])
       OR ($3 AND k.started_at IS NULL AND (k.error IS NOT NULL OR k.status IN ('TERMINATED', 'ERROR', 'CANCELLED'))))))

@@ -44,10 +44,10 @@ export async function readDependents(
 const WAKE_DEPENDENTS_SQL = `
 WITH dependents AS (
   SELECT s.id FROM session_dependencies d JOIN sessions s ON s.id = d.session_id
-  WHERE d.chain_id = ANY($1) AND s.status = 'PENDING' AND s.next_try_at > now() AND s.reschedules = 0
+  WHERE d.chain_id = ANY($1) AND s.status = 'PENDING' AND s.next_try_at > reprise_now() AND s.reschedules = 0
   ORDER BY s.id FOR UPDATE OF s SKIP LOCKED
 )
-UPDATE sessions s SET next_try_at = now() FROM dependents WHERE s.id = dependents.id`
+UPDATE sessions s SET next_try_at = reprise_now() FROM dependents WHERE s.id = dependents.id`
 
 export async function wakeDependents(tx: Queryable, chainIds: readonly string[]): Promise<void> {
   if (chainIds.length > 0) await tx.query(WAKE_DEPENDENTS_SQL, [chainIds])

@@ -14,8 +14,8 @@ WITH locked AS (
 )
 UPDATE kernels k SET
   status = CASE WHEN k.agent_id IS NULL THEN 'CANCELLED'::kernel_status ELSE 'TERMINATING' END,
-  status_changed_at = now(),
-  terminated_at = CASE WHEN k.agent_id IS NULL THEN now() END
+  status_changed_at = reprise_now(),
+  terminated_at = CASE WHEN k.agent_id IS NULL THEN reprise_now() END
 FROM locked WHERE k.id = locked.id
 RETURNING k.agent_id AS "agentId"`
 

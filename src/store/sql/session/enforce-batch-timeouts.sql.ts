@@ -4,10 +4,10 @@ import { insertStatusEvents } from '../event/event-data.sql.ts'
 /** Ends running sessions past their batch timeout as failed. Index: sessions_timing_out. */
 const SQL = `
 WITH claimed AS (
-  SELECT id FROM sessions WHERE status = 'RUNNING' AND times_out_at <= now()
+  SELECT id FROM sessions WHERE status = 'RUNNING' AND times_out_at <= reprise_now()
   ORDER BY times_out_at LIMIT $1 FOR UPDATE SKIP LOCKED
 ), moved AS (
-  UPDATE sessions s SET status = 'TERMINATING', status_changed_at = now(), tries = 0, next_try_at = NULL,
+  UPDATE sessions s SET status = 'TERMINATING', status_changed_at = reprise_now(), tries = 0, next_try_at = NULL,
     result = 'FAILURE',
     status_reason = 'task-timeout: still running after its batch timeout of ' || s.batch_timeout || ' s',
     status_data = jsonb_build_object('error', jsonb_build_object('name', 'task-timeout',
@@ -22,8 +22,8 @@ WITH claimed AS (
   FROM moved
 )
 SELECT (SELECT count(*) FROM moved) AS moved,
-  (SELECT extract(epoch FROM min(times_out_at) - now()) * 1000 FROM sessions
-    WHERE status = 'RUNNING' AND times_out_at > now()) AS "nextInMs"`
+  (SELECT extract(epoch FROM min(times_out_at) - reprise_now()) * 1000 FROM sessions
+    WHERE status = 'RUNNING' AND times_out_at > reprise_now()) AS "nextInMs"`
 
 /** How many timed out, and in how many milliseconds the next one will; null if none is running with a timeout. */
 export async function enforceBatchTimeouts(

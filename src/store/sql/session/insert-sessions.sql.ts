@@ -9,7 +9,7 @@ const STORED: Partial<Record<SessionField, string>> = {
   clusterSize: 'cardinality("kernelIds")',
   retryPolicy: 'p.policy',
   retryPolicySources: 'p.sources',
-  epochStartedAt: 'coalesce("epochStartedAt", now())',
+  epochStartedAt: 'coalesce("epochStartedAt", reprise_now())',
 }
 const FIELDS = Object.keys(SESSION_COLUMNS) as SessionField[]
 const COLUMNS = FIELDS.map((field) => SESSION_COLUMNS[field].column).join(', ')

@@ -7,6 +7,6 @@ export const LOST_KERNEL_COLUMNS = `
     status = CASE WHEN k.started_at IS NOT NULL THEN 'ERROR'::kernel_status
       WHEN k.status = 'TERMINATING' THEN 'TERMINATED' ELSE k.status END,
     stopped = k.started_at IS NULL AND k.status = 'TERMINATING',
-    status_changed_at = now(),
-    terminated_at = CASE WHEN k.status = 'TERMINATING' OR k.started_at IS NOT NULL THEN now() END,
+    status_changed_at = reprise_now(),
+    terminated_at = CASE WHEN k.status = 'TERMINATING' OR k.started_at IS NOT NULL THEN reprise_now() END,
     slots_held = k.slots_held AND k.status <> 'TERMINATING' AND k.started_at IS NULL`

@@ -57,7 +57,7 @@ interface TimesRow extends SessionTimes {
 /** Index: scheduling_history(entity_id, id). */
 const TIMES_SQL = `
 SELECT s.id AS "sessionId", s.created_at AS "createdAt", s.started_at AS "startedAt",
-  s.terminated_at AS "terminatedAt", now() AS now, (
+  s.terminated_at AS "terminatedAt", reprise_now() AS now, (
     SELECT coalesce(json_agg(json_build_object('to', h.to_status, 'at', h.first_at) ORDER BY h.id), '[]')
     FROM scheduling_history h
     WHERE h.entity_id = s.id AND h.to_status IS NOT NULL AND h.to_status IS DISTINCT FROM h.from_status) AS steps

@@ -9,7 +9,7 @@ export function recordHistory(
   { phase, rows = 'moved' }: { phase: string; rows?: string },
 ): string {
   return `repeated AS (
-  UPDATE scheduling_history h SET attempts = h.attempts + 1, last_at = now()
+  UPDATE scheduling_history h SET attempts = h.attempts + 1, last_at = reprise_now()
   FROM ${rows} v
   WHERE v."to" = v."from"
     AND h.entity_id = v.id AND h.id = (SELECT max(id) FROM scheduling_history WHERE entity_id = v.id)

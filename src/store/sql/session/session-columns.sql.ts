@@ -164,7 +164,7 @@ export const CHILD_SOURCE_COLUMNS = `
  */
 export function parentAliveMs(marginMs: `$${number}`): string {
   return `coalesce((SELECT greatest(0,
-      max(ceil(extract(epoch FROM a.last_heard_at - now()) * 1000) + a.fence_after_ms + ${marginMs}))
+      max(ceil(extract(epoch FROM a.last_heard_at - reprise_now()) * 1000) + a.fence_after_ms + ${marginMs}))
     FROM kernels k JOIN agents a ON a.id = k.agent_id
     WHERE k.session_id = s.id AND NOT k.confirmed_gone), 0)::float8`
 }

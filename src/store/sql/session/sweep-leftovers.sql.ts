@@ -12,7 +12,7 @@ const ABANDONED_SQL = `
 WITH locked AS (
   SELECT k.id, a.name FROM agents a JOIN kernels k ON k.agent_id = a.id
   WHERE a.status IN ('LOST', 'TERMINATED')
-    AND greatest(a.last_heard_at, a.lease_from) < now() - make_interval(secs => $1 / 1000.0)
+    AND greatest(a.last_heard_at, a.lease_from) < reprise_now() - make_interval(secs => $1 / 1000.0)
     AND (k.slots_held OR NOT k.confirmed_gone) AND k.status NOT IN ('PENDING', 'TERMINATED', 'ERROR', 'CANCELLED')
     AND (k.status = 'TERMINATING' OR k.started_at IS NOT NULL OR k.error IS NULL)
   ORDER BY k.id LIMIT $2 FOR NO KEY UPDATE OF k
@@ -36,15 +36,15 @@ const ORPHANS_SQL = `
 WITH locked AS (
   SELECT k.id FROM kernels k JOIN sessions s ON s.id = k.session_id JOIN resource_groups g ON g.name = s.resource_group
   WHERE (k.slots_held OR NOT k.confirmed_gone) AND k.status NOT IN ('TERMINATED', 'ERROR', 'CANCELLED')
-    AND s.status IN ('TERMINATED', 'ERROR', 'CANCELLED') AND s.terminated_at < now() - make_interval(secs => $1 / 1000.0)
+    AND s.status IN ('TERMINATED', 'ERROR', 'CANCELLED') AND s.terminated_at < reprise_now() - make_interval(secs => $1 / 1000.0)
     AND (k.status <> 'TERMINATING'
-      OR k.status_changed_at < now() - make_interval(secs => g.terminate_timeout_ms / 1000.0))
+      OR k.status_changed_at < reprise_now() - make_interval(secs => g.terminate_timeout_ms / 1000.0))
   ORDER BY k.id LIMIT $2 FOR NO KEY UPDATE OF k
 )
 UPDATE kernels k SET
   status = CASE WHEN k.status = 'TERMINATING' THEN 'TERMINATED'::kernel_status ELSE 'TERMINATING' END,
-  status_changed_at = now(),
-  terminated_at = CASE WHEN k.status = 'TERMINATING' THEN now() END,
+  status_changed_at = reprise_now(),
+  terminated_at = CASE WHEN k.status = 'TERMINATING' THEN reprise_now() END,
   slots_held = k.slots_held AND k.status <> 'TERMINATING'
 FROM locked l WHERE k.id = l.id AND k.status NOT IN ('TERMINATED', 'ERROR', 'CANCELLED')
 RETURNING k.agent_id AS "agentId"`
@@ -69,7 +69,7 @@ export interface SessionWithoutKernels {
 const WITHOUT_KERNELS_SQL = `
 SELECT s.id, s.status FROM sessions s
 WHERE s.status IN ('SCHEDULED', 'PREPARING', 'PULLING', 'PREPARED', 'CREATING', 'RUNNING')
-  AND s.status_changed_at < now() - make_interval(secs => $1 / 1000.0)
+  AND s.status_changed_at < reprise_now() - make_interval(secs => $1 / 1000.0)
   AND NOT EXISTS (SELECT FROM kernels k WHERE k.session_id = s.id
     AND (k.role = 'main' OR k.status NOT IN ('TERMINATED', 'ERROR', 'CANCELLED')))
 ORDER BY s.status_changed_at LIMIT $2

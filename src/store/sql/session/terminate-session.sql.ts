@@ -15,8 +15,8 @@ WITH claimed AS (
 ), moved AS (
   UPDATE sessions s SET
     status = CASE WHEN c.status = 'PENDING' THEN 'CANCELLED'::session_status ELSE 'TERMINATING' END,
-    status_changed_at = CASE WHEN c.status = 'TERMINATING' THEN s.status_changed_at ELSE now() END,
-    terminated_at = CASE WHEN c.status = 'PENDING' THEN now() END,
+    status_changed_at = CASE WHEN c.status = 'TERMINATING' THEN s.status_changed_at ELSE reprise_now() END,
+    terminated_at = CASE WHEN c.status = 'PENDING' THEN reprise_now() END,
     tries = 0, next_try_at = NULL, pending_reason = NULL,
     terminated_by = coalesce(s.terminated_by, $3),
     terminate_force = s.terminate_force OR $4,
@@ -30,7 +30,7 @@ WITH claimed AS (
   SELECT k.id FROM kernels k JOIN moved m ON m.id = k.session_id AND m."to" = 'CANCELLED'
   WHERE k.status = 'PENDING' ORDER BY k.id FOR NO KEY UPDATE OF k
 ), kernels AS (
-  UPDATE kernels k SET status = 'CANCELLED', status_changed_at = now(), terminated_at = now()
+  UPDATE kernels k SET status = 'CANCELLED', status_changed_at = reprise_now(), terminated_at = reprise_now()
   FROM locked WHERE k.id = locked.id
 ), events AS (
   ${insertStatusEvents('moved WHERE "from" <> "to"', { reason: 'status_reason' })}

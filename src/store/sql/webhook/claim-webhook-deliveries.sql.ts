@@ -55,27 +55,27 @@ WITH RECURSIVE queued AS (
     greatest(0, CASE WHEN w.failing_since IS NULL THEN $3 ELSE 1 END - coalesce(busy.running, 0)) AS free
   FROM queued JOIN webhooks w ON w.id = queued.webhook_id
   LEFT JOIN unnest($5::uuid[], $6::int[]) AS busy(webhook_id, running) ON busy.webhook_id = w.id
-  WHERE w.enabled AND (w.resting_until IS NULL OR w.resting_until <= now())
+  WHERE w.enabled AND (w.resting_until IS NULL OR w.resting_until <= reprise_now())
 ), heads AS MATERIALIZED (
   SELECT h.failing, due.*, row_number() OVER (PARTITION BY h.failing ORDER BY due.turn, due.next_attempt_at) AS place
   FROM hooks h, LATERAL (
     SELECT d.id, d.next_attempt_at, row_number() OVER (ORDER BY d.next_attempt_at, d.event_id) AS turn
     FROM webhook_deliveries d
-    WHERE d.status = 'PENDING' AND d.webhook_id = h.id AND d.next_attempt_at <= now()
+    WHERE d.status = 'PENDING' AND d.webhook_id = h.id AND d.next_attempt_at <= reprise_now()
     ORDER BY d.next_attempt_at, d.event_id LIMIT h.free) AS due
 ), taken AS MATERIALIZED (
   SELECT d.id, h.failing FROM heads h JOIN webhook_deliveries d ON d.id = h.id
-  WHERE d.status = 'PENDING' AND d.next_attempt_at <= now() AND (NOT h.failing OR h.place <= $2)
+  WHERE d.status = 'PENDING' AND d.next_attempt_at <= reprise_now() AND (NOT h.failing OR h.place <= $2)
   ORDER BY h.place, h.failing LIMIT $1
   FOR UPDATE OF d SKIP LOCKED
 )
 UPDATE webhook_deliveries d
-SET attempts = d.attempts + 1, under_way = true, next_attempt_at = now() + make_interval(secs => $4 / 1000.0)
+SET attempts = d.attempts + 1, under_way = true, next_attempt_at = reprise_now() + make_interval(secs => $4 / 1000.0)
 FROM taken, webhooks w WHERE d.id = taken.id AND w.id = d.webhook_id
 RETURNING d.id, d.attempts AS attempt, d.failures, d.webhook_id AS "webhookId", d.event_id::text AS "eventId",
   d.event_type AS "eventType", d.occurred_at AS "occurredAt", d.session_id AS "sessionId", d.chain_id AS "chainId",
   nullif(d.facts, 'null') AS facts, w.url, w.secret, w.secret_sealed AS "secretSealed",
-  CASE WHEN w.previous_secret_expires_at > now() THEN w.previous_secret END AS "previousSecret", taken.failing, now()`
+  CASE WHEN w.previous_secret_expires_at > reprise_now() THEN w.previous_secret END AS "previousSecret", taken.failing, reprise_now() AS now`
 
 export async function claimWebhookDeliveries(
   db: Queryable,

@@ -8,7 +8,7 @@ const SQL = `
 WITH old AS (
   SELECT d.id FROM webhooks w, LATERAL (
     SELECT id FROM webhook_deliveries
-    WHERE webhook_id = w.id AND created_at < now() - make_interval(secs => $1)
+    WHERE webhook_id = w.id AND created_at < reprise_now() - make_interval(secs => $1)
     ORDER BY created_at, id LIMIT $2) AS d
   LIMIT $2
 ), held AS (

@@ -68,7 +68,7 @@ WITH events AS MATERIALIZED (
   ${DELIVERY_SOURCES}
   ON CONFLICT (webhook_id, event_id) DO NOTHING RETURNING 1
 ), moved AS (
-  UPDATE settings SET updated_at = now(), value = jsonb_build_object('xid', last.xid::text, 'id', last.id::text)
+  UPDATE settings SET updated_at = reprise_now(), value = jsonb_build_object('xid', last.xid::text, 'id', last.id::text)
   FROM (
     SELECT xid, id FROM events UNION ALL SELECT $1::xid8, $2::int8 ORDER BY xid DESC, id DESC LIMIT 1
   ) AS last WHERE key = 'webhooks.cursor'

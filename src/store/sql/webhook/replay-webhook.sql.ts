@@ -5,7 +5,7 @@ import { DELIVERY_COLUMNS, DELIVERY_SOURCES, deliverySelect, hasPatternFor } fro
 
 const TEST_SQL = `
 INSERT INTO webhook_deliveries (id, webhook_id, event_type, occurred_at, facts)
-VALUES ($1, $2, '${TEST_EVENT_TYPE}', now(), 'null')`
+VALUES ($1, $2, '${TEST_EVENT_TYPE}', reprise_now(), 'null')`
 
 export async function insertTestDelivery(tx: Queryable, id: string, webhookId: string): Promise<void> {
   await tx.query(TEST_SQL, [id, webhookId])
@@ -37,7 +37,7 @@ export async function lockDelivery(
  * has expired.
  */
 const RESTARTED = `status = 'PENDING', failures = 0, failing_since = NULL, finished_at = NULL,
-  next_attempt_at = CASE WHEN under_way THEN next_attempt_at ELSE now() END`
+  next_attempt_at = CASE WHEN under_way THEN next_attempt_at ELSE reprise_now() END`
 
 const RESTART_SQL = `UPDATE webhook_deliveries SET ${RESTARTED} WHERE id = $1`
 

@@ -32,9 +32,9 @@ WITH there AS MATERIALIZED (
     under_way = false,
     status = CASE $8 WHEN 'delivered' THEN 'DELIVERED' WHEN 'again' THEN 'PENDING' ELSE 'FAILED' END::webhook_delivery_status,
     failures = d.failures + ($8 <> 'delivered')::int,
-    failing_since = CASE WHEN $8 <> 'delivered' THEN coalesce(d.failing_since, now()) END,
-    next_attempt_at = now() + make_interval(secs => $9::int8 / 1000.0),
-    finished_at = CASE WHEN $8 <> 'again' THEN now() END
+    failing_since = CASE WHEN $8 <> 'delivered' THEN coalesce(d.failing_since, reprise_now()) END,
+    next_attempt_at = reprise_now() + make_interval(secs => $9::int8 / 1000.0),
+    finished_at = CASE WHEN $8 <> 'again' THEN reprise_now() END
   FROM there WHERE d.webhook_id = there.id AND d.id = $1 AND d.attempts = $2::int AND d.under_way
   RETURNING d.id, d.webhook_id, d.event_id, d.attempts, d.failing_since
 ), kept AS (
@@ -51,17 +51,17 @@ WITH there AS MATERIALIZED (
     END AS ends
   FROM webhooks w JOIN settled ON settled.webhook_id = w.id
   WHERE $8 <> 'delivered' OR w.failing_since IS NOT NULL OR w.resting_until IS NOT NULL
-    OR w.last_delivered_at IS NULL OR w.last_delivered_at < now() - interval '1 minute'
+    OR w.last_delivered_at IS NULL OR w.last_delivered_at < reprise_now() - interval '1 minute'
   FOR NO KEY UPDATE OF w
 ), updated AS (
   UPDATE webhooks w SET
-    failing_since = CASE WHEN $8 <> 'delivered' THEN coalesce(w.failing_since, now()) END,
-    last_delivered_at = CASE WHEN $8 = 'delivered' THEN now() ELSE w.last_delivered_at END,
-    resting_until = CASE WHEN $10::int8 > 0 THEN greatest(w.resting_until, now() + make_interval(secs => $10::int8 / 1000.0))
+    failing_since = CASE WHEN $8 <> 'delivered' THEN coalesce(w.failing_since, reprise_now()) END,
+    last_delivered_at = CASE WHEN $8 = 'delivered' THEN reprise_now() ELSE w.last_delivered_at END,
+    resting_until = CASE WHEN $10::int8 > 0 THEN greatest(w.resting_until, reprise_now() + make_interval(secs => $10::int8 / 1000.0))
       WHEN $8 = 'delivered' THEN NULL ELSE w.resting_until END,
     enabled = w.enabled AND hook.ends IS NULL,
     disabled_reason = coalesce(hook.ends, w.disabled_reason),
-    disabled_at = CASE WHEN hook.ends IS NOT NULL THEN now() ELSE w.disabled_at END
+    disabled_at = CASE WHEN hook.ends IS NOT NULL THEN reprise_now() ELSE w.disabled_at END
   FROM hook WHERE w.id = hook.id
   RETURNING w.id, w.project_id, w.url, hook.ends
 ), audit AS (
@@ -83,7 +83,7 @@ export async function settleWebhookAttempt(
 }
 
 const RELEASE_SQL = `
-UPDATE webhook_deliveries SET under_way = false, next_attempt_at = now() WHERE id = $1 AND attempts = $2 AND under_way`
+UPDATE webhook_deliveries SET under_way = false, next_attempt_at = reprise_now() WHERE id = $1 AND attempts = $2 AND under_way`
 
 /** Undoes the claim of an attempt that was cut off. */
 export async function releaseWebhookDelivery(db: Queryable, deliveryId: string, number: number): Promise<void> {

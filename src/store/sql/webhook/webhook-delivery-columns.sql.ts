@@ -20,7 +20,7 @@ export function hasPatternFor(type: string): string {
 
 /** `place`: the position among the deliveries of one statement, below 4096. Ids are UUIDv7: time, place, random. */
 export function deliverySelect(place: string): string {
-  return `(lpad(to_hex(floor(extract(epoch FROM now()) * 1000)::int8), 12, '0') || '7'
+  return `(lpad(to_hex(floor(extract(epoch FROM reprise_now()) * 1000)::int8), 12, '0') || '7'
       || lpad(to_hex(${place} % 4096), 3, '0') || substr(replace(gen_random_uuid()::text, '-', ''), 17))::uuid,
     w.id, e.id, e.type, e.occurred_at, e.session_id, e.chain_id,
     jsonb_build_object('event', e.data) || CASE WHEN e.session_id IS NULL

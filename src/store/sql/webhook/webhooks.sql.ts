@@ -58,7 +58,7 @@ export async function lockWebhook(
 /** When enabled again, it gets what is committed from now on, and its failure state is cleared. */
 const UPDATE_SQL = `
 UPDATE webhooks SET url = $2, description = $3, event_types = $4, chain_id = $5, labels = $6, enabled = $7,
-  disabled_at = CASE WHEN $7 THEN NULL ELSE coalesce(disabled_at, now()) END,
+  disabled_at = CASE WHEN $7 THEN NULL ELSE coalesce(disabled_at, reprise_now()) END,
   disabled_reason = CASE WHEN $7 THEN NULL ELSE disabled_reason END,
   failing_since = CASE WHEN $7 AND NOT enabled THEN NULL ELSE failing_since END,
   resting_until = CASE WHEN $7 AND NOT enabled THEN NULL ELSE resting_until END,
@@ -77,7 +77,7 @@ export async function updateWebhookRow(
 const ROTATE_SQL = `
 UPDATE webhooks SET secret = $2, secret_sealed = true,
   previous_secret = CASE WHEN $3::int8 > 0 AND secret_sealed THEN secret END,
-  previous_secret_expires_at = CASE WHEN $3::int8 > 0 AND secret_sealed THEN now() + make_interval(secs => $3::int8) END
+  previous_secret_expires_at = CASE WHEN $3::int8 > 0 AND secret_sealed THEN reprise_now() + make_interval(secs => $3::int8) END
 WHERE id = $1`
 
 /** The previous secret signs beside the new one for this long; the one before that stops at once. `secret` is sealed. */

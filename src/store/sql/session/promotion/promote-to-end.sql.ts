@@ -40,13 +40,13 @@ WITH claimed AS MATERIALIZED (
     WHERE k.session_id = c.id AND k.status NOT IN ('TERMINATED', 'ERROR', 'CANCELLED')) AS gone
   FROM claimed c CROSS JOIN LATERAL ${RUN} LEFT JOIN LATERAL ${ENDED} ON true
 ), running AS (
-  UPDATE sessions s SET status = 'RUNNING', ${begins('run')} status_changed_at = now(), tries = 0, next_try_at = NULL
+  UPDATE sessions s SET status = 'RUNNING', ${begins('run')} status_changed_at = reprise_now(), tries = 0, next_try_at = NULL
   FROM known AS run WHERE s.id = run.id AND run.failed IS NULL
   RETURNING s.id, s.chain_id, s.project_id, s.port_variable
 ), ending AS (
   UPDATE sessions s SET ${from === 'CREATING' ? begins('ended') : ''}
     status = CASE WHEN NOT ended.gone THEN 'TERMINATING'::session_status WHEN ended.failed THEN 'ERROR' ELSE 'TERMINATED' END,
-    status_changed_at = now(), tries = 0, next_try_at = NULL, terminated_at = CASE WHEN ended.gone THEN now() END,
+    status_changed_at = reprise_now(), tries = 0, next_try_at = NULL, terminated_at = CASE WHEN ended.gone THEN reprise_now() END,
     ${ENDED_SETS}
   FROM known AS ended WHERE s.id = ended.id AND ended.failed IS NOT NULL
   RETURNING s.id, s.chain_id, s.project_id, s.status, s.status_reason AS reason, ended.gone,
@@ -101,7 +101,7 @@ WITH claimed AS (
 ), moved AS (
   UPDATE sessions s SET
     status = CASE ${RESULT_ANEW} WHEN 'FAILURE' THEN 'ERROR'::session_status ELSE 'TERMINATED' END,
-    status_changed_at = now(), tries = 0, next_try_at = NULL, terminated_at = now(), ${ENDED_ANEW_SETS}
+    status_changed_at = reprise_now(), tries = 0, next_try_at = NULL, terminated_at = reprise_now(), ${ENDED_ANEW_SETS}
   FROM claimed c LEFT JOIN LATERAL ${ENDED} ON c."failedByKernel"
   WHERE s.id = c.id
   RETURNING s.id, s.chain_id, s.project_id, s.status_reason AS reason, s.port_variable, c."from", s.status AS "to"

@@ -26,14 +26,14 @@ WITH claimed AS MATERIALIZED (
   FOR UPDATE OF s SKIP LOCKED
 ), moved AS (
   UPDATE sessions s SET status = CASE WHEN c.starts THEN 'CREATING'::session_status ELSE 'PREPARED' END,
-    status_changed_at = now(), tries = 0, next_try_at = NULL
+    status_changed_at = reprise_now(), tries = 0, next_try_at = NULL
   FROM claimed c WHERE s.id = c.id
   RETURNING s.id, s.chain_id, s.project_id, s.attempt, s.trace_parent, c."from", c.starts
 ), locked AS (
   SELECT k.id FROM kernels k JOIN moved m ON m.id = k.session_id AND m.starts
   WHERE k.status = 'PREPARED' ORDER BY k.id FOR NO KEY UPDATE OF k
 ), ordered AS (
-  UPDATE kernels k SET status = 'CREATING', status_changed_at = now() FROM locked l WHERE k.id = l.id
+  UPDATE kernels k SET status = 'CREATING', status_changed_at = reprise_now() FROM locked l WHERE k.id = l.id
   RETURNING k.agent_id
 ), steps AS (
   SELECT 1 AS n, id, chain_id, project_id, 'promote-to-prepared' AS phase, "from", 'PREPARED'::session_status AS "to",

@@ -14,7 +14,7 @@ export const DECIDES = `(k.role = 'main' OR k.status <> 'TERMINATED' OR k.exit_c
 
 /** When the session began to run, as `run.started_at`. */
 export const RUN = `(
-      SELECT coalesce(min(k.started_at), now()) AS started_at FROM kernels k WHERE k.session_id = c.id) AS run`
+      SELECT coalesce(min(k.started_at), reprise_now()) AS started_at FROM kernels k WHERE k.session_id = c.id) AS run`
 
 /**
  * How the session ended, as one row `ended` if it did: as the main kernel did if that ended by itself, else as the
