@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { findLeftovers } from '../../src/cli/demo/leftovers.ts'
 import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
 import {
@@ -15,6 +15,7 @@ import {
 import { lastingPort } from '../support/agents/lasting-port.ts'
 import { copyPreparedCluster } from '../support/database/prepared-cluster.ts'
 import { eventually } from '../support/eventually.ts'
+import { forEachSeed, randomOf, type Random } from '../support/seeds.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 
 /**
@@ -83,7 +84,8 @@ const onLog = (line: string) => {
   log = [...log.slice(-40), `${new Date().toISOString()} ${line}`]
 }
 
-beforeAll(async () => {
+async function begin(): Promise<void> {
+  log = []
   dataDir = await temporaryDirectory('crashes')
   await copyPreparedCluster(join(dataDir, 'postgres'))
   server = await startServer({ dataDir, port: await lastingPort(), onLog })
@@ -94,59 +96,69 @@ beforeAll(async () => {
     reconnect: { maxSeconds: 0.5 },
   }
   client = createClient({ url, token: await readAdminToken(dataDir), retry })
-})
+}
 
-afterAll(async () => {
+async function end(): Promise<void> {
   await client?.close()
   await server?.stop()
-})
+}
 
 test(
   'no crash of the server loses a session, runs an attempt twice, or keeps an event from a subscriber',
   { timeout: 240_000 },
-  async () => {
-    const ended = new AbortController()
-    const seen: SeenEvent[] = []
-    const following = follow(seen, ended.signal)
-    const submitting = submitAll()
-    for (let kill = 0; kill < KILLS; kill++) {
-      await sleep(KILL_PAUSE_MIN_MS + Math.random() * KILL_PAUSE_SPREAD_MS)
-      await server.kill()
-      server = await startServer({ dataDir, port: Number(new URL(url).port), onLog })
-    }
-    const sessionIds = await submitting
-    const chains = await waitForAll(sessionIds)
-
-    for (const [index, chain] of chains.entries()) {
-      const kind = kindOf(index)
-      const last = chain.at(-1)!
-      expect(`${last.status} ${last.retryState.phase} after ${chain.length}`).toBe(
-        `${kind.status} ${kind.phase} after ${kind.attempts}`,
-      )
-      expect(chain.map(({ attempt }) => attempt)).toEqual(chain.map((_, position) => position + 1))
-      expect(chain.map(({ parentSession }) => parentSession?.sessionId ?? null)).toEqual([
-        null,
-        ...chain.slice(0, -1).map(({ sessionId }) => sessionId),
-      ])
-      expect(
-        chain.flatMap(({ kernels }) => kernels).filter(({ status }) => !['TERMINATED', 'ERROR'].includes(status)),
-      ).toEqual([])
-    }
-    expect(await runsByChain()).toEqual(new Map(sessionIds.map((id, index) => [id, kindOf(index).attempts])))
-
-    const last = await client.createSession({ name: 'last', command: ['true'], startsAt: FAR_AWAY })
-    const isLast = ({ sessionId }: SeenEvent) => sessionId === last.session.sessionId
-    const all = await readEventsBefore(isLast)
-    await eventually(() => seen.some(isLast))
-    ended.abort()
-    await following
-    expect(seen.slice(0, seen.findIndex(isLast)).map(({ cursor }) => cursor)).toEqual(all.map(({ cursor }) => cursor))
-    expect(all.filter(({ type }) => type === 'CREATED').length).toBe(chains.flat().length)
-
-    expect({ status: await server.stop(), log }).toMatchObject({ status: 0 })
-    expect(await findLeftovers(dataDir)).toEqual([])
-  },
+  () =>
+    forEachSeed(async (seed) => {
+      try {
+        await begin()
+        await crash(randomOf(seed))
+      } finally {
+        await end()
+      }
+    }),
 )
+
+async function crash(random: Random): Promise<void> {
+  const ended = new AbortController()
+  const seen: SeenEvent[] = []
+  const following = follow(seen, ended.signal)
+  const submitting = submitAll()
+  for (let kill = 0; kill < KILLS; kill++) {
+    await sleep(KILL_PAUSE_MIN_MS + random.below(KILL_PAUSE_SPREAD_MS))
+    await server.kill()
+    server = await startServer({ dataDir, port: Number(new URL(url).port), onLog })
+  }
+  const sessionIds = await submitting
+  const chains = await waitForAll(sessionIds)
+
+  for (const [index, chain] of chains.entries()) {
+    const kind = kindOf(index)
+    const last = chain.at(-1)!
+    expect(`${last.status} ${last.retryState.phase} after ${chain.length}`).toBe(
+      `${kind.status} ${kind.phase} after ${kind.attempts}`,
+    )
+    expect(chain.map(({ attempt }) => attempt)).toEqual(chain.map((_, position) => position + 1))
+    expect(chain.map(({ parentSession }) => parentSession?.sessionId ?? null)).toEqual([
+      null,
+      ...chain.slice(0, -1).map(({ sessionId }) => sessionId),
+    ])
+    expect(
+      chain.flatMap(({ kernels }) => kernels).filter(({ status }) => !['TERMINATED', 'ERROR'].includes(status)),
+    ).toEqual([])
+  }
+  expect(await runsByChain()).toEqual(new Map(sessionIds.map((id, index) => [id, kindOf(index).attempts])))
+
+  const last = await client.createSession({ name: 'last', command: ['true'], startsAt: FAR_AWAY })
+  const isLast = ({ sessionId }: SeenEvent) => sessionId === last.session.sessionId
+  const all = await readEventsBefore(isLast)
+  await eventually(() => seen.some(isLast))
+  ended.abort()
+  await following
+  expect(seen.slice(0, seen.findIndex(isLast)).map(({ cursor }) => cursor)).toEqual(all.map(({ cursor }) => cursor))
+  expect(all.filter(({ type }) => type === 'CREATED').length).toBe(chains.flat().length)
+
+  expect({ status: await server.stop(), log }).toMatchObject({ status: 0 })
+  expect(await findLeftovers(dataDir)).toEqual([])
+}
 
 async function submitAll(): Promise<string[]> {
   const sessionIds: string[] = []

@@ -6,10 +6,6 @@ import { startGraphQLServer, type TestServer } from '../../support/servers/graph
 import { needsArguments } from '../tenancy/field-paths.ts'
 import { createTenant, type Tenant } from '../tenancy/tenant.ts'
 
-/** The same every time, unless another is asked for; a larger run has many times the cases. */
-export const SEED = Number(process.env['FUZZ_SEED'] ?? 20_261_121)
-export const FACTOR = Number(process.env['FUZZ_FACTOR'] ?? 1)
-
 /** What one request may take, on a machine that is busy with other things. */
 export const ANSWER_WITHIN_MS = 20_000
 

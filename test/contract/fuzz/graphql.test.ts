@@ -1,14 +1,15 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { schema } from '../../../src/graphql/schema.ts'
-import { ANSWER_WITHIN_MS, FACTOR, SEED, startFuzzServer, type FuzzServer } from './fuzz-server.ts'
+import { ANSWER_WITHIN_MS, startFuzzServer, type FuzzServer } from './fuzz-server.ts'
 import { arbitraryOperation, innerTargets, rootTargets, type Operation, type Target } from './operations.ts'
 import { internalsIn } from './verdict.ts'
+import { forEachSeed, type SeededTask } from '../../support/seeds.ts'
 
 /** Every field that takes arguments, with random and hostile ones, over real HTTP. */
 
-const RUNS_PER_FIELD = 12 * FACTOR
-const ROUNDS_MAX = 20
+const RUNS_PER_FIELD = 6
+const ROUNDS_MAX = 40
 
 let server: FuzzServer
 
@@ -35,11 +36,13 @@ async function send(operation: Operation, token: string): Promise<{ faults: stri
   return { faults, answer: JSON.parse(text) }
 }
 
-async function fuzz(target: Target): Promise<void> {
-  let reached = false
-  // Some of what is asked comes to where it is executed, or nothing would be tested: that takes more of large inputs.
-  for (let round = 0; !reached && round < ROUNDS_MAX; round++) reached = await sendMany(target, SEED + round)
-  expect([target.name, reached]).toEqual([target.name, true])
+async function fuzz(target: Target, task: SeededTask): Promise<void> {
+  await forEachSeed(async (seed) => {
+    let reached = false
+    // At least one request is executed, or nothing would be tested: a large input needs more tries.
+    for (let round = 0; !reached && round < ROUNDS_MAX; round++) reached = await sendMany(target, seed + round)
+    expect([target.name, reached]).toEqual([target.name, true])
+  }, task)
 }
 
 /** @returns whether any of them was executed */
@@ -57,20 +60,18 @@ async function sendMany(target: Target, seed: number): Promise<boolean> {
         expect(faults).toEqual([])
       },
     ),
-    { seed, numRuns: RUNS_PER_FIELD },
+    { seed, numRuns: RUNS_PER_FIELD, endOnFailure: true },
   )
   return reached
 }
 
 describe.concurrent('arguments of', () => {
-  test.each(targets.map((target) => [target.name, target] as const))('%s', { timeout: 600_000 }, (_name, target) =>
-    fuzz(target),
-  )
+  for (const target of targets) test(target.name, { timeout: 600_000 }, ({ task }) => fuzz(target, task))
 
-  test('fields further in', { timeout: 600_000 }, async () => {
+  test('fields further in', { timeout: 600_000 }, async ({ task }) => {
     const inner = innerTargets(schema, server.tenant.values)
     expect(inner.length).toBeGreaterThan(6)
-    for (const target of inner) await fuzz(target)
+    for (const target of inner) await fuzz(target, task)
   })
 })
 

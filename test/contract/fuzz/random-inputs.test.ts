@@ -5,17 +5,15 @@ import { readFileSync } from 'node:fs'
 import type { ServerProcess } from '../../../src/cli/demo/server-process.ts'
 import { threadTimeOf, watchLoop } from '../../support/servers/loop-hold.ts'
 import { startServerBeside } from '../../support/servers/server-beside.ts'
-import { SEED, startFuzzServer, type FuzzServer } from './fuzz-server.ts'
+import { startFuzzServer, type FuzzServer } from './fuzz-server.ts'
 import { HOSTILE_TEXTS } from './hostile-places.ts'
 import { openSocket } from './operation-socket.ts'
-import { bent, randomDocuments, randomOf, type Random } from './random-inputs.ts'
+import { forEachSeed, randomOf, type Random } from '../../support/seeds.ts'
+import { bent, randomDocuments } from './random-inputs.ts'
 import { internalsIn } from './verdict.ts'
 
-/**
- * Inputs by the thousand from one who may only read: `FUZZ_INPUTS=500000` for more, `FUZZ_SEED` for others. Each sender
- * has a sequence of its own, which its seed reproduces.
- */
-const INPUTS = Number(process.env['FUZZ_INPUTS'] ?? 20_000)
+/** Inputs by the thousand from one who may only read. Each sender has a sequence of its own, which its seed reproduces. */
+const INPUTS = 4_000
 const SENDERS = 4
 /** Before that, most of the time goes into compiling what they run. */
 const WARM_UP = 400
@@ -141,63 +139,63 @@ async function counts(): Promise<object> {
 test(
   `${INPUTS} random inputs: each is answered as it should be, and none keeps others waiting`,
   { timeout: INPUTS * 60 },
-  async () => {
-    const rest = await readRest()
-    const before = await counts()
-    const faults: string[] = []
-    const seen = { executed: 0, refused: 0 }
-    const loop = watchLoop(target.url, threadTimeOf(target.pid))
-    onTestFinished(() => loop.stop())
+  () =>
+    forEachSeed(async (seed) => {
+      const rest = await readRest()
+      const before = await counts()
+      const faults: string[] = []
+      const seen = { executed: 0, refused: 0 }
+      const loop = watchLoop(target.url, threadTimeOf(target.pid))
+      onTestFinished(() => loop.stop())
 
-    async function sender(number: number): Promise<void> {
-      const seed = SEED * SENDERS + number
-      const random = randomOf(seed)
-      const document = randomDocuments(schema, server.tenant.values, random)
-      let socket = await openSocket(target.url, viewer)
-      const overSocket = async (payload: string): Promise<string> => {
-        const text = await socket.ask(payload)
-        if (text.startsWith('closed')) {
-          faults.push(`${text}: ${payload.slice(0, 300)}`)
-          socket = await openSocket(target.url, viewer)
+      async function sender(number: number): Promise<void> {
+        const random = randomOf(seed * SENDERS + number)
+        const document = randomDocuments(schema, server.tenant.values, random)
+        let socket = await openSocket(target.url, viewer)
+        const overSocket = async (payload: string): Promise<string> => {
+          const text = await socket.ask(payload)
+          if (text.startsWith('closed')) {
+            faults.push(`${text}: ${payload.slice(0, 300)}`)
+            socket = await openSocket(target.url, viewer)
+          }
+          return text
         }
-        return text
-      }
-      for (let n = number; n < INPUTS; n += SENDERS) {
-        if (n === WARM_UP) await loop.begin()
-        const way = random.below(20)
-        const given = document()
-        let asked = JSON.stringify(way < 10 ? given : { ...given, query: bent(given.query, random) })
-        let found: string[]
-        // A longer one closes the connection, as it should.
-        if (asked.length > ASKED_LENGTH_MAX) continue
-        if (way < 16) {
-          const text = await overSocket(asked)
-          if (/^\{"id":"\d+","type":"next","payload":\{"data":\{/.test(text)) seen.executed++
-          else seen.refused++
-          found = internalsIn(text, asked)
-          if (text.includes('originalError')) found.push('an original error')
-        } else if (way < 18) {
-          if (random.chance(0.7)) asked = bent(asked, random)
-          found = faultsOf(await send('POST', '/graphql', asked), asked)
-        } else {
-          const { method, path, body } = restRequest(rest, random)
-          asked = `${method} ${path} ${body}`
-          found = faultsOf(await send(method, path, body), decodeURIComponent(asked))
+        for (let n = number; n < INPUTS; n += SENDERS) {
+          if (n === WARM_UP) await loop.begin()
+          const way = random.below(20)
+          const given = document()
+          let asked = JSON.stringify(way < 10 ? given : { ...given, query: bent(given.query, random) })
+          let found: string[]
+          // A longer one closes the connection, as it should.
+          if (asked.length > ASKED_LENGTH_MAX) continue
+          if (way < 16) {
+            const text = await overSocket(asked)
+            if (/^\{"id":"\d+","type":"next","payload":\{"data":\{/.test(text)) seen.executed++
+            else seen.refused++
+            found = internalsIn(text, asked)
+            if (text.includes('originalError')) found.push('an original error')
+          } else if (way < 18) {
+            if (random.chance(0.7)) asked = bent(asked, random)
+            found = faultsOf(await send('POST', '/graphql', asked), asked)
+          } else {
+            const { method, path, body } = restRequest(rest, random)
+            asked = `${method} ${path} ${body}`
+            found = faultsOf(await send(method, path, body), decodeURIComponent(asked))
+          }
+          faults.push(...found.map((fault) => `input ${n}: ${fault.slice(0, 400)} ${asked.slice(0, 600)}`))
         }
-        faults.push(...found.map((fault) => `seed ${SEED}, input ${n}: ${fault.slice(0, 400)} ${asked.slice(0, 600)}`))
+        socket.close()
       }
-      socket.close()
-    }
 
-    const resident = residentBytes()
-    await Promise.all(Array.from({ length: SENDERS }, (_, number) => sender(number)))
-    expect(faults.slice(0, 10)).toEqual([])
-    loop.expectFree()
-    // Enough of it comes to where it is executed.
-    expect(Math.min(seen.executed, seen.refused)).toBeGreaterThan(INPUTS / 20)
-    expect(residentBytes() - resident).toBeLessThan(RESIDENT_GROWTH_MAX_BYTES)
-    expect(await counts()).toEqual(before)
-    expect(complaints).toEqual([])
-    await server.expectWell()
-  },
+      const resident = residentBytes()
+      await Promise.all(Array.from({ length: SENDERS }, (_, number) => sender(number)))
+      expect(faults.slice(0, 10)).toEqual([])
+      loop.expectFree()
+      // Enough of it comes to where it is executed.
+      expect(Math.min(seen.executed, seen.refused)).toBeGreaterThan(INPUTS / 20)
+      expect(residentBytes() - resident).toBeLessThan(RESIDENT_GROWTH_MAX_BYTES)
+      expect(await counts()).toEqual(before)
+      expect(complaints).toEqual([])
+      await server.expectWell()
+    }),
 )

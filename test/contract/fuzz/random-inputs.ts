@@ -13,31 +13,12 @@ import {
   type GraphQLNamedType,
   type GraphQLSchema,
 } from 'graphql'
+import type { Random } from '../../support/seeds.ts'
 import type { Values } from '../tenancy/fill-arguments.ts'
 import { hostileValues } from './hostile-places.ts'
 import { toLiteral } from './literal.ts'
 
 /** Inputs for a server that nobody has in mind: documents from the schema with what is allowed and what is not. */
-
-export interface Random {
-  /** From 0 to below `bound`. */
-  below(bound: number): number
-  chance(share: number): boolean
-  pick<T>(items: readonly T[]): T
-}
-
-/** The same sequence for the same seed (mulberry32). */
-export function randomOf(seed: number): Random {
-  let state = seed >>> 0
-  const next = () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-  const below = (bound: number) => Math.floor(next() * bound)
-  return { below, chance: (share) => next() < share, pick: (items) => items[below(items.length)]! }
-}
 
 const INPUT_DEPTH_MAX = 4
 const FIELDS_MAX = 4

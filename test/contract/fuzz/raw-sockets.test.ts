@@ -2,8 +2,9 @@ import { connect } from 'node:net'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { anyText } from '../../support/any-text.ts'
-import { ANSWER_WITHIN_MS, FACTOR, SEED, startFuzzServer, type FuzzServer } from './fuzz-server.ts'
+import { ANSWER_WITHIN_MS, startFuzzServer, type FuzzServer } from './fuzz-server.ts'
 import { internalsIn } from './verdict.ts'
+import { checkProperty } from '../../support/seeds.ts'
 
 /** Bytes that are no proper request, or less than one, or more: written by hand on sockets. */
 
@@ -72,14 +73,14 @@ test('bytes at random are answered with 400 or not at all', { timeout: 600_000 }
       fc.uint8Array({ maxLength: 80 }),
     )
     .map(([first, headers, end, rest]) => Buffer.concat([Buffer.from([first, ...headers].join('\r\n') + end), rest]))
-  await fc.assert(
+  await checkProperty(
     fc.asyncProperty(fc.array(bytes, { minLength: 1, maxLength: 3 }), async (requests) => {
       const asked = Buffer.concat(requests)
       const { text } = await say(asked)
       expect(statusesIn(text).filter((status) => status >= 500 && status !== 505)).toEqual([])
       expect(internalsIn(text, asked.toString('latin1'))).toEqual([])
     }),
-    { seed: SEED, numRuns: 60 * FACTOR },
+    { numRuns: 60 },
   )
 })
 

@@ -2,10 +2,11 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { schema } from '../../../src/graphql/schema.ts'
-import { ANSWER_WITHIN_MS, FACTOR, SEED, startFuzzServer, type FuzzServer } from './fuzz-server.ts'
+import { ANSWER_WITHIN_MS, startFuzzServer, type FuzzServer } from './fuzz-server.ts'
 import { hostileAnything, hostileText } from './hostile-values.ts'
 import { arbitraryOperation, rootTargets } from './operations.ts'
 import { internalsIn } from './verdict.ts'
+import { checkProperty } from '../../support/seeds.ts'
 
 /** Messages that are none of the protocol, or none that fit, and subscriptions with hostile arguments. */
 
@@ -79,13 +80,13 @@ test('messages of all kinds', { timeout: 600_000 }, async () => {
     fc.uint8Array({ maxLength: 50 }).map((bytes) => Buffer.from(bytes)),
   )
   const codes = new Set<number>()
-  await fc.assert(
+  await checkProperty(
     fc.asyncProperty(fc.boolean(), fc.array(frame, { maxLength: 4 }), async (known, frames) => {
       const heard = await tell([...(known ? [init()] : []), ...frames, PING], ponged)
       codes.add(heard.code)
       expect(faultsOf(heard, frames.join())).toEqual([])
     }),
-    { seed: SEED, numRuns: 60 * FACTOR },
+    { numRuns: 60 },
   )
   // Bad messages and unknown people, each with the protocol's code.
   expect([...codes]).toEqual(expect.arrayContaining([4400, 4401]))
@@ -94,12 +95,12 @@ test('messages of all kinds', { timeout: 600_000 }, async () => {
 test('subscriptions with hostile arguments', { timeout: 600_000 }, async () => {
   const { tenant, cursors } = server
   for (const target of rootTargets(schema, schema.getSubscriptionType()!, 'subscription')) {
-    await fc.assert(
+    await checkProperty(
       fc.asyncProperty(arbitraryOperation(target, { values: tenant.values, cursors }), async (operation) => {
         const heard = await tell([init(), subscribe(operation), PING], ponged)
         expect(faultsOf(heard, JSON.stringify(operation))).toEqual([])
       }),
-      { seed: SEED, numRuns: 15 * FACTOR },
+      { numRuns: 15 },
     )
   }
 })

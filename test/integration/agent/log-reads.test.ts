@@ -6,6 +6,7 @@ import { joinChunks, type LogText } from '../../../src/domain/agent/join-chunks.
 import { LOG_CHUNK_BYTES_MAX, LOG_HEAD_BYTES_PER_STREAM_MAX } from '../../../src/domain/limits.ts'
 import { insertRows } from '../../support/database/insert-rows.ts'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
+import { checkProperty } from '../../support/seeds.ts'
 
 let server: TestServer
 
@@ -81,7 +82,7 @@ describe('GraphQL', () => {
       stream: fc.constantFrom('STDOUT' as const, 'STDOUT' as const, 'STDERR' as const),
       text: fc.string({ minLength: 1, maxLength: 30, unit: fc.constantFrom('a', 'é', '\n', '界') }),
     })
-    await fc.assert(
+    await checkProperty(
       fc.asyncProperty(fc.array(piece, { maxLength: 40 }), fc.integer({ min: 1, max: 5 }), async (pieces, size) => {
         const kernelId = await kernelWith(pieces)
         const walk = async (backward: boolean) => {
@@ -140,7 +141,7 @@ test('pieces are joined up to the limit, of one stream, where nothing is between
     bytes: fc.integer({ min: 1, max: 40_000 }),
     gap: fc.nat(1),
   })
-  fc.assert(
+  checkProperty(
     fc.property(fc.array(piece), fc.constantFrom('front' as const, 'back' as const), (given, from) => {
       const ends = { STDOUT: 0, STDERR: 0 }
       const pieces: LogText[] = given.map(({ stream, bytes, gap }, n) => {
@@ -192,7 +193,7 @@ describe('GET /v2/kernels/{id}/log', () => {
     const kernelId = await kernelWith(pieces)
     const whole = Buffer.from(textOf(pieces))
     expect(Buffer.from(await (await get(kernelId)).arrayBuffer()).equals(whole)).toBe(true)
-    await fc.assert(
+    await checkProperty(
       fc.asyncProperty(fc.nat(whole.length + 10), fc.option(fc.nat(whole.length + 10)), async (first, last) => {
         if (last !== null && last < first) return
         const response = await get(kernelId, '', { range: `bytes=${first}-${last ?? ''}` })

@@ -10,6 +10,7 @@ import { extractArchive } from '../../../src/archive/extract-archive.ts'
 import { packedBytes, packFiles, type PackedEntry } from '../../../src/archive/pack-files.ts'
 import { createArchiveReader } from '../../../src/archive/read-archive.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
+import { checkProperty } from '../../support/seeds.ts'
 
 const file = (name: string, bytes = 0): ArchiveEntry => ({ kind: 'file', name, bytes, executable: false, target: null })
 const link = (name: string, target: string): ArchiveEntry => ({ ...file(name), kind: 'link', target })
@@ -82,7 +83,7 @@ describe('an archive', () => {
       })
       .map((all) => all.map((each): ArchiveEntry => ({ kind: 'file', target: null, ...each })))
       .filter((all) => all.every(({ name }) => !all.some((other) => other.name.startsWith(`${name}/`))))
-    fc.assert(
+    checkProperty(
       fc.property(entries, fc.integer({ min: 1, max: 3_000 }), (given, chunkBytes) => {
         const found = read(archive(...given), chunkBytes)
         expect(found.entries).toEqual(given)
@@ -202,7 +203,7 @@ describe('refused is', () => {
   test('whatever else: no bytes do more than make files below the directory', () => {
     const base = archive(file('a/b', 700), link('l', 'a/b'), directory('d'), file('n'.repeat(120), 3))
     const flips = fc.array(fc.tuple(fc.nat(base.length - 1), fc.nat(255)), { maxLength: 6 })
-    fc.assert(
+    checkProperty(
       fc.property(flips, (changes) => {
         const bytes = Buffer.from(base)
         for (const [at, value] of changes) bytes[at] = value

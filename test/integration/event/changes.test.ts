@@ -11,6 +11,7 @@ import { eventually } from '../../support/eventually.ts'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
 import { connect, type Stream } from '../../support/servers/graphql-stream.ts'
 import type { SessionRow } from '../../support/sessions/factories.ts'
+import { checkProperty } from '../../support/seeds.ts'
 
 let server: TestServer
 const connections: { close(): unknown }[] = []
@@ -86,7 +87,7 @@ async function sessionsBetween(from: string, to: string, chainIds: string[] | nu
 describe('batches', () => {
   test('name each event once, in the batch whose cursor passes it, however connections are cut', async () => {
     const chains = Array.from({ length: 6 }, () => randomUUID())
-    await fc.assert(
+    await checkProperty(
       fc.asyncProperty(
         fc.array(
           fc.record({

@@ -10,6 +10,7 @@ import { followEvents } from '../../../src/events/follow-events.ts'
 import { createRelay, type Relay } from '../../../src/events/relay.ts'
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { numbered, writeDeploymentEvents, writeEvents, type WrittenEvent } from '../../support/database/outbox.ts'
+import { checkProperty } from '../../support/seeds.ts'
 
 const log = pino({ enabled: false })
 const BEGINNING: EventCursor = { xid: 0n, id: 0n }
@@ -100,7 +101,7 @@ test('with a cursor it begins behind that, and goes on live', async () => {
 })
 
 test('from the outbox to live there is no gap and no duplicate, however they interleave', async () => {
-  await fc.assert(
+  await checkProperty(
     fc.asyncProperty(
       fc.integer({ min: 0, max: 30 }),
       fc.array(fc.record({ events: fc.integer({ min: 1, max: 8 }), reads: fc.integer({ min: 0, max: 6 }) }), {

@@ -21,6 +21,7 @@ import { TEST_CHECKPOINT_DIR, TEST_RELAY } from '../../support/servers/test-code
 import { ALL_SERVICES, DEFAULT_PROJECT_ID, testServer } from '../../support/servers/test-server.ts'
 import { passTime } from '../../support/sessions/pass-time.ts'
 import { type Beginning, type Sending, storingAgent, type StoringAgent } from './storing-agent.ts'
+import { checkProperty } from '../../support/seeds.ts'
 
 let database: TestDatabase
 beforeAll(async () => {
@@ -387,7 +388,7 @@ test('whatever happens to chains, what they left is there, and is what is said o
       await fleet.close()
     }
   })
-  await fc.assert(property, { numRuns: 15, examples: [[LIFE], [PUT_BACK]], endOnFailure: true })
+  await checkProperty(property, { numRuns: 5, examples: [[LIFE], [PUT_BACK]] })
   expect([...seen.keys()]).toEqual(
     expect.arrayContaining([
       'NONE',

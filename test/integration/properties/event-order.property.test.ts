@@ -1,13 +1,14 @@
 /** Property: a reader of the outbox sees each event once, in cursor order, whoever commits when. */
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, inject, it } from 'vitest'
 import { compareCursors, type EventCursor } from '../../../src/domain/event-cursor.ts'
 import type { OutboxEvent } from '../../../src/domain/events.ts'
 import type { Queryable } from '../../../src/store/database.ts'
 import { readEvents, readHorizon } from '../../../src/store/sql/event/read-events.sql.ts'
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { eventually } from '../../support/eventually.ts'
+import { checkProperty } from '../../support/seeds.ts'
 
 let database: TestDatabase
 beforeAll(async () => {
@@ -87,7 +88,9 @@ it('a reader that goes on from its cursor sees each event once, in cursor order,
     const open = new Map<number, Awaited<ReturnType<typeof openTransaction>>>()
     const seen: OutboxEvent[] = []
     let written = 0
-    const last = () => seen.at(-1)?.cursor ?? START
+    // The planted fault of `npm run test:long -- --canary`: now and then the reader goes on one event too early.
+    const newest = () => seen.at(inject('canary') && seen.length % 4 === 3 ? -2 : -1)
+    const last = () => newest()?.cursor ?? START
     for (const one of actions) {
       if (one.does === 'write') {
         const transaction = open.get(one.slot) ?? (await openTransaction())
@@ -104,5 +107,5 @@ it('a reader that goes on from its cursor sees each event once, in cursor order,
     expect(seen).toHaveLength(written)
     expect(seen.toSorted((a, b) => compareCursors(a.cursor, b.cursor))).toEqual(seen)
   })
-  await fc.assert(property, { numRuns: 40 })
+  await checkProperty(property, { numRuns: 10 })
 })

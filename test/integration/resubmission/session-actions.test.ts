@@ -6,6 +6,7 @@ import { insertRows } from '../../support/database/insert-rows.ts'
 import { recordStatements } from '../../support/database/record-statements.ts'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
 import type { SessionRow } from '../../support/sessions/factories.ts'
+import { checkProperty } from '../../support/seeds.ts'
 
 let server: TestServer
 let projects: Record<'roomy' | 'full', string>
@@ -94,7 +95,7 @@ const ACTIONS = 'actions { action allowed reason }'
 
 test('an action is allowed if its mutation succeeds, or else tells the error of it', { timeout: 120_000 }, async () => {
   const seen = new Set<string>()
-  await fc.assert(
+  await checkProperty(
     fc.asyncProperty(plights, async (plight) => {
       const token = tokens[`${plight.project} ${plight.role}`]!
       for (const action of Object.keys(MUTATIONS)) {

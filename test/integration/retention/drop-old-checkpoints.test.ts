@@ -9,6 +9,7 @@ import { eventually } from '../../support/eventually.ts'
 import { passTime } from '../../support/sessions/pass-time.ts'
 import { useResubmission } from '../../support/sessions/resubmission.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
+import { checkProperty } from '../../support/seeds.ts'
 
 const given = useScheduling()
 const resubmit = useResubmission(given)
@@ -161,7 +162,7 @@ test('whatever happens at once, the directory of a chain that goes on is never o
     agent: fc.constantFrom(...agents),
     later: fc.nat({ max: 5 }),
   })
-  await fc.assert(
+  await checkProperty(
     fc.asyncProperty(fc.array(moment, { minLength: 4, maxLength: 8 }), async (moments) => {
       const policy = { maxRetries: 1, retryDelay: 1, jitter: 'NONE' }
       const chains = [await endedChain(1, policy), await endedChain(1)]

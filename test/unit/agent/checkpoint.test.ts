@@ -6,6 +6,7 @@ import {
   readFoundCheckpoint,
   readLeftCheckpoint,
 } from '../../../src/domain/agent/checkpoint.ts'
+import { checkProperty } from '../../support/seeds.ts'
 
 const [OWN, OTHER] = ['store-1', 'store-2']
 
@@ -62,7 +63,7 @@ test('what is older than the record is never taken for it, and nothing newer is 
     mark: fc.option(attempts.map((attempt) => ({ attempt, found: null }))),
     isEmpty: fc.boolean(),
   })
-  fc.assert(
+  checkProperty(
     fc.property(place, (given) => {
       const { found, isStale } = judgeCheckpoint(given)
       const { newest } = given.offer

@@ -5,6 +5,7 @@ import { CPU_SECONDS_MAX, PEAK_MEMORY_BYTES_MAX, WALL_SECONDS_MAX } from '../../
 import { exitSignalOf } from '../../../src/domain/session/exit-signal.ts'
 import { binaryBytes } from '../../../src/cli/output/bytes.ts'
 import { usedWords } from '../../../src/cli/session/used-words.ts'
+import { checkProperty } from '../../support/seeds.ts'
 
 const USAGE = { peakMemoryBytes: 104_857_600, cpuSeconds: 1.25, wallSeconds: 3.5, source: 'CGROUP' }
 
@@ -43,7 +44,7 @@ describe('what an agent says of usage', () => {
       source: fc.anything(),
     }
     const said = fc.oneof(fc.anything(), fc.record(fields, { requiredKeys: [] }))
-    fc.assert(
+    checkProperty(
       fc.property(said, (value) => {
         const { source, ...figures } = readKernelUsage(value) ?? { source: 'CGROUP' }
         expect(['CGROUP', 'PROCESSES']).toContain(source)

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { cutLog, shippedBytes, tailShift } from '../../../src/domain/agent/log-cut.ts'
 import { LOG_BYTES_PER_KERNEL_MAX, LOG_HEAD_BYTES_PER_STREAM_MAX } from '../../../src/domain/limits.ts'
+import { checkProperty } from '../../support/seeds.ts'
 
 const MIB = 1024 * 1024
 
@@ -20,7 +21,7 @@ it.each([
 
 it('keeps what fits, loses no byte without saying so, and never more than there is room for', () => {
   const size = fc.integer({ min: 0, max: 64 * MIB })
-  fc.assert(
+  checkProperty(
     fc.property(size, size, (STDOUT, STDERR) => {
       const cuts = Object.values(cutLog({ STDOUT, STDERR }))
       const kept = cuts.reduce((sum, { head, tail }) => sum + head + tail, 0)

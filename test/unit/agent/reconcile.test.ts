@@ -9,6 +9,7 @@ import {
 } from '../../../src/domain/agent/reconcile.ts'
 import { isTerminal, STATUSES, type KernelStatus } from '../../../src/domain/session/statuses.ts'
 import { kernelMayMove } from '../../../src/domain/session/transitions.ts'
+import { checkProperty } from '../../support/seeds.ts'
 
 const AGENT = 'agent'
 const NO_PROGRESS: KernelProgress = { note: null, waits: false, host: null, slurmJobId: null }
@@ -276,7 +277,7 @@ function written(kernel: BookedKernel, change: KernelChange | undefined): Booked
 
 describe('whatever is booked and reported', () => {
   it('each change is an allowed move, and none leaves a terminal status', () => {
-    fc.assert(
+    checkProperty(
       fc.property(world, ([kernels, reports]) => {
         for (const { from, to } of reconcile(AGENT, kernels, reports).changes) {
           expect(from === to || kernelMayMove(from, to), `${from} → ${to}`).toBe(true)
@@ -288,7 +289,7 @@ describe('whatever is booked and reported', () => {
   })
 
   it('the same report once more changes nothing more', () => {
-    fc.assert(
+    checkProperty(
       fc.property(world, ([kernels, reports]) => {
         const { changes } = reconcile(AGENT, kernels, reports)
         const after = kernels.map((kernel) =>
@@ -304,7 +305,7 @@ describe('whatever is booked and reported', () => {
   })
 
   it('a kernel is never both ordered and forgotten under one assignment', () => {
-    fc.assert(
+    checkProperty(
       fc.property(world, ([kernels, reports]) => {
         const { orders, forget } = reconcile(AGENT, kernels, reports)
         const forgotten = new Set(forget.map(({ kernelId, assignment }) => `${kernelId} ${assignment}`))

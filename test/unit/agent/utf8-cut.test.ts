@@ -2,9 +2,10 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { readableText, utf8CutLength } from '../../../src/agent/executors/utf8-cut.ts'
 import { anyText } from '../../support/any-text.ts'
+import { checkProperty } from '../../support/seeds.ts'
 
 test('any text cut at any byte comes back whole from its pieces', () => {
-  fc.assert(
+  checkProperty(
     fc.property(anyText({ maxLength: 30 }), fc.integer({ min: 4, max: 9 }), (text, size) => {
       const bytes = Buffer.from(text.replaceAll('\0', 'n'))
       let read = ''
@@ -20,7 +21,7 @@ test('any text cut at any byte comes back whole from its pieces', () => {
 })
 
 test('any bytes move on and read without NUL', () => {
-  fc.assert(
+  checkProperty(
     fc.property(fc.uint8Array({ minLength: 4, maxLength: 40 }), (bytes) => {
       expect(bytes.length - utf8CutLength(bytes)).toBeLessThanOrEqual(3)
       expect(readableText(bytes)).not.toContain('\0')

@@ -5,6 +5,7 @@ import { isPlain, PLAIN_MEASURE } from '../../../src/cli/output/text-measure.ts'
 import { UNICODE_MEASURE } from '../../../src/cli/output/unicode-measure.ts'
 import { slotList, slotUse } from '../../../src/cli/output/slot-use.ts'
 import { duration, instant, relative, timeOfDay } from '../../../src/cli/output/time.ts'
+import { checkProperty } from '../../support/seeds.ts'
 
 const plain = (columns: number | undefined) => ({
   columns,
@@ -87,7 +88,7 @@ describe('tables', () => {
 
   test('of plain text are what those of any text would be', () => {
     const text = fc.string({ unit: fc.constantFrom(...Array.from(' ~aZ09-_:%–…')), maxLength: 30 })
-    fc.assert(
+    checkProperty(
       fc.property(text, fc.integer({ min: 1, max: 32 }), (given, columns) => {
         expect(isPlain(given)).toBe(true)
         expect(PLAIN_MEASURE.width(given)).toBe(UNICODE_MEASURE.width(given))

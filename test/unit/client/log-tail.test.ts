@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { lastLines } from '../../../src/client/streams/log-tail.ts'
+import { checkProperty } from '../../support/seeds.ts'
 
 interface Chunk {
   stream: 'STDOUT' | 'STDERR'
@@ -21,7 +22,7 @@ function tailOf(chunks: readonly Chunk[], count: number): Chunk[] {
 const text = fc.string({ maxLength: 8, unit: fc.constantFrom('a', '\n', 'é') })
 
 test('of one stream they are its last lines, wherever its chunks end', () => {
-  fc.assert(
+  checkProperty(
     fc.property(fc.array(text), fc.nat(6), (texts, count) => {
       const whole = texts.join('')
       const lines = whole.match(/[^\n]*\n|[^\n]+$/g) ?? []

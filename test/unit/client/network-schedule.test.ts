@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { nextAttemptDelay, reconnectDelay } from '../../../src/client/retry/network-schedule.ts'
 import { RETRY_DEFAULTS, type NetworkRetry } from '../../../src/client/retry/retry-config.ts'
 import vectors from './vectors/client-retry.json' with { type: 'json' }
+import { checkProperty } from '../../support/seeds.ts'
 
 const layer = vectors.network_layer
 const defaults: NetworkRetry = RETRY_DEFAULTS.network
@@ -78,5 +79,5 @@ test('reconnecting waits from half to the whole of what doubles up to the bound'
       expect(delay).toBeLessThanOrEqual(ceiling)
     },
   )
-  fc.assert(property)
+  checkProperty(property)
 })

@@ -8,6 +8,7 @@ import {
 } from '../../../src/domain/deployment/plan-replicas.ts'
 import { rolloutBounds } from '../../../src/domain/deployment/rollout.ts'
 import { ROUTE_STATUSES, type RouteStatus } from '../../../src/domain/deployment/statuses.ts'
+import { checkProperty } from '../../support/seeds.ts'
 
 /** `H1` is a healthy route of revision 1; P, D, U, F and T are the other statuses, d has been healthy before. */
 const LETTERS: Readonly<Record<string, RouteStatus>> = {
@@ -85,7 +86,7 @@ const healthy = (routes: readonly PlannedRoute[]) => routes.filter(({ status }) 
 const live = (routes: readonly PlannedRoute[]) => routes.filter(({ status }) => isLive(status)).length
 
 it('leaves as many healthy as there must be, begins none above the surge, and stops only what lives', () => {
-  fc.assert(
+  checkProperty(
     fc.property(settings, fc.integer({ min: 1, max: 3 }), someRoutes, (of, revision, routes) => {
       const { start, stop } = planReplicas({ ...of, revision }, routes)
       const { minHealthy, maxSurge } = rolloutBounds(of)
@@ -122,7 +123,7 @@ function goesOn(route: PlannedRoute, recovers: boolean): PlannedRoute {
 }
 
 it('comes to what is wanted from wherever it begins, within its bounds at each step, and rests there', () => {
-  fc.assert(
+  checkProperty(
     fc.property(settings, someRoutes, fc.array(fc.boolean(), { minLength: 20, maxLength: 20 }), (of, begun, coins) => {
       const revision = 3
       const { minHealthy } = rolloutBounds(of)

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
 import { isHealthPath } from '../../../src/domain/deployment/health-path.ts'
 import { rolloutBounds } from '../../../src/domain/deployment/rollout.ts'
+import { checkProperty } from '../../support/seeds.ts'
 
 describe('bounds of an update', () => {
   it.each([
@@ -23,7 +24,7 @@ describe('bounds of an update', () => {
   test('always leave room for a step, and never ask for more healthy ones than are wanted', () => {
     const counts = fc.nat({ max: 1_000 })
     const optional = fc.option(counts)
-    fc.assert(
+    checkProperty(
       fc.property(counts, optional, optional, (replicas, minHealthy, maxSurge) => {
         const bounds = rolloutBounds({ replicas, minHealthy, maxSurge })
         expect(bounds.minHealthy).toBeLessThanOrEqual(replicas)

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { compareCursors, decodeCursor, encodeCursor } from '../../../src/domain/event-cursor.ts'
 import { RETRY_EVENT_TYPES, SESSION_EVENT_TYPES } from '../../../src/domain/events.ts'
+import { checkProperty } from '../../support/seeds.ts'
 
 /** What xid8 and bigint hold. */
 const cursor = fc.record({
@@ -10,7 +11,7 @@ const cursor = fc.record({
 })
 
 it('a cursor survives the wire', () => {
-  fc.assert(
+  checkProperty(
     fc.property(cursor, (given) => {
       expect(decodeCursor(encodeCursor(given))).toEqual(given)
     }),
@@ -21,7 +22,7 @@ it('cursors are in total order: transaction first, then row', () => {
   expect(compareCursors({ xid: 1n, id: 9n }, { xid: 2n, id: 1n })).toBe(-1)
   expect(compareCursors({ xid: 2n, id: 9n }, { xid: 2n, id: 10n })).toBe(-1)
   expect(compareCursors({ xid: 2n, id: 9n }, { xid: 2n, id: 9n })).toBe(0)
-  fc.assert(
+  checkProperty(
     fc.property(cursor, cursor, cursor, (a, b, c) => {
       expect(compareCursors(a, b)).toBe(0 - compareCursors(b, a))
       const sorted = [a, b, c].toSorted(compareCursors)
@@ -38,7 +39,7 @@ it.each(['', ' ', 'x', btoa('1'), btoa('1:'), btoa('-1:2'), btoa('1:2:3'), btoa(
 )
 
 it('any text is a cursor or none, without a throw', () => {
-  fc.assert(
+  checkProperty(
     fc.property(fc.oneof(fc.string(), fc.base64String()), (text) => {
       expect(['undefined', 'object']).toContain(typeof decodeCursor(text))
     }),

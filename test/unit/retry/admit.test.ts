@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { HELD_RECHECK_MS } from '../../../src/domain/limits.ts'
 import { pendingPlaces, type PendingLimit } from '../../../src/domain/quota/pending-places.ts'
 import { admit as admitUnder, refill, type Admissible, type RetrySwitch } from '../../../src/domain/retry/admit.ts'
+import { checkProperty } from '../../support/seeds.ts'
 
 const PROJECTS = ['a', 'b']
 const retry = (projectId: string, parentAliveMs = 0) => ({ projectId, parentAliveMs, userId: null as string | null })
@@ -80,7 +81,7 @@ describe('rate limits', () => {
       cluster: fc.double({ min: 0, max: 20, noNaN: true }),
       a: fc.double({ min: 0, max: 20, noNaN: true }),
     })
-    fc.assert(
+    checkProperty(
       fc.property(scopes, fc.array(fc.constantFrom('a', 'b'), { maxLength: 60 }), (tokens, projects) => {
         const cluster = limited(tokens.cluster)
         const project = limited(tokens.a, { scope: 'PROJECT', projectIds: ['a'] })

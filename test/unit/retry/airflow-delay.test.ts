@@ -10,6 +10,7 @@ import {
 } from '../../../src/domain/retry/airflow/airflow-delay.ts'
 import { sha1 } from '../../../src/domain/retry/airflow/sha1.ts'
 import airflow from './vectors/airflow-backoff.json' with { type: 'json' }
+import { checkProperty } from '../../support/seeds.ts'
 
 const { vectors } = airflow
 type Vector = (typeof vectors)[number]
@@ -126,7 +127,7 @@ it('is a finite number within its bounds whatever is given', () => {
     multiplier: fc.double({ min: 0, max: 1e6, noNaN: true }),
     maxRetryDelay: fc.option(fc.double({ min: 0.001, max: 1e9, noNaN: true })),
   })
-  fc.assert(
+  checkProperty(
     fc.property(backoff, fc.integer({ min: 0, max: 100_000 }), fc.string(), (given, tryNumber, dagId) => {
       const { seconds } = airflowDelay(given, { dagId, taskId: 't', logicalDate: 'None' }, tryNumber)
       const { earliest, latest } = airflowDelayBounds(given, tryNumber)

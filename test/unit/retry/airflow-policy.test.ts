@@ -7,6 +7,7 @@ import { parseAirflowSettings, type AirflowSettings } from '../../../src/domain/
 import { parseRetryPolicy } from '../../../src/domain/retry/policy/parse-policy.ts'
 import { SHIPPED_POLICY } from '../../../src/domain/retry/policy/policy.ts'
 import { previewRetries } from '../../../src/domain/retry/preview.ts'
+import { checkProperty } from '../../support/seeds.ts'
 
 function settings(given: Partial<AirflowSettings> = {}): AirflowSettings {
   const parsed = parseAirflowSettings({ retries: 3, retryDelay: 30, ...given })
@@ -109,7 +110,7 @@ describe('become a policy', () => {
   })
 
   it('that is always valid, and as long as what Airflow plans', () => {
-    fc.assert(
+    checkProperty(
       fc.property(anySettings, (given) => {
         const { policy } = convertAirflowSettings(given)
         expect(parseRetryPolicy(policy)).toEqual({ policy })
@@ -127,7 +128,7 @@ describe('become a policy', () => {
       retryExponentialBackoff: fc.oneof(fc.boolean(), fc.integer({ min: 0, max: 10 })),
       maxRetryDelay: fc.option(fc.integer({ min: 1, max: 200_000 })),
     })
-    fc.assert(
+    checkProperty(
       fc.property(whole, (given) => {
         const { ours, theirs } = schedules(given)
         for (const [index, airflow] of theirs.entries()) {

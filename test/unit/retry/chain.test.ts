@@ -9,6 +9,7 @@ import {
 } from '../../../src/domain/session/creation-id.ts'
 import { decideRetry, type DecidedSession } from '../../../src/domain/retry/decide.ts'
 import { anyFailure, anyPolicy, ENDED_AT, failedSession } from './sessions.ts'
+import { checkProperty } from '../../support/seeds.ts'
 
 const PARENT: RetriedParent = {
   id: 'parent',
@@ -82,7 +83,7 @@ it('the second attempt is the first retry', () => {
 })
 
 it('no client can choose what the server may derive', () => {
-  fc.assert(
+  checkProperty(
     fc.property(fc.string(), fc.integer({ min: 2 }), (root, number) => {
       expect(isClientsCreationId(retryCreationId(root, number))).toBe(false)
       expect(isClientsCreationId(resubmissionCreationId(root, number))).toBe(false)
@@ -94,7 +95,7 @@ it('no client can choose what the server may derive', () => {
 })
 
 it('whatever fails how often: attempts never pass the maximum, and every chain ends', () => {
-  fc.assert(
+  checkProperty(
     fc.property(anyPolicy, fc.infiniteStream(anyFailure), fc.double({ min: 0, max: 0.99, noNaN: true }), runChain),
     { numRuns: 300 },
   )

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { FAILURE_CAUSES } from '../../../src/domain/session/causes.ts'
 import { classifyFailure } from '../../../src/domain/retry/classify.ts'
+import { checkProperty } from '../../support/seeds.ts'
 
 const ERROR = { status: 'ERROR', terminatedBy: null } as const
 
@@ -54,7 +55,7 @@ it('nulls in an envelope are absent fields', () => {
 
 it('has an answer to everything', () => {
   const envelope = fc.oneof(fc.anything(), fc.record({ error: fc.anything() }))
-  fc.assert(
+  checkProperty(
     fc.property(envelope, fc.option(fc.string()), (statusData, terminatedBy) => {
       const answer = classifyFailure({ status: 'ERROR', terminatedBy }, statusData)
       expect(answer.kind === 'malformed' ? answer.message : answer.cause).toBeTruthy()

@@ -4,6 +4,7 @@ import { RETRY_DELAY_CEILING_MS } from '../../../src/domain/limits.ts'
 import { computeDelay, delayBounds } from '../../../src/domain/retry/delay.ts'
 import { delayCeilingMs, type RetryPolicy } from '../../../src/domain/retry/policy/policy.ts'
 import { anyPolicy, policyOf } from './sessions.ts'
+import { checkProperty } from '../../support/seeds.ts'
 
 const SESSION = '0190b5a4-7c1e-7d3a-9f42-1c2d3e4f5a6b'
 
@@ -175,7 +176,7 @@ describe('always', () => {
   const anyRandom = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })
 
   it('whole milliseconds, within the bounds and the ceiling', () => {
-    fc.assert(
+    checkProperty(
       fc.property(
         anyPolicy,
         anyCount,
@@ -198,7 +199,7 @@ describe('always', () => {
   })
 
   it('the jitter is less than its share of the base', () => {
-    fc.assert(
+    checkProperty(
       fc.property(anyPolicy, anyCount, anyRandom, (policy, retryCount, random) => {
         fc.pre(policy.jitter !== 'FULL' && policy.jitter !== 'DECORRELATED')
         const { baseMs, jitterMs } = computeDelay({ policy, sessionId: SESSION, retryCount, random })
@@ -209,7 +210,7 @@ describe('always', () => {
 
   it('without jitter a growing backoff is monotone, up to the ceiling', () => {
     const multiplier = fc.double({ min: 1, max: 1e6, noNaN: true })
-    fc.assert(
+    checkProperty(
       fc.property(anyPolicy, multiplier, anyCount, (given, backoffMultiplier, retryCount) => {
         const policy = { ...given, backoff: 'EXPONENTIAL', jitter: 'NONE', backoffMultiplier } as const
         const at = (n: number) => computeDelay({ policy, sessionId: SESSION, retryCount: n, random: 0 }).delayMs

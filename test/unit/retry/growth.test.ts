@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { applyGrowth, scaleResources, scaleTimeout } from '../../../src/domain/retry/policy/growth.ts'
 import { parseAmount } from '../../../src/domain/amounts.ts'
+import { checkProperty } from '../../support/seeds.ts'
 
 function series<T>(first: T, next: (previous: T) => T, length: number): T[] {
   const values = [first]
@@ -64,7 +65,7 @@ it('never lowers and never passes the maximum', () => {
     fc.integer({ min: 1, max: 9999 }).map((n) => parseAmount('x', n / 1000)!),
   )
   const factor = fc.double({ min: 0.01, max: 10, noNaN: true })
-  fc.assert(
+  checkProperty(
     fc.property(amount, factor, amount, fc.integer({ min: 1, max: 1e6 }), (previous, by, max, timeout) => {
       const rule = { scaleResources: [{ slot: 'x', factor: by, max }], scaleTimeout: { factor: by, max: 5000 } }
       const after = applyGrowth({ resourceSlots: { x: previous }, batchTimeout: timeout }, rule)

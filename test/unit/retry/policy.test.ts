@@ -6,6 +6,7 @@ import { PRESETS } from '../../../src/domain/retry/policy/presets.ts'
 import { resolvePolicy } from '../../../src/domain/retry/policy/resolve-policy.ts'
 import { readStoredPolicy, showStoredPolicy } from '../../../src/domain/retry/policy/stored-policy.ts'
 import { anyPolicy } from './sessions.ts'
+import { checkProperty } from '../../support/seeds.ts'
 
 describe('parsing', () => {
   it.each([
@@ -93,7 +94,7 @@ describe('parsing', () => {
   })
 
   it('what it gives, it takes again', () => {
-    fc.assert(
+    checkProperty(
       fc.property(anyPolicy, (policy) => {
         const parsed = parseRetryPolicy(policy)
         expect(parsed).toHaveProperty('policy')
@@ -107,7 +108,7 @@ describe('parsing', () => {
     const fields = Object.fromEntries(['preset', ...Object.keys(SHIPPED_POLICY)].map((field) => [field, anything]))
     const rule = fc.record({ match: anything, action: anything, scaleResources: anything })
     const input = fc.oneof(anything, fc.record({ ...fields, rules: fc.array(rule) }, { requiredKeys: [] }))
-    fc.assert(
+    checkProperty(
       fc.property(input, (given) => {
         const parsed = parseRetryPolicy(given)
         expect('policy' in parsed || parsed.issues.length > 0).toBe(true)

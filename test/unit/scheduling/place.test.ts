@@ -6,6 +6,7 @@ import { inOrderOfAge } from '../../../src/domain/scheduling/in-order-of-age.ts'
 import { parseQuantities, parseQuantity } from '../../../src/domain/scheduling/quantity.ts'
 import type { QuotaUse } from '../../../src/domain/scheduling/quota-use.ts'
 import { agentsOf, orderOf, placeAll, agentWith, session } from './lines.ts'
+import { checkProperty } from '../../support/seeds.ts'
 
 const cpu = (amount: string) => ({ cpu: amount })
 const OVERDUE = { skips: HEAD_OF_LINE_SKIPS_MAX }
@@ -146,7 +147,7 @@ it('no placement gives more than there is, nor half a session, nor splits a sing
   )
   const agents = fc.array(amount, { maxLength: 4 })
   const selector = fc.constantFrom('DISPERSED', 'CONCENTRATED', 'ROUND_ROBIN' as const)
-  fc.assert(
+  checkProperty(
     fc.property(sessions, agents, selector, fc.boolean(), (wanted, capacities, by, youngestFirst) => {
       const line = wanted.map(({ amount: of, ...rest }, n) => session(`s${n}`, cpu(of), rest))
       const placement = placeAll(

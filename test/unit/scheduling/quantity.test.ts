@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { formatQuantity, parseQuantity } from '../../../src/domain/scheduling/quantity.ts'
+import { checkProperty } from '../../support/seeds.ts'
 
 it.each([
   ['0.1', 100_000_000n],
@@ -16,7 +17,7 @@ it.each(['', 'x', '1.0000000001', '1e3', '.5', '1.2.3'])('%j is none', (text) =>
 })
 
 it('print as they are read', () => {
-  fc.assert(
+  checkProperty(
     fc.property(
       fc.bigInt({ min: -(10n ** 30n), max: 10n ** 30n }),
       (quantity) => parseQuantity(formatQuantity(quantity)) === quantity,

@@ -9,26 +9,18 @@ import type { Quantity } from '../../../src/domain/scheduling/quantity.ts'
 import { giveBack, agentCapacity, take } from '../../../src/domain/scheduling/agent-capacity.ts'
 import type { AgentSelector } from '../../../src/domain/scheduling/select-agent.ts'
 import { compareAge, isOverdue, type Sequencer } from '../../../src/domain/scheduling/sequence.ts'
+import { randomOf } from '../../support/seeds.ts'
 import { agentWith, session } from './lines.ts'
 
 const RUNS_MAX_TICKS = 40
 const HEAD = 32
+/** Fixed: the bounds are those of one typical run, not of all. */
+const SEED = 7
 
 interface Pending extends PlaceableSession {
   big: boolean
   arrivedAt: number
   runsFor: number
-}
-
-/** Seeded (mulberry32): the same run each time. */
-function randomOf(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let value = Math.imul(state ^ (state >>> 15), 1 | state)
-    value = (value + Math.imul(value ^ (value >>> 7), 61 | value)) ^ value
-    return ((value ^ (value >>> 14)) >>> 0) / 2 ** 32
-  }
 }
 
 /**
@@ -55,8 +47,7 @@ function claim(
 
 /** `load`: sessions that arrive in a tick, on average. At about 28 they ask for all that there is. */
 function simulate(sequencer: Sequencer, selector: AgentSelector, load: number, ticks: number) {
-  const random = randomOf(7)
-  const pick = <T>(of: readonly T[]) => of[Math.floor(random() * of.length)]!
+  const { below, chance, pick } = randomOf(SEED)
   const fleet = Array.from({ length: 60 }, (_, n) => {
     const large = n % 6 === 0
     return agentWith(
@@ -80,8 +71,8 @@ function simulate(sequencer: Sequencer, selector: AgentSelector, load: number, t
   let arrivals = 0
 
   function arrive(tick: number): void {
-    const big = random() < 0.02
-    const multi = big && random() < 0.3
+    const big = chance(0.02)
+    const multi = big && chance(0.3)
     const cpu = big && !multi ? pick(['48', '60', '64']) : pick(['0.5', '1', '2', '4'])
     const owner = pick(['ada', 'bob', 'cleo', 'dan'])
     const made = session(
@@ -90,11 +81,11 @@ function simulate(sequencer: Sequencer, selector: AgentSelector, load: number, t
       {
         owner,
         createdAt: tick,
-        priority: random() < 0.1 ? 20 : 10,
+        priority: chance(0.1) ? 20 : 10,
         ...(multi && { size: pick([20, 40]), mode: 'MULTI_NODE' as const }),
       },
     )
-    line.push({ ...made, big, arrivedAt: tick, runsFor: 1 + Math.floor(random() * RUNS_MAX_TICKS) })
+    line.push({ ...made, big, arrivedAt: tick, runsFor: 1 + below(RUNS_MAX_TICKS) })
   }
 
   function end(tick: number): void {
@@ -158,7 +149,7 @@ function simulate(sequencer: Sequencer, selector: AgentSelector, load: number, t
         `${line.length} never start: ${JSON.stringify(line.slice(0, 3).map(({ id, skips }) => ({ id, skips })))}`,
       )
     end(tick)
-    if (tick < ticks) for (let n = 0; n < load - 6 + Math.floor(random() * 13); n++) arrive(tick)
+    if (tick < ticks) for (let n = 0; n < load - 6 + below(13); n++) arrive(tick)
     while (look(tick));
     const free = fleet.reduce((sum, one) => sum + one.free.get('cpu')!, 0n)
     if (tick < ticks && line.length > 0) busy.push(1 - Number(free) / Number(totals.get('cpu')))

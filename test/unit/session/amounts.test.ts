@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { describeAmount, parseAmount } from '../../../src/domain/amounts.ts'
+import { checkProperty } from '../../support/seeds.ts'
 
 describe('parsing', () => {
   it.each([
@@ -58,7 +59,7 @@ describe('parsing', () => {
 
   it('gives back what it gave', () => {
     const given = fc.tuple(fc.constantFrom('cpu', 'mem'), fc.double({ min: 0, max: 1e15, noNaN: true }))
-    fc.assert(
+    checkProperty(
       fc.property(given, ([slot, value]) => {
         const text = parseAmount(slot, value)
         expect(text === undefined ? undefined : parseAmount(slot, text)).toBe(text)

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { durationsOf } from '../../../src/domain/session/durations.ts'
 import { STATUSES, type SessionStatus } from '../../../src/domain/session/statuses.ts'
+import { checkProperty } from '../../support/seeds.ts'
 
 const at = (seconds: number) => new Date(Date.UTC(2026, 0, 1) + seconds * 1_000)
 const steps = (...pairs: [SessionStatus, number][]) => pairs.map(([to, seconds]) => ({ to, at: at(seconds) }))
@@ -43,7 +44,7 @@ test('they are never negative, and together the age, in whatever order clocks st
   const second = fc.integer({ min: 0, max: 1_000 })
   const changes = fc.array(fc.record({ to: fc.constantFrom(...STATUSES), at: second.map(at) }), { maxLength: 12 })
   const terminal = new Set<SessionStatus>(['TERMINATED', 'ERROR', 'CANCELLED'])
-  fc.assert(
+  checkProperty(
     fc.property(changes, fc.option(second), second, (some, startedAt, age) => {
       const lives = some.filter(({ to }) => !terminal.has(to))
       const times = { createdAt: at(0), startedAt: startedAt === null ? null : at(startedAt), terminatedAt: at(age) }

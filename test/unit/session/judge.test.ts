@@ -5,6 +5,7 @@ import { LIFECYCLE_HANDLERS, type LifecycleName } from '../../../src/domain/sess
 import { judge, tryPauseMs, type Judged, type Outcome } from '../../../src/domain/session/judge.ts'
 import { STATUSES, type SessionStatus } from '../../../src/domain/session/statuses.ts'
 import { sessionMayMove } from '../../../src/domain/session/transitions.ts'
+import { checkProperty } from '../../support/seeds.ts'
 
 const FAILURE: Outcome = { kind: 'failure', error: { name: 'executor-failed', message: 'm' } }
 
@@ -188,7 +189,7 @@ it('every judgement keeps the status or makes an allowed move', () => {
     expired: fc.boolean(),
     kernels: fc.array(kernel),
   })
-  fc.assert(
+  checkProperty(
     fc.property(names, fc.nat(), given, outcome, (name, pick, session, said) => {
       const { sessionIn } = LIFECYCLE_HANDLERS[name]
       const status = sessionIn[pick % sessionIn.length]!

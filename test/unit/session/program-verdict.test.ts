@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { parseProgramVerdict, readProgramVerdict } from '../../../src/domain/session/program-verdict.ts'
+import { checkProperty } from '../../support/seeds.ts'
 
 const NOTHING = { reason: null, retry: null, delaySeconds: null, fault: null }
 
@@ -32,7 +33,7 @@ it('keeps 1,000 characters of a reason', () => {
 })
 
 it('reads back what it has read, from whatever agents send', () => {
-  fc.assert(
+  checkProperty(
     fc.property(fc.json(), (text) => {
       const verdict = parseProgramVerdict(text)
       expect(readProgramVerdict(JSON.parse(JSON.stringify(verdict)))).toEqual(verdict)

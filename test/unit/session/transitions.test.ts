@@ -15,6 +15,7 @@ import {
   sessionMayMove,
   transitionDiagram,
 } from '../../../src/domain/session/transitions.ts'
+import { checkProperty } from '../../support/seeds.ts'
 
 /** Rows move from, columns move to, both in the order of STATUSES. */
 const SESSION_MOVES = `
@@ -68,7 +69,7 @@ describe('terminal is final', () => {
     ['session', sessionMayMove],
     ['kernel', kernelMayMove],
   ])('no sequence of writes leaves it: %s', (_, mayMove) => {
-    fc.assert(
+    checkProperty(
       fc.property(fc.array(fc.constantFrom(...STATUSES), { maxLength: 60 }), (wanted) => {
         let status: SessionStatus = 'PENDING'
         for (const to of wanted) {

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { WEBHOOK_RETRY_AFTER_MAX_MS } from '../../../src/domain/limits.ts'
 import { judgeAttempt, REDELIVERY_SECONDS } from '../../../src/domain/webhook/redelivery.ts'
 import { parseRetryAfter } from '../../../src/domain/webhook/retry-after.ts'
+import { checkProperty } from '../../support/seeds.ts'
 
 const DELIVERY = '0197fc50-7d3c-7000-8000-000000000001'
 
@@ -21,7 +22,7 @@ describe('what becomes of a delivery', () => {
   it('has ten attempts over three days, each delay up to a tenth longer than it says', () => {
     const hours = REDELIVERY_SECONDS.reduce((sum, seconds) => sum + seconds, 0) / 3600
     expect(hours).toBeCloseTo(75.58, 1)
-    fc.assert(
+    checkProperty(
       fc.property(fc.uuid(), fc.nat(REDELIVERY_SECONDS.length - 1), (deliveryId, failures) => {
         const verdict = judge(500, { deliveryId, failures })
         const base = REDELIVERY_SECONDS[failures]! * 1000

@@ -4,6 +4,7 @@ import { causesOf, stacksOf, ticksOf } from '../../../../src/ui/charts/cause-sta
 import { labelsOf, spanWords } from '../../../../src/ui/charts/cause-times.ts'
 import { momentsIn } from '../../../../src/ui/words/moment.ts'
 import { RANGES, sinceOf, spanOf, type RangeWord } from '../../../../src/ui/app/list/time-range.ts'
+import { checkProperty } from '../../../support/seeds.ts'
 
 const UTC = momentsIn('UTC')
 const HOUR_MS = 3_600_000
@@ -48,7 +49,7 @@ describe('bars of causes', () => {
 
   test('parts add up, without a gap and without an overlap', () => {
     const counts = fc.dictionary(fc.constantFrom('A', 'B', 'C', 'D'), fc.nat(50))
-    fc.assert(
+    checkProperty(
       fc.property(fc.array(counts, { maxLength: 20 }), fc.boolean(), (failed, isShare) => {
         for (const { total, parts } of stacksOf(bucketsBy(HOUR_MS, failed), isShare).stacks) {
           expect(parts.reduce((sum, part) => sum + part.failed, 0)).toBe(total)
@@ -106,7 +107,7 @@ describe('times below the bars', () => {
 
 test.each(Object.keys(RANGES) as RangeWord[])('%s ends with the part of it that has begun', (range) => {
   const { seconds } = RANGES[range]
-  fc.assert(
+  checkProperty(
     fc.property(
       fc.integer({ min: START, max: START + 400 * 24 * HOUR_MS }),
       fc.constantFrom(0, 330, -300),

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parseAnsi, plainText } from '../../../../src/ui/log/ansi.ts'
+import { checkProperty } from '../../../support/seeds.ts'
 
 const E = '\u001b'
 
@@ -98,7 +99,7 @@ describe('colours of terminals', () => {
       '\u202e',
       'h',
     )
-    fc.assert(
+    checkProperty(
       fc.property(fc.string({ unit, maxLength: 200 }), (line) => {
         const spans = parseAnsi(line)
         const text = spans.map((span) => span.text).join('')

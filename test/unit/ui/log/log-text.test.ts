@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { LINE_UNITS_MAX, LogText, type LogPiece } from '../../../../src/ui/log/log-text.ts'
+import { checkProperty } from '../../../support/seeds.ts'
 
 const out = (text: string): LogPiece => ({ stream: 'STDOUT', text })
 const err = (text: string): LogPiece => ({ stream: 'STDERR', text })
@@ -51,7 +52,7 @@ describe('the lines of a log', () => {
   const pieces = fc.array(text.map(out), { maxLength: 12 })
 
   test('are those of the text, however it came', () => {
-    fc.assert(
+    checkProperty(
       fc.property(pieces, (all) => {
         const log = new LogText()
         for (const piece of all) log.append([piece])
@@ -62,7 +63,7 @@ describe('the lines of a log', () => {
 
   test('added before the others move those, by as many as is said', () => {
     const mixed = fc.array(fc.tuple(fc.boolean(), text).map(([isErr, each]) => (isErr ? err(each) : out(each))))
-    fc.assert(
+    checkProperty(
       fc.property(mixed, mixed, mixed, (first, second, third) => {
         const log = new LogText()
         log.append(third)
@@ -91,7 +92,7 @@ describe('the lines of a log', () => {
 
   test('found are those that have it', () => {
     const query = fc.string({ unit: fc.constantFrom('a', 'b'), minLength: 1, maxLength: 4 })
-    fc.assert(
+    checkProperty(
       fc.property(pieces, query, (all, wanted) => {
         const log = new LogText()
         log.append(all)

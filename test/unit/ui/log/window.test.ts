@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { ELEMENT_PX_MAX, scrollHeight, scrollTopOf, windowAt, type Rows } from '../../../../src/ui/log/window.ts'
+import { checkProperty } from '../../../support/seeds.ts'
 
 const million: Rows = { count: 1_000_000, height: 20, viewHeight: 600 }
 
@@ -34,7 +35,7 @@ describe('the window of a log', () => {
 
   test('never goes back while one scrolls on, fills the view, and starts at its top', () => {
     const places = fc.array(fc.integer({ min: 0, max: ELEMENT_PX_MAX }), { minLength: 2 })
-    fc.assert(
+    checkProperty(
       fc.property(rows, places, (all, tops) => {
         let last = 0
         for (const scrollTop of tops.toSorted((a, b) => a - b)) {
@@ -53,7 +54,7 @@ describe('the window of a log', () => {
 
   test('every row can be brought into view, at whole scroll positions', () => {
     const place = fc.double({ min: 0, max: 1, noNaN: true })
-    fc.assert(
+    checkProperty(
       fc.property(rows, place, fc.constantFrom(0, 0.5, 1), (all, share, at) => {
         const row = Math.min(all.count - 1, Math.floor(share * all.count))
         const { first, end } = windowAt(all, Math.round(scrollTopOf(all, row, at)))

@@ -5,6 +5,7 @@ import { readSession } from '../../../../src/ui/pages/new-session/session-draft.
 import { readTiming } from '../../../../src/ui/pages/new-session/timing-draft.ts'
 import { sessionAsCommand } from '../../../../src/ui/pages/new-session/session-text.ts'
 import { shellQuoted, shellWords } from '../../../../src/ui/pages/new-session/shell-words.ts'
+import { checkProperty } from '../../../support/seeds.ts'
 
 describe('words of a line', () => {
   test.each([
@@ -25,7 +26,7 @@ describe('words of a line', () => {
   })
 
   test('what is quoted is one word again', () => {
-    fc.assert(
+    checkProperty(
       fc.property(fc.array(fc.string()), (words) => {
         expect(shellWords(words.map(shellQuoted).join(' '))).toEqual(words)
       }),

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { barsOf, timelineOf, waitingSeconds, type Gap, type Timeline } from '../../../../src/ui/timeline/bars.ts'
 import { anySegments, segmentsOf, START } from './timelines.ts'
+import { checkProperty } from '../../../support/seeds.ts'
 
 function outline({ items }: Timeline): string[] {
   return items.map((item) =>
@@ -79,7 +80,7 @@ describe('bars', () => {
   })
 
   test('keep the order, and cover all without gap or overlap', () => {
-    fc.assert(
+    checkProperty(
       fc.property(anySegments(30), ({ segments, now }) => {
         const { items, from, to } = timelineOf(segments, now)
         let end = from
@@ -106,7 +107,7 @@ describe('bars', () => {
   })
 
   test('what is drawn as waiting is what the chain waited', () => {
-    fc.assert(
+    checkProperty(
       fc.property(anySegments(30), ({ segments, now }) => {
         const started = new Map<number, number>()
         for (const { kind, attempt, from } of segments) if (kind === 'RUNNING') started.set(attempt, from)

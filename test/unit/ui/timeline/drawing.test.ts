@@ -6,6 +6,7 @@ import { bundled, representative } from '../../../../src/ui/timeline/bundles.ts'
 import { drawingOf, elementsOf, ELEMENTS_BESIDE, ELEMENTS_MAX } from '../../../../src/ui/timeline/drawing.ts'
 import { createScale, stretchesOf } from '../../../../src/ui/timeline/elastic-scale.ts'
 import { anySegments, segmentsOf } from './timelines.ts'
+import { checkProperty } from '../../../support/seeds.ts'
 
 const texts = (item: Item) => (item.type === 'bar' ? ['out of memory 5 s', '5 s'] : ['held 22 s: switched off', '22 s'])
 
@@ -78,7 +79,7 @@ describe('the drawing', () => {
     const zoom = fc.double({ min: 1, max: 50, noNaN: true })
     const place = fc.double({ min: 0, max: 1, noNaN: true })
     const width = fc.integer({ min: 200, max: 3000 })
-    fc.assert(
+    checkProperty(
       fc.property(anySegments(60), width, zoom, place, ({ segments, now }, px, factor, at) => {
         const { drawing } = drawn({ segments, end: now }, px, factor, at)
         let end = -Infinity
@@ -123,7 +124,7 @@ describe('the axis', () => {
   })
 
   test('leaves room for its texts, and is in order', () => {
-    fc.assert(
+    checkProperty(
       fc.property(anySegments(40), fc.integer({ min: 200, max: 3000 }), ({ segments, now }, px) => {
         const { scale, view } = drawn({ segments, end: now }, px)
         const ticks = ticksOf(scale, view, 330)

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { timelineOf } from '../../../../src/ui/timeline/bars.ts'
 import { createScale, stretchesOf, type Scale } from '../../../../src/ui/timeline/elastic-scale.ts'
 import { anySegments, segmentsOf, START } from './timelines.ts'
+import { checkProperty } from '../../../support/seeds.ts'
 
 const width = fc.integer({ min: 1, max: 100_000 })
 const stretches = anySegments(40).map(({ segments, now }) => stretchesOf(timelineOf(segments, now)))
@@ -71,7 +72,7 @@ describe('the elastic scale', () => {
   })
 
   test.each([true, false])('widths add up to the width, without gap or overlap, in order (elastic: %s)', (elastic) => {
-    fc.assert(
+    checkProperty(
       fc.property(stretches, width, (all, px) => {
         const { pieces } = createScale(all, px, elastic)
         let edge = 0
@@ -87,7 +88,7 @@ describe('the elastic scale', () => {
   })
 
   test.each([true, false])('never falls, and its inverse is exact (elastic: %s)', (elastic) => {
-    fc.assert(
+    checkProperty(
       fc.property(stretches, width, fc.array(fc.double({ min: 0, max: 1, noNaN: true })), (all, px, places) => {
         const scale = createScale(all, px, elastic)
         const [from, to] = [all[0]?.from ?? 0, all.at(-1)?.to ?? 0]
@@ -109,7 +110,7 @@ describe('the elastic scale', () => {
   })
 
   test('runs keep their proportions, and only waits are cut', () => {
-    fc.assert(
+    checkProperty(
       fc.property(stretches, width, (all, px) => {
         const { pieces } = createScale(all, px, true)
         const whole = pieces.filter((piece) => !piece.isCut && piece.to > piece.from)

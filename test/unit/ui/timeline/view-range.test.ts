@@ -4,6 +4,7 @@ import { timelineOf } from '../../../../src/ui/timeline/bars.ts'
 import { stretchesOf } from '../../../../src/ui/timeline/elastic-scale.ts'
 import { panned, panTo, seenOf, zoomed } from '../../../../src/ui/timeline/view-range.ts'
 import { anySegments } from './timelines.ts'
+import { checkProperty } from '../../../support/seeds.ts'
 
 const WIDTH = 1000
 const anyChain = anySegments(30)
@@ -13,7 +14,7 @@ const place = fc.double({ min: 0, max: 1, noNaN: true })
 const factor = fc.double({ min: 1.05, max: 40, noNaN: true })
 
 test('without a range, all is seen', () => {
-  fc.assert(
+  checkProperty(
     fc.property(anyChain, fc.boolean(), (stretches, elastic) => {
       expect(seenOf(stretches, WIDTH, elastic, null)).toMatchObject({ offset: 0, scale: { width: WIDTH } })
     }),
@@ -21,7 +22,7 @@ test('without a range, all is seen', () => {
 })
 
 test('what is under the pointer stays there while one zooms in, and what one zoomed to is what an address brings back', () => {
-  fc.assert(
+  checkProperty(
     fc.property(anyChain, fc.boolean(), place, factor, (stretches, elastic, at, by) => {
       const all = seenOf(stretches, WIDTH, elastic, null)
       const range = zoomed(stretches, elastic, all, by, at * WIDTH)
@@ -34,7 +35,7 @@ test('what is under the pointer stays there while one zooms in, and what one zoo
 })
 
 test('zoomed out again, all is seen', () => {
-  fc.assert(
+  checkProperty(
     fc.property(anyChain, place, factor, (stretches, at, by) => {
       const seen = seenOf(
         stretches,
@@ -48,7 +49,7 @@ test('zoomed out again, all is seen', () => {
 })
 
 test('panning moves by as many pixels, and stops at both ends', () => {
-  fc.assert(
+  checkProperty(
     fc.property(anyChain, place, fc.integer({ min: -5000, max: 5000 }), (stretches, at, pixels) => {
       const all = seenOf(stretches, WIDTH, true, null)
       const seen = seenOf(stretches, WIDTH, true, zoomed(stretches, true, all, 10, at * WIDTH))
@@ -61,7 +62,7 @@ test('panning moves by as many pixels, and stops at both ends', () => {
 })
 
 test('what is outside is brought into view, and what is inside stays', () => {
-  fc.assert(
+  checkProperty(
     fc.property(anyChain, place, place, (stretches, at, target) => {
       const all = seenOf(stretches, WIDTH, true, null)
       const seen = seenOf(stretches, WIDTH, true, zoomed(stretches, true, all, 10, at * WIDTH))
