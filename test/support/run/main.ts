@@ -18,6 +18,7 @@ import { formatCosts, formatRun, formatUnsteady, type PartOutcome, type Unsteady
 
 const ROOT = join(import.meta.dirname, '../../..')
 const VITEST = fileURLToPath(new URL('vitest.mjs', import.meta.resolve('vitest/package.json')))
+const LOOP = join(import.meta.dirname, 'long.ts')
 const HELP = `npm test                    what every change must pass: at most 5 minutes on two cores
 npm run test:engines        containers, Slurm, isolation, proxies, poolers, systemd
 npm run test:browser        the web UI in Chromium
@@ -28,12 +29,17 @@ npm run test:where          npm test, and then where its time has gone, file by 
 npm test -- test/unit/retry             the files of a folder, of whatever part
 npm test -- test/integration -t pause   tests with such a name
 npm run test:all -- --where             where the time of everything has gone
+npm run test:long -- --minutes 30       afterwards random tests with new seeds; failing ones go to test/seeds.json
+npm run test:long -- --seed 7 test/unit random tests with this seed, and nothing else
 
 Other options are vitest's. REPRISE_TEST_SEED=<integer> repeats a run's random choices.`
 
 const [command = 'test', ...rest] = process.argv.slice(2)
 const where = rest.includes('--where')
 const args = rest.filter((arg) => arg !== '--where')
+/** `--minutes N` of the loop with new seeds; `--seed N` runs nothing else. */
+const minutes = command === 'long' ? takeOption('--minutes') : []
+const onlySeed = command === 'long' ? takeOption('--seed') : []
 const seed = process.env['REPRISE_TEST_SEED'] ?? String(Date.now() % 2 ** 31)
 const interrupted = new AbortController()
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => interrupted.abort(signal))
@@ -41,7 +47,20 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => in
 if (args.includes('--help') || args.includes('-h')) {
   console.log(HELP)
 } else {
-  process.exitCode = await main()
+  process.exitCode = onlySeed.length > 0 ? await runLoop(onlySeed) : await main()
+}
+
+/** Removes an option and its value from the arguments. */
+function takeOption(name: string): string[] {
+  const at = args.findIndex((arg) => arg === name || arg.startsWith(`${name}=`))
+  return at < 0 ? [] : args.splice(at, args[at] === name ? 2 : 1)
+}
+
+async function runLoop(options: readonly string[]): Promise<number> {
+  const child = spawn(process.execPath, [LOOP, ...options, ...args], { cwd: ROOT, stdio: 'inherit' })
+  interrupted.signal.addEventListener('abort', () => child.kill('SIGINT'))
+  const [status] = (await once(child, 'close')) as [number | null]
+  return status ?? 1
 }
 
 async function main(): Promise<number> {
@@ -57,7 +76,10 @@ async function main(): Promise<number> {
   const unsteady = outcomes.flatMap((outcome) => outcome.unsteady)
   if (unsteady.length > 0) console.log(`\n${formatUnsteady(unsteady, seed)}`)
   if (interrupted.signal.aborted) return 128 + constants.signals[interrupted.signal.reason as NodeJS.Signals]
-  return outcomes.every(({ green }) => green) ? 0 : 1
+  const green = outcomes.every((outcome) => outcome.green)
+  if (minutes.length === 0) return green ? 0 : 1
+  const status = await runLoop(minutes)
+  return green ? status : 1
 }
 
 async function runCommand(name: keyof typeof COMMANDS): Promise<PartOutcome> {

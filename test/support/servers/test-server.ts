@@ -62,7 +62,6 @@ export function testServer(
   db: Database,
   sync: SyncPoints = NO_SYNC_POINTS,
   hub: WakeHub = createWakeHub(),
-  gatewayOptions: { waitMaxMs?: number } = {},
 ): TestServer {
   const log = pino({ enabled: false })
   const server = { id: randomUUID(), host: 'test', pid: process.pid, roles: ['api', 'scheduler', 'agent'] }
@@ -88,7 +87,6 @@ export function testServer(
       relay: TEST_RELAY,
       onAgent: hub.onAgent,
       logged: () => {},
-      ...gatewayOptions,
     }),
     context,
     metrics,
