@@ -2,9 +2,9 @@ import { execFile } from 'node:child_process'
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createClient } from '../../src/client/node/index.ts'
 import { readAdminToken } from '../../src/cli/demo/server-process.ts'
 import { lastingPort } from '../support/agents/lasting-port.ts'
 import { blocksOfTest, type DocumentBlock } from '../support/document-blocks.ts'
@@ -13,7 +13,7 @@ import { cleanEnvironment, MAIN } from '../support/programs/command-line.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 import {
   canLimitMemory,
-  type SlurmCluster,
+  type OwnSlurmCluster,
   startSlurmCluster,
   whyNoSlurmCluster,
 } from '../support/slurm/slurm-cluster.ts'
@@ -50,13 +50,8 @@ interface Attempt {
   retryDecision: { phase: string; counted: boolean } | null
 }
 
-interface ChainCount {
-  state: string
-  count: number
-}
-
 describe.skipIf(missing !== null)(`the example of the documentation${missing === null ? '' : `: ${missing}`}`, () => {
-  let cluster: SlurmCluster
+  let cluster: OwnSlurmCluster
   let root: string
   let server: number
   let url: string
@@ -117,12 +112,12 @@ describe.skipIf(missing !== null)(`the example of the documentation${missing ===
   }
 
   async function come(to: Record<string, number>): Promise<void> {
+    await using client = createClient({ url, token: await readAdminToken(join(root, 'data')) })
     let counts: Record<string, number> = {}
     const have = async () => {
-      await sleep(1_000)
-      const states = JSON.parse(await shell('npx reprise chains --counts --search work --json')) as ChainCount[]
+      const states = await client.chainCounts({ filter: { search: 'work' } })
       counts = Object.fromEntries(states.map(({ state, count }) => [state, count]))
-      return Object.entries(to).every(([state, count]) => counts[state] === count)
+      return Object.entries(to).every(([state, count]) => (counts[state] ?? 0) === count)
     }
     await eventually(have, { withinMs: SLOWLY_MS }).catch(() => expect(counts).toMatchObject(to))
   }

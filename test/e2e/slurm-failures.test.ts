@@ -7,7 +7,7 @@ import { eventually } from '../support/eventually.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 import {
   canLimitMemory,
-  type SlurmCluster,
+  type OwnSlurmCluster,
   startSlurmCluster,
   whyNoSlurmCluster,
 } from '../support/slurm/slurm-cluster.ts'
@@ -34,7 +34,7 @@ interface Attempt {
 }
 
 describe.skipIf(missing !== null)(`failures on Slurm${missing === null ? '' : `: ${missing}`}`, () => {
-  let cluster: SlurmCluster
+  let cluster: OwnSlurmCluster
   let server: ServerProcess
   let token: string
   let client: Client

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createClient } from '../../src/client/node/index.ts'
@@ -8,7 +8,8 @@ import { cleanEnvironment, commandLine, MAIN } from '../support/programs/command
 import { spawnProgram, type SpawnedProgram } from '../support/programs/spawned-program.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 import { jobUsers, USER_NAMES, whyNoJobUsers } from '../support/slurm/job-users.ts'
-import { type SlurmCluster, startSlurmCluster, whyNoSlurmCluster } from '../support/slurm/slurm-cluster.ts'
+import { sharedSlurmCluster } from '../support/slurm/shared-cluster.ts'
+import { type SlurmCluster, whyNoSlurmCluster } from '../support/slurm/slurm-cluster.ts'
 
 const missing = whyNoSlurmCluster() ?? whyNoJobUsers()
 const AS_ROOT = process.getuid?.() === 0
@@ -63,8 +64,7 @@ describe.skipIf(missing !== null)(`projects with users on Slurm${missing === nul
 
   /** Two agents of one cluster, which share no directory. */
   function settings(name: string): Record<string, string> {
-    const directory = join(cluster.shared, name)
-    mkdirSync(directory)
+    const directory = mkdtempSync(join(cluster.shared, `${name}-`))
     chmodSync(directory, 0o711)
     return {
       REPRISE_EXECUTOR: 'slurm',
@@ -78,7 +78,7 @@ describe.skipIf(missing !== null)(`projects with users on Slurm${missing === nul
 
   beforeAll(async () => {
     root = await temporaryDirectory('slurm-users')
-    cluster = await startSlurmCluster(join(root, 'cluster'))
+    cluster = await sharedSlurmCluster()
     server = await startServer({ dataDir: join(root, 'data'), port: 0, onLog: () => undefined, env: settings('one') })
     const token = await readAdminToken(join(root, 'data'))
     environment = { REPRISE_URL: server.url, REPRISE_TOKEN: token, XDG_CONFIG_HOME: root }
@@ -92,7 +92,6 @@ describe.skipIf(missing !== null)(`projects with users on Slurm${missing === nul
   afterAll(async () => {
     await second?.stop()
     await server?.stop()
-    await cluster?.[Symbol.asyncDispose]()
   })
 
   test('code, and a checkpoint that comes from another agent, are the user’s own', async () => {

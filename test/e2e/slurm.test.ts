@@ -3,22 +3,19 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createClient } from '../../src/client/node/index.ts'
-import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
 import { blocksOfTest } from '../support/document-blocks.ts'
-import { eventually } from '../support/eventually.ts'
+import { eventually, pause } from '../support/eventually.ts'
 import { cleanEnvironment, MAIN } from '../support/programs/command-line.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 import { findKeeper } from '../support/slurm/find-keeper.ts'
-import { type SlurmCluster, startSlurmCluster, whyNoSlurmCluster } from '../support/slurm/slurm-cluster.ts'
-import { expectUploadToRun } from './uploaded-files.ts'
+import { type OwnSlurmCluster, startSlurmCluster, whyNoSlurmCluster } from '../support/slurm/slurm-cluster.ts'
+import { type SlurmServer, startSlurmServer } from './slurm-server.ts'
 
 const missing = whyNoSlurmCluster()
 
 const START = 'query ($id: UUID!) { session(id: $id) { status statusReason kernels { host slurmJobId } } }'
 const LOST =
   'query ($id: UUID!) { session(id: $id) { status failureReason kernels { kernelId host } retryDecision { holdReason } childSession { status } } }'
-const STATE = 'query ($id: UUID!) { session(id: $id) { status childSession { status attempt } } }'
 
 /** Slurm itself forgets the QOS of a job where nobody accounts. */
 const TELL_QOS = `
@@ -28,11 +25,6 @@ function slurm_job_submit(job)
 end
 function slurm_job_modify() return slurm.SUCCESS end
 `
-
-interface State {
-  status: string
-  childSession: { status: string; attempt: number } | null
-}
 
 interface Lost {
   status: string
@@ -50,161 +42,42 @@ interface Started {
 
 /** A busy machine takes its time to start a job. */
 const SLOWLY_MS = 120_000
+const LONG = { timeout: 400_000 }
 
-describe.skipIf(missing !== null)(`chains on Slurm${missing === null ? '' : `: ${missing}`}`, () => {
-  let cluster: SlurmCluster
-  let root: string
-  let server: ServerProcess
-
-  async function start(): Promise<void> {
-    const env = {
-      REPRISE_EXECUTOR: 'slurm',
-      REPRISE_SLURM_DIR: cluster.shared,
-      REPRISE_SLURM_PARTITION: 'main',
-      REPRISE_SLURM_POLL_MS: '500',
-      // What the cluster has.
-      REPRISE_SLOTS: '',
-      REPRISE_SLURM_CAPACITY_MS: '1000',
-      SLURM_CONF: cluster.config,
-    }
-    server = await startServer({ dataDir: join(root, 'data'), port: 0, onLog: () => undefined, env })
-  }
-
-  async function ask(query: string, variables: object): Promise<unknown> {
-    const token = await readAdminToken(join(root, 'data'))
-    const response = await fetch(`${server.url}/graphql`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
-      body: JSON.stringify({ query, variables }),
-    })
-    const { data, errors } = (await response.json()) as { data: unknown; errors?: unknown }
-    if (errors !== undefined) throw new Error(JSON.stringify(errors))
-    return data
-  }
+describe.skipIf(missing !== null)(`a cluster that changes${missing === null ? '' : `: ${missing}`}`, LONG, () => {
+  let cluster: OwnSlurmCluster
+  let server: SlurmServer
 
   beforeAll(async () => {
-    root = await temporaryDirectory('slurm-server')
-    const directory = join(root, 'cluster')
+    const directory = join(await temporaryDirectory('slurm'), 'cluster')
     await mkdir(directory)
     await writeFile(join(directory, 'job_submit.lua'), TELL_QOS)
     const lines = ['PartitionName=long Nodes=NODES State=UP', 'JobSubmitPlugins=lua']
     cluster = await startSlurmCluster(directory, { lines })
-    await start()
+    server = await startSlurmServer(cluster)
   })
   afterAll(async () => {
-    await server.stop()
-    await cluster[Symbol.asyncDispose]()
+    await server?.[Symbol.asyncDispose]()
+    await cluster?.[Symbol.asyncDispose]()
   })
-
-  test('what fails is retried as another job, and what runs outlives the server', async () => {
-    const token = await readAdminToken(join(root, 'data'))
-    const retryPolicy = { maxRetries: 2, retryDelay: 0.1 }
-    const create = async (name: string, script: string) => {
-      await using client = createClient({ url: server.url, token })
-      const { session } = await client.createSession({ name, command: ['sh', '-c', script], retryPolicy })
-      return session.sessionId
-    }
-    const state = async (id: string) => ((await ask(STATE, { id })) as { session: State }).session
-    const failing = await create('fails-once', 'test "$REPRISE_ATTEMPT" -ge 2')
-    const gate = join(await temporaryDirectory('gate'), 'gate')
-    const long = await create('outlives', `until [ -e ${gate} ]; do sleep 0.1; done`)
-    await eventually(async () => (await state(failing)).childSession?.status === 'TERMINATED', { withinMs: SLOWLY_MS })
-    expect(await state(failing)).toMatchObject({ status: 'ERROR', childSession: { attempt: 2 } })
-    await eventually(async () => (await state(long)).status === 'RUNNING', { withinMs: SLOWLY_MS })
-    await server.kill()
-    await start()
-    await writeFile(gate, '')
-    await eventually(async () => (await state(long)).status === 'TERMINATED', { withinMs: SLOWLY_MS })
-    expect((await state(long)).childSession).toBeNull()
-  }, 400_000)
-
-  test('what is uploaded runs in each attempt', { timeout: 240_000 }, async () => {
-    await expectUploadToRun({ REPRISE_URL: server.url, REPRISE_DATA_DIR: join(root, 'data') })
-  })
-
-  test('a session of several kernels is one job, each time that it is tried', async () => {
-    const token = await readAdminToken(join(root, 'data'))
-    await using client = createClient({ url: server.url, token })
-    const { session } = await client.createSession({
-      name: 'several',
-      command: ['sh', '-c', 'test "$REPRISE_ATTEMPT$REPRISE_CLUSTER_RANK" != 10'],
-      clusterSize: 3,
-      retryPolicy: { maxRetries: 1, retryDelay: 0.1 },
-    })
-    const query = `query ($id: UUID!) { session(id: $id) { kernels { exitCode slurmJobId }
-      childSession { status kernels { exitCode slurmJobId } } } }`
-    interface Attempt {
-      kernels: { exitCode: number | null; slurmJobId: string }[]
-      childSession: (Attempt & { status: string }) | null
-    }
-    const read = async () => ((await ask(query, { id: session.sessionId })) as { session: Attempt }).session
-    await eventually(async () => (await read()).childSession?.status === 'TERMINATED', { withinMs: SLOWLY_MS })
-    const { kernels, childSession } = await read()
-    expect(kernels).toHaveLength(3)
-    expect(kernels.map(({ exitCode }) => exitCode)).toContain(1)
-    expect(childSession!.kernels.map(({ exitCode }) => exitCode)).toEqual([0, 0, 0])
-    const [first, second] = [kernels, childSession!.kernels].map((all) => new Set(all.map((one) => one.slurmJobId)))
-    expect([first!.size, second!.size]).toEqual([1, 1])
-    expect(first).not.toEqual(second)
-  }, 300_000)
-
-  test('a retry that avoids its agent goes to another node of it, and back when all have failed', async () => {
-    const token = await readAdminToken(join(root, 'data'))
-    await using client = createClient({ url: server.url, token })
-    const { session } = await client.createSession({
-      name: 'elsewhere',
-      command: ['sh', '-c', 'exit 79'],
-      retryPolicy: {
-        maxRetries: 3,
-        retryDelay: 0.1,
-        rules: [{ match: { exitCodes: [79] }, action: 'RETRY', avoid: 'AGENT' }],
-      },
-    })
-    const attempt = '{ status kernels { host }'
-    const query = `query ($id: UUID!) { session(id: $id)
-      ${attempt} childSession ${attempt} childSession ${attempt} childSession ${attempt} } } } } }`
-    interface Attempt {
-      status: string
-      kernels: { host: string }[]
-      childSession?: Attempt | null
-    }
-    const read = async () => {
-      const attempts: Attempt[] = []
-      let next: Attempt | null | undefined = ((await ask(query, { id: session.sessionId })) as { session: Attempt })
-        .session
-      for (; next; next = next.childSession) attempts.push(next)
-      return attempts
-    }
-    const hosts = await eventually(
-      async () => {
-        const attempts = await read()
-        return attempts[3]?.status === 'ERROR' && attempts.map(({ kernels }) => kernels[0]!.host)
-      },
-      { withinMs: SLOWLY_MS },
-    )
-    const [first, second] = hosts
-    expect(second).not.toBe(first)
-    expect(hosts).toEqual([first, second, first, second])
-  }, 300_000)
 
   test('what the cluster offers is noticed while the agent runs', async () => {
     const node = cluster.nodes[0]!.name
     const query = '{ agents(first: 5) { edges { node { slots { slot capacity } } } } }'
-    const offered = async () => JSON.stringify(await ask(query, {}))
+    const offered = async () => JSON.stringify(await server.ask(query, {}))
     const before = await offered()
     await cluster.run('scontrol', 'update', `NodeName=${node}`, 'State=DRAIN', 'Reason=test')
     await eventually(async () => (await offered()) !== before, { withinMs: SLOWLY_MS })
     await cluster.run('scontrol', 'update', `NodeName=${node}`, 'State=RESUME')
     await eventually(async () => (await offered()) === before, { withinMs: SLOWLY_MS })
-  }, 300_000)
+  })
 
   test('of a job on a lost node no retry starts before it is gone', async () => {
-    const token = await readAdminToken(join(root, 'data'))
-    await using client = createClient({ url: server.url, token })
+    const { client } = server
     const retryPolicy = { maxRetries: 1, retryDelay: 0.1 }
     const command = ['sh', '-c', 'test "$REPRISE_ATTEMPT" -ge 2 || exec sleep 1000']
     const { session } = await client.createSession({ name: 'lost', command, retryPolicy })
-    const read = async () => ((await ask(LOST, { id: session.sessionId })) as { session: Lost }).session
+    const read = async () => (await server.ask<{ session: Lost }>(LOST, { id: session.sessionId })).session
     const running = await eventually(
       async () => {
         const found = await read()
@@ -226,54 +99,36 @@ describe.skipIf(missing !== null)(`chains on Slurm${missing === null ? '' : `: $
     }
     await eventually(async () => (await read()).childSession?.status === 'TERMINATED', { withinMs: SLOWLY_MS })
     await daemon.start()
-  }, 400_000)
-
-  test('what no node can have waits and says so, and what serves ports is refused', async () => {
-    const token = await readAdminToken(join(root, 'data'))
-    await using client = createClient({ url: server.url, token })
-    const large = { name: 'large', command: ['true'], resourceSlots: [{ slot: 'cpu', amount: '17' }] }
-    const { session } = await client.createSession(large)
-    const reason = async () => {
-      const query = 'query ($id: UUID!) { session(id: $id) { pendingReason } }'
-      return ((await ask(query, { id: session.sessionId })) as { session: { pendingReason: string | null } }).session
-    }
-    const words = /no machine of resource group default has more than cpu 16, it asks for 17$/
-    await eventually(async () => words.test((await reason()).pendingReason ?? ''), { withinMs: SLOWLY_MS })
-    const interactive = client.createSession({ name: 'shell', command: ['sh'], sessionType: 'INTERACTIVE' })
-    await expect(interactive).rejects.toThrow(
-      /resource group default takes BATCH only: ports of what runs on its agents/,
-    )
-  }, 200_000)
+  })
 
   test('what waits in the queue of Slurm says why, and its time to start does not run out there', async () => {
     const group = 'mutation ($input: UpdateResourceGroupInput!) { updateResourceGroup(input: $input) { __typename } }'
-    await ask(group, { input: { name: 'default', createTimeout: 20 } })
     await cluster.run('scontrol', 'update', 'PartitionName=main', 'State=DOWN')
-    const token = await readAdminToken(join(root, 'data'))
-    await using client = createClient({ url: server.url, token })
+    const { client } = server
     const { session } = await client.createSession({ name: 'queued', command: ['true'] })
     const read = async () => {
-      const answer = (await ask(START, { id: session.sessionId })) as { session: Started }
+      const answer = (await server.ask(START, { id: session.sessionId })) as { session: Started }
       return answer.session
     }
     await eventually(async () => (await read()).statusReason?.includes('PartitionDown'), { withinMs: SLOWLY_MS })
-    const waitedFrom = Date.now()
-    await eventually(() => Date.now() > waitedFrom + 22_000)
+    // It has waited for longer, and does so while the servers look several times.
+    await server.ask(group, { input: { name: 'default', createTimeout: 1 } })
+    await pause(5_000)
     const waiting = await read()
     expect(waiting).toMatchObject({ status: 'CREATING', statusReason: expect.stringMatching(/^queued by Slurm: /) })
     expect(waiting.kernels[0]).toMatchObject({ host: null, slurmJobId: expect.stringMatching(/^\d+$/) })
-    await ask(group, { input: { name: 'default', createTimeout: null } })
+    await server.ask(group, { input: { name: 'default', createTimeout: null } })
     await cluster.run('scontrol', 'update', 'PartitionName=main', 'State=UP')
     await eventually(async () => (await read()).status === 'TERMINATED', { withinMs: SLOWLY_MS })
     const { kernels } = await read()
     expect(cluster.nodes.map(({ name }) => name)).toContain(kernels[0]!.host)
     expect(kernels[0]!.slurmJobId).toBe(waiting.kernels[0]!.slurmJobId)
-  }, 400_000)
+  })
 
   test('what waits in the queue of Slurm for too long fails, is cancelled there, and is retried', async () => {
     const group = 'mutation ($input: UpdateResourceGroupInput!) { updateResourceGroup(input: $input) { __typename } }'
     await cluster.run('scontrol', 'update', 'PartitionName=main', 'State=DOWN')
-    await using client = createClient({ url: server.url, token: await readAdminToken(join(root, 'data')) })
+    const { client } = server
     const retryPolicy = { maxRetries: 50, retryDelay: 0.1 }
     const { session } = await client.createSession({ name: 'queued-too-long', command: ['true'], retryPolicy })
     const id = session.sessionId
@@ -286,11 +141,11 @@ describe.skipIf(missing !== null)(`chains on Slurm${missing === null ? '' : `: $
       childSession: { retryCause: string } | null
       retryChain: { status: string }[]
     }
-    const read = async () => ((await ask(query, { id })) as { session: Queued }).session
+    const read = async () => (await server.ask<{ session: Queued }>(query, { id })).session
     await eventually(async () => (await read()).statusReason?.includes('PartitionDown'), { withinMs: SLOWLY_MS })
-    await ask(group, { input: { name: 'default', queueTimeout: 1 } })
+    await server.ask(group, { input: { name: 'default', queueTimeout: 1 } })
     await eventually(async () => (await read()).childSession !== null, { withinMs: SLOWLY_MS })
-    await ask(group, { input: { name: 'default', queueTimeout: null } })
+    await server.ask(group, { input: { name: 'default', queueTimeout: null } })
     expect(await read()).toMatchObject({
       status: 'ERROR',
       statusReason: expect.stringMatching(
@@ -304,7 +159,7 @@ describe.skipIf(missing !== null)(`chains on Slurm${missing === null ? '' : `: $
     await cluster.run('scontrol', 'update', 'PartitionName=main', 'State=UP')
     // The second may have waited for too long, too, before it was allowed to.
     await eventually(async () => (await read()).retryChain.at(-1)!.status === 'TERMINATED', { withinMs: SLOWLY_MS })
-  }, 400_000)
+  })
 
   test('a job has what its group says, and what its session says as far as its group allows', async () => {
     for (const { name } of cluster.nodes) {
@@ -314,9 +169,9 @@ describe.skipIf(missing !== null)(`chains on Slurm${missing === null ? '' : `: $
     expect(more).toEqual([])
     const npx = `npx() { shift; ${process.execPath} ${MAIN} "$@"; }`
     await promisify(execFile)('bash', ['-ec', `${npx}\n${block!.text}`], {
-      env: cleanEnvironment({ REPRISE_URL: server.url, REPRISE_DATA_DIR: join(root, 'data') }),
+      env: cleanEnvironment({ REPRISE_URL: server.url, REPRISE_DATA_DIR: server.dataDir }),
     })
-    await using client = createClient({ url: server.url, token: await readAdminToken(join(root, 'data')) })
+    const { client } = server
     const { nodes } = await client.sessionPage({ filter: { name: { equals: 'train' } } })
     const { sessionId } = nodes[0]!
     const job = await eventually(async () => {

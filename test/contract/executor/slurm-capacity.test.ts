@@ -4,14 +4,14 @@ import type { ExecutorOffer } from '../../../src/agent/executors/executor.ts'
 import type { KernelSpec } from '../../../src/domain/agent/protocol.ts'
 import { eventually } from '../../support/eventually.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
-import { type SlurmCluster, startOwnSlurmCluster, whyNoSlurmCluster } from '../../support/slurm/slurm-cluster.ts'
+import { type OwnSlurmCluster, startOwnSlurmCluster, whyNoSlurmCluster } from '../../support/slurm/slurm-cluster.ts'
 import { find, kernelSpec, readAll, reaches } from './executor-subject.ts'
 import { createSlurmFixture } from './slurm-fixture.ts'
 
 const missing = whyNoSlurmCluster()
 
 describe.skipIf(missing !== null)(`what Slurm has${missing === null ? '' : `: ${missing}`}`, () => {
-  let cluster: SlurmCluster
+  let cluster: OwnSlurmCluster
 
   beforeAll(async () => {
     cluster = await startOwnSlurmCluster(await temporaryDirectory('slurm'), { gpusPerNode: 2 })

@@ -1,6 +1,6 @@
-import { afterAll, beforeAll } from 'vitest'
-import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
-import { type SlurmCluster, startOwnSlurmCluster, whyNoSlurmCluster } from '../../support/slurm/slurm-cluster.ts'
+import { beforeAll } from 'vitest'
+import { sharedSlurmCluster } from '../../support/slurm/shared-cluster.ts'
+import { nameCluster, type SlurmCluster, whyNoSlurmCluster } from '../../support/slurm/slurm-cluster.ts'
 import { executorConformance } from './executor-conformance.ts'
 import { createSlurmFixture } from './slurm-fixture.ts'
 
@@ -9,8 +9,8 @@ let cluster: SlurmCluster
 
 beforeAll(async () => {
   if (missing !== null) return
-  cluster = await startOwnSlurmCluster(await temporaryDirectory('slurm'))
+  cluster = await sharedSlurmCluster()
+  return nameCluster(cluster)
 })
-afterAll(() => cluster?.[Symbol.asyncDispose]())
 
 executorConformance('slurm', () => createSlurmFixture(cluster), missing)

@@ -1,247 +1,240 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { Executor } from '../../../src/agent/executors/executor.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
 import type { SlurmOptions } from '../../../src/agent/executors/slurm/slurm-options.ts'
 import { readRecord } from '../../../src/agent/executors/kernel-directory/kernel-directory.ts'
 import type { KernelSpec } from '../../../src/domain/agent/protocol.ts'
 import { eventually } from '../../support/eventually.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
+import { sharedSlurmCluster } from '../../support/slurm/shared-cluster.ts'
 import { type SlowSbatch, slowSbatch } from '../../support/slurm/slow-sbatch.ts'
-import { type SlurmCluster, startOwnSlurmCluster, whyNoSlurmCluster } from '../../support/slurm/slurm-cluster.ts'
-import { kernelSpec, reaches } from './executor-subject.ts'
-import { createSlurmFixture, type SlurmFixture } from './slurm-fixture.ts'
+import { nameCluster, type SlurmCluster, whyNoSlurmCluster } from '../../support/slurm/slurm-cluster.ts'
+import { kernelSpec } from './executor-subject.ts'
+import { gated, openSlurm, SLOWLY_MS, type SlurmScene } from './slurm-scene.ts'
 
 const missing = whyNoSlurmCluster()
 const HOLDER = join(import.meta.dirname, 'slurm-holder.ts')
-/** A process and a job are started, beside whatever else this machine does. */
-const SLOWLY_MS = 90_000
+const LONG = { timeout: 300_000 }
 
-/** Leaves a line for each time that it begins, and ends when it is let. */
-const GATED = 'echo begun >>witness; while [ ! -e gate ]; do sleep 0.1; done; exit 5'
+const GATED = gated(5)
 const SHORT = 'echo begun >>witness; exit 5'
 
-describe.skipIf(missing !== null)(`an agent of Slurm that is killed${missing === null ? '' : `: ${missing}`}`, () => {
-  let cluster: SlurmCluster
-  let fixture: SlurmFixture
-  let sbatch: SlowSbatch
-  let next: Executor
-  let holder: ChildProcess
+/** An agent in a process that is killed, and in this one the next instance of the same agent. */
+interface Succession extends AsyncDisposable {
+  readonly sbatch: SlowSbatch
+  readonly next: SlurmScene
+  killHolder(): Promise<void>
+  /** Opens the next instance. */
+  takeOver(more?: Partial<SlurmOptions>): Promise<void>
+  /** The lines of Slurm about this kernel's jobs, whatever their state: `id state comment`. */
+  jobsOf(spec: KernelSpec): Promise<string[]>
+  jobsWith(text: string): Promise<string[]>
+  /** Resolves once one of the kernel's jobs is in this state. */
+  hasJob(spec: KernelSpec, state: string): Promise<string>
+  endsOnce(spec: KernelSpec): Promise<void>
+}
 
-  beforeAll(async () => {
-    cluster = await startOwnSlurmCluster(await temporaryDirectory('slurm'), { jobAgeSeconds: 600 })
-  })
-  afterAll(() => cluster[Symbol.asyncDispose]())
-  beforeEach(async () => {
-    fixture = await createSlurmFixture(cluster)
-    sbatch = slowSbatch(join(await temporaryDirectory('slow-sbatch'), 'bin'))
-  })
-  afterEach(async () => {
-    holder.kill('SIGKILL')
-    sbatch.goOn()
-    for (const { kernelId, assignment } of next.observe()) next.forget(kernelId, assignment)
-    await eventually(() => next.observe().length === 0, { withinMs: SLOWLY_MS })
-    await next.close()
-    await fixture.dispose()
-  })
+interface How extends Partial<SlurmOptions> {
+  word?: 'start' | 'prepare'
+  renewed?: boolean
+}
 
-  /** Another process with an executor, which starts these kernels. */
-  function hold(
-    specs: KernelSpec[],
-    {
-      word = 'start',
-      renewed = true,
-      ...more
-    }: { word?: 'start' | 'prepare'; renewed?: boolean } & Partial<SlurmOptions> = {},
-  ) {
-    const input = { agentId: fixture.agentId, slurm: { ...fixture.slurm, ...more }, specs, word, renewed }
-    const words = [HOLDER, Buffer.from(JSON.stringify(input)).toString('base64')]
-    const env = { ...process.env, PATH: `${sbatch.directory}:${process.env['PATH']}` }
-    holder = spawn(process.execPath, words, { env, stdio: ['ignore', 'inherit', 'inherit'] })
+const program = (script: string) => kernelSpec({ command: ['sh', '-c', script] })
+
+/** @param prepareSbatch called before the holder starts these kernels */
+async function hold(
+  cluster: SlurmCluster,
+  specs: KernelSpec[],
+  { word = 'start', renewed = true, ...more }: How = {},
+  prepareSbatch: (sbatch: SlowSbatch) => void = () => undefined,
+): Promise<Succession> {
+  const next = await openSlurm(cluster, { isOpen: false })
+  const { fixture } = next
+  const sbatch = slowSbatch(join(await temporaryDirectory('slow-sbatch'), 'bin'))
+  prepareSbatch(sbatch)
+  const input = { agentId: fixture.agentId, slurm: { ...fixture.slurm, ...more }, specs, word, renewed }
+  const words = [HOLDER, Buffer.from(JSON.stringify(input)).toString('base64')]
+  const env = { ...process.env, PATH: `${sbatch.directory}:${process.env['PATH']}` }
+  const holder = spawn(process.execPath, words, { env, stdio: ['ignore', 'inherit', 'inherit'] })
+  const succession: Succession = {
+    sbatch,
+    next,
+    async killHolder() {
+      expect(holder.exitCode).toBeNull()
+      const gone = once(holder, 'exit')
+      holder.kill('SIGKILL')
+      await gone
+    },
+    takeOver: (options) => next.reopen(options),
+    jobsOf: ({ sessionId }) => succession.jobsWith(sessionId),
+    async jobsWith(text) {
+      const jobs = await cluster.run('squeue', '--noheader', '--states=all', '--array', '--format=%i %T %k')
+      return jobs.split('\n').filter((line) => line.includes(text))
+    },
+    hasJob: (spec, state) =>
+      eventually(async () => (await succession.jobsOf(spec)).find((line) => line.includes(` ${state} `)), {
+        withinMs: SLOWLY_MS,
+        what: `a job that is ${state}`,
+      }),
+    async endsOnce(spec) {
+      expect(await next.reaches(spec, 'EXITED')).toMatchObject({ exitCode: 5, error: null })
+      expect(next.begunTimes(spec)).toBe(1)
+    },
+    async [Symbol.asyncDispose]() {
+      holder.kill('SIGKILL')
+      sbatch.goOn()
+      await next[Symbol.asyncDispose]()
+    },
   }
+  return succession
+}
 
-  async function killHolder(): Promise<void> {
-    expect(holder.exitCode).toBeNull()
-    const gone = once(holder, 'exit')
-    holder.kill('SIGKILL')
-    await gone
-  }
+describe
+  .skipIf(missing !== null)
+  .concurrent(`an agent of Slurm that is killed${missing === null ? '' : `: ${missing}`}`, LONG, () => {
+    let cluster: SlurmCluster
 
-  async function takeOver(more: Partial<SlurmOptions> = {}): Promise<void> {
-    next = fixture.create({ changed: () => undefined }, more)
-    await next.recover()
-  }
-
-  const program = (script: string) => kernelSpec({ command: ['sh', '-c', script] })
-  const file = (kernelId: string, ...names: string[]) => join(fixture.kernel(kernelId), ...names)
-  const begunTimes = (kernelId: string) => {
-    const path = file(kernelId, 'work', 'witness')
-    return existsSync(path) ? readFileSync(path, 'utf8').split('\n').length - 1 : 0
-  }
-
-  /** Its jobs of whatever state that Slurm knows. */
-  async function jobsWith(words: string): Promise<string[]> {
-    const text = await cluster.run('squeue', '--noheader', '--states=all', '--array', '--format=%i %T %k')
-    return text.split('\n').filter((line) => line.includes(words))
-  }
-
-  async function jobsOf({ sessionId }: KernelSpec): Promise<string[]> {
-    return jobsWith(sessionId)
-  }
-
-  async function endsOnce({ kernelId }: KernelSpec): Promise<void> {
-    expect(await reaches(next, kernelId, 'EXITED', SLOWLY_MS)).toMatchObject({ exitCode: 5, error: null })
-    expect(begunTimes(kernelId)).toBe(1)
-  }
-
-  test('with a kernel that is prepared, whose start comes later', { timeout: 240_000 }, async () => {
-    const spec = program(SHORT)
-    hold([spec], { word: 'prepare' })
-    await eventually(() => readRecord(fixture.kernel(spec.kernelId)), { withinMs: SLOWLY_MS })
-    await killHolder()
-    await takeOver()
-    expect(await reaches(next, spec.kernelId, 'PREPARED', SLOWLY_MS)).toMatchObject({ startedAt: null })
-    expect([await jobsOf(spec), begunTimes(spec.kernelId)]).toEqual([[], 0])
-    next.start(spec, 1)
-    await endsOnce(spec)
-    expect(await jobsOf(spec)).toHaveLength(1)
-  })
-
-  test('with a start that is ordered, and nothing submitted', { timeout: 240_000 }, async () => {
-    const spec = program(SHORT)
-    hold([spec], { renewed: false })
-    await eventually(() => existsSync(file(spec.kernelId, 'run.1')), { withinMs: SLOWLY_MS })
-    await killHolder()
-    expect(existsSync(file(spec.kernelId, 'submit'))).toBe(false)
-    await takeOver()
-    await endsOnce(spec)
-  })
-
-  test('while it submits, and its sbatch with it', { timeout: 240_000 }, async () => {
-    const spec = program(SHORT)
-    sbatch.pause('before')
-    hold([spec])
-    await sbatch.reached('before')
-    await killHolder()
-    sbatch.kill()
-    expect(existsSync(file(spec.kernelId, 'submit'))).toBe(true)
-    expect(await jobsOf(spec)).toEqual([])
-    await takeOver()
-    await endsOnce(spec)
-    expect(await jobsOf(spec)).toHaveLength(1)
-  })
-
-  test('while it submits, and its sbatch succeeds behind that of the next', { timeout: 240_000 }, async () => {
-    const spec = program(GATED)
-    sbatch.pause('before')
-    hold([spec])
-    await sbatch.reached('before')
-    await killHolder()
-    await takeOver()
-    await reaches(next, spec.kernelId, 'RUNNING', SLOWLY_MS)
-    sbatch.goOn()
-    // It finds the claim, or is cancelled before.
-    await eventually(async () => (await jobsOf(spec)).some((line) => / (COMPLETED|CANCELLED) /.test(line)), {
-      withinMs: SLOWLY_MS,
+    beforeAll(async () => {
+      cluster = await sharedSlurmCluster()
+      return nameCluster(cluster)
     })
-    expect(await jobsOf(spec)).toHaveLength(2)
-    writeFileSync(file(spec.kernelId, 'work', 'gate'), '')
-    await endsOnce(spec)
-  })
 
-  test('while it submits, and its job begins before that of the next', { timeout: 240_000 }, async () => {
-    const spec = program(GATED)
-    sbatch.pause('before')
-    hold([spec])
-    await sbatch.reached('before')
-    await killHolder()
-    await takeOver({ args: ['--hold'] })
-    const held = await eventually(async () => (await jobsOf(spec)).find((line) => line.includes(' PENDING ')), {
-      withinMs: SLOWLY_MS,
+    test('with a kernel that is prepared, whose start comes later', async () => {
+      const spec = program(SHORT)
+      await using agent = await hold(cluster, [spec], { word: 'prepare' })
+      await eventually(() => readRecord(agent.next.file(spec)), { withinMs: SLOWLY_MS })
+      await agent.killHolder()
+      await agent.takeOver()
+      expect(await agent.next.reaches(spec, 'PREPARED')).toMatchObject({ startedAt: null })
+      expect([await agent.jobsOf(spec), agent.next.begunTimes(spec)]).toEqual([[], 0])
+      agent.next.executor.start(spec, 1)
+      await agent.endsOnce(spec)
+      expect(await agent.jobsOf(spec)).toHaveLength(1)
     })
-    sbatch.goOn()
-    const { slurmJobId } = await reaches(next, spec.kernelId, 'RUNNING', SLOWLY_MS)
-    expect(held.split(' ')[0]).not.toBe(slurmJobId)
-    writeFileSync(file(spec.kernelId, 'work', 'gate'), '')
-    await endsOnce(spec)
-    // Nobody needs it any more.
-    await eventually(async () => !(await jobsOf(spec)).some((line) => line.includes(' PENDING ')), {
-      withinMs: SLOWLY_MS,
-    })
-  })
 
-  test('before it has heard that its sbatch succeeded', { timeout: 240_000 }, async () => {
-    const spec = program(SHORT)
-    sbatch.pause('after')
-    hold([spec])
-    await sbatch.reached('after')
-    await killHolder()
-    await takeOver()
-    await endsOnce(spec)
-    expect(await jobsOf(spec)).toHaveLength(1)
-  })
-
-  test('while its job begins, which ends between its claim and its command', { timeout: 240_000 }, async () => {
-    const spec = program(SHORT)
-    sbatch.forbidWriting()
-    hold([spec])
-    await eventually(async () => (await jobsOf(spec)).some((line) => line.includes(' FAILED ')), {
-      withinMs: SLOWLY_MS,
+    test('with a start that is ordered, and nothing submitted', async () => {
+      const spec = program(SHORT)
+      await using agent = await hold(cluster, [spec], { renewed: false })
+      await eventually(() => existsSync(agent.next.file(spec, 'run.1')), { withinMs: SLOWLY_MS })
+      await agent.killHolder()
+      expect(existsSync(agent.next.file(spec, 'submit'))).toBe(false)
+      await agent.takeOver()
+      await agent.endsOnce(spec)
     })
-    await killHolder()
-    expect(readFileSync(file(spec.kernelId, 'status'), 'utf8')).toBe('')
-    await takeOver()
-    expect(await reaches(next, spec.kernelId, 'EXITED', SLOWLY_MS)).toMatchObject({
-      exitCode: null,
-      error: { name: 'kernel-vanished' },
-    })
-    expect([(await jobsOf(spec)).length, begunTimes(spec.kernelId)]).toEqual([1, 0])
-  })
 
-  test('while its job waits, which then runs and ends while there is no agent', { timeout: 240_000 }, async () => {
-    const spec = program(SHORT)
-    hold([spec], { args: ['--hold'] })
-    await eventually(async () => (await jobsOf(spec)).some((line) => line.includes(' PENDING ')), {
-      withinMs: SLOWLY_MS,
+    test('while it submits, and its sbatch with it', async () => {
+      const spec = program(SHORT)
+      await using agent = await hold(cluster, [spec], {}, (sbatch) => sbatch.pause('before'))
+      await agent.sbatch.reached('before')
+      await agent.killHolder()
+      agent.sbatch.kill()
+      expect(existsSync(agent.next.file(spec, 'submit'))).toBe(true)
+      expect(await agent.jobsOf(spec)).toEqual([])
+      await agent.takeOver()
+      await agent.endsOnce(spec)
+      expect(await agent.jobsOf(spec)).toHaveLength(1)
     })
-    await killHolder()
-    await cluster.run('scontrol', 'release', `jobname=rp-${spec.kernelId}-1`)
-    await eventually(async () => (await jobsOf(spec)).some((line) => line.includes(' COMPLETED ')), {
-      withinMs: SLOWLY_MS,
+
+    test('while it submits, and its sbatch succeeds behind that of the next', async () => {
+      const spec = program(GATED)
+      await using agent = await hold(cluster, [spec], {}, (sbatch) => sbatch.pause('before'))
+      await agent.sbatch.reached('before')
+      await agent.killHolder()
+      await agent.takeOver()
+      await agent.next.reaches(spec, 'RUNNING')
+      agent.sbatch.goOn()
+      // It finds the claim, or is cancelled before.
+      await eventually(async () => (await agent.jobsOf(spec)).some((line) => / (COMPLETED|CANCELLED) /.test(line)), {
+        withinMs: SLOWLY_MS,
+      })
+      expect(await agent.jobsOf(spec)).toHaveLength(2)
+      agent.next.openGate(spec)
+      await agent.endsOnce(spec)
     })
-    expect(begunTimes(spec.kernelId)).toBe(1)
-    await takeOver()
-    await endsOnce(spec)
-    expect(await jobsOf(spec)).toHaveLength(1)
-  })
 
-  test('while its job runs', { timeout: 240_000 }, async () => {
-    const spec = program(GATED)
-    hold([spec])
-    await eventually(() => begunTimes(spec.kernelId) === 1, { withinMs: SLOWLY_MS })
-    await killHolder()
-    await takeOver()
-    await reaches(next, spec.kernelId, 'RUNNING', SLOWLY_MS)
-    writeFileSync(file(spec.kernelId, 'work', 'gate'), '')
-    await endsOnce(spec)
-    expect(await jobsOf(spec)).toHaveLength(1)
-  })
+    test('while it submits, and its job begins before that of the next', async () => {
+      const spec = program(GATED)
+      await using agent = await hold(cluster, [spec], {}, (sbatch) => sbatch.pause('before'))
+      await agent.sbatch.reached('before')
+      await agent.killHolder()
+      await agent.takeOver({ args: ['--hold'] })
+      const held = await agent.hasJob(spec, 'PENDING')
+      agent.sbatch.goOn()
+      const { slurmJobId } = await agent.next.reaches(spec, 'RUNNING')
+      expect(held.split(' ')[0]).not.toBe(slurmJobId)
+      agent.next.openGate(spec)
+      await agent.endsOnce(spec)
+      // Nobody needs it any more.
+      await eventually(async () => !(await agent.jobsOf(spec)).some((line) => line.includes(' PENDING ')), {
+        withinMs: SLOWLY_MS,
+      })
+    })
 
-  test('while it submits an array, which succeeds behind that of the next', { timeout: 240_000 }, async () => {
-    const specs = Array.from({ length: 20 }, () => program(SHORT))
-    sbatch.pause('before')
-    hold(specs)
-    await sbatch.reached('before')
-    await killHolder()
-    await takeOver()
-    for (const spec of specs) await endsOnce(spec)
-    const first = (await jobsWith('tasks=')).length
-    sbatch.goOn()
-    await sbatch.reached('after')
-    await eventually(async () => !(await cluster.run('squeue', '--noheader')).trim(), { withinMs: SLOWLY_MS })
-    expect(first).toBeGreaterThan(0)
-    for (const spec of specs) await endsOnce(spec)
+    test('before it has heard that its sbatch succeeded', async () => {
+      const spec = program(SHORT)
+      await using agent = await hold(cluster, [spec], {}, (sbatch) => sbatch.pause('after'))
+      await agent.sbatch.reached('after')
+      await agent.killHolder()
+      await agent.takeOver()
+      await agent.endsOnce(spec)
+      expect(await agent.jobsOf(spec)).toHaveLength(1)
+    })
+
+    test('while its job begins, which ends between its claim and its command', async () => {
+      const spec = program(SHORT)
+      await using agent = await hold(cluster, [spec], {}, (sbatch) => sbatch.forbidWriting())
+      await agent.hasJob(spec, 'FAILED')
+      await agent.killHolder()
+      expect(readFileSync(agent.next.file(spec, 'status'), 'utf8')).toBe('')
+      await agent.takeOver()
+      expect(await agent.next.reaches(spec, 'EXITED')).toMatchObject({
+        exitCode: null,
+        error: { name: 'kernel-vanished' },
+      })
+      expect([(await agent.jobsOf(spec)).length, agent.next.begunTimes(spec)]).toEqual([1, 0])
+    })
+
+    test('while its job waits, which then runs and ends while there is no agent', async () => {
+      const spec = program(SHORT)
+      await using agent = await hold(cluster, [spec], { args: ['--hold'] })
+      await agent.hasJob(spec, 'PENDING')
+      await agent.killHolder()
+      await cluster.run('scontrol', 'release', `jobname=rp-${spec.kernelId}-1`)
+      await agent.hasJob(spec, 'COMPLETED')
+      expect(agent.next.begunTimes(spec)).toBe(1)
+      await agent.takeOver()
+      await agent.endsOnce(spec)
+      expect(await agent.jobsOf(spec)).toHaveLength(1)
+    })
+
+    test('while its job runs', async () => {
+      const spec = program(GATED)
+      await using agent = await hold(cluster, [spec])
+      await agent.next.hasBegun(spec)
+      await agent.killHolder()
+      await agent.takeOver()
+      await agent.next.reaches(spec, 'RUNNING')
+      agent.next.openGate(spec)
+      await agent.endsOnce(spec)
+      expect(await agent.jobsOf(spec)).toHaveLength(1)
+    })
+
+    test('while it submits an array, which succeeds behind that of the next', async () => {
+      const specs = Array.from({ length: 20 }, () => program(SHORT))
+      await using agent = await hold(cluster, specs, {}, (sbatch) => sbatch.pause('before'))
+      await agent.sbatch.reached('before')
+      await agent.killHolder()
+      await agent.takeOver()
+      const { agentId } = agent.next.fixture
+      for (const spec of specs) await agent.endsOnce(spec)
+      const first = (await agent.jobsWith(`agent=${agentId} tasks=`)).length
+      agent.sbatch.goOn()
+      await agent.sbatch.reached('after')
+      const unended = () => cluster.run('squeue', '--noheader', '--format=%k')
+      await eventually(async () => !(await unended()).includes(agentId), { withinMs: SLOWLY_MS })
+      expect(first).toBeGreaterThan(0)
+      for (const spec of specs) await agent.endsOnce(spec)
+    })
   })
-})

@@ -10,22 +10,23 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { v7 as uuidv7 } from 'uuid'
-import type { Executor } from '../../../src/agent/executors/executor.ts'
 import type { JobUsers } from '../../../src/agent/executors/slurm/job-users.ts'
-import type { SlurmOptions } from '../../../src/agent/executors/slurm/slurm-options.ts'
-import type { KernelSpec } from '../../../src/domain/agent/protocol.ts'
+import type { Executor } from '../../../src/agent/executors/executor.ts'
+import type { KernelSpec, ObservedKernel } from '../../../src/domain/agent/protocol.ts'
 import { eventually } from '../../support/eventually.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import { jobUsers, whyNoJobUsers } from '../../support/slurm/job-users.ts'
-import { type SlurmCluster, startOwnSlurmCluster, whyNoSlurmCluster } from '../../support/slurm/slurm-cluster.ts'
+import { sharedSlurmCluster } from '../../support/slurm/shared-cluster.ts'
+import { nameCluster, type SlurmCluster, whyNoSlurmCluster } from '../../support/slurm/slurm-cluster.ts'
 import { executorConformance } from './executor-conformance.ts'
-import { find, kernelSpec, reaches, readAll } from './executor-subject.ts'
+import { find, kernelSpec, readAll } from './executor-subject.ts'
 import { createSlurmFixture, LONG_FENCE_MS, type SlurmFixture, TOO_SHORT_MS } from './slurm-fixture.ts'
+import { openSlurm, SLOWLY_MS, type SlurmScene } from './slurm-scene.ts'
 
 const missing = whyNoSlurmCluster() ?? whyNoJobUsers()
-const SLOWLY_MS = 120_000
+const LONG = { timeout: 400_000 }
 
 let cluster: SlurmCluster
 let users: JobUsers
@@ -33,9 +34,9 @@ let users: JobUsers
 beforeAll(async () => {
   if (missing !== null) return
   users = jobUsers()
-  cluster = await startOwnSlurmCluster(await temporaryDirectory('slurm'))
+  cluster = await sharedSlurmCluster()
+  return nameCluster(cluster)
 })
-afterAll(() => cluster?.[Symbol.asyncDispose]())
 
 // Its kernels have no project: theirs is this user.
 executorConformance(
@@ -44,49 +45,47 @@ executorConformance(
   missing,
 )
 
-describe.skipIf(missing !== null)(`users of projects${missing === null ? '' : `: ${missing}`}`, () => {
-  let fixture: SlurmFixture
-  let executor: Executor
+interface UsersScene extends AsyncDisposable {
+  readonly scene: SlurmScene
+  readonly executor: Executor
+  readonly fixture: SlurmFixture
+  /** For a project with this name. */
+  start(projectName: string, script: string, more?: Partial<KernelSpec>): KernelSpec
+  ended(spec: KernelSpec): Promise<ObservedKernel>
+  running(spec: KernelSpec): Promise<ObservedKernel>
+  outputOf(spec: KernelSpec): Promise<string>
+  file(spec: KernelSpec, ...names: string[]): string
+}
 
-  beforeEach(async () => {
-    fixture = await createSlurmFixture(cluster, { users })
-    await open()
-  })
-  afterEach(async () => {
-    for (const { kernelId, assignment } of executor.observe()) executor.forget(kernelId, assignment)
-    await eventually(() => executor.observe().length === 0, { withinMs: SLOWLY_MS })
-    await executor.close()
-    await fixture.dispose()
-  })
-
-  async function open(more: Partial<SlurmOptions> = {}): Promise<void> {
-    executor = fixture.create({ changed: () => undefined }, more)
-    await executor.recover()
+async function openUsers(): Promise<UsersScene> {
+  const scene = await openSlurm(cluster, { users })
+  return {
+    scene,
+    executor: scene.executor,
+    fixture: scene.fixture,
+    start: (projectName, script, more = {}) => scene.start(script, { projectName, ...more }),
+    ended: (spec) => scene.reaches(spec, 'EXITED'),
+    running: (spec) => scene.reaches(spec, 'RUNNING'),
+    async outputOf(spec) {
+      await scene.reaches(spec, 'EXITED')
+      return (await readAll(scene.executor, spec.kernelId, 'STDOUT')).text
+    },
+    file: scene.file,
+    [Symbol.asyncDispose]: () => scene[Symbol.asyncDispose](),
   }
+}
 
-  function start(projectName: string, script: string, more: Partial<KernelSpec> = {}): KernelSpec {
-    const spec = kernelSpec({ projectName, command: ['sh', '-c', script], ...more })
-    executor.start(spec, 1)
-    return spec
-  }
-
-  const ended = ({ kernelId }: KernelSpec) => reaches(executor, kernelId, 'EXITED', SLOWLY_MS)
-  const running = ({ kernelId }: KernelSpec) => reaches(executor, kernelId, 'RUNNING', SLOWLY_MS)
-
-  async function outputOf(spec: KernelSpec): Promise<string> {
-    await ended(spec)
-    return (await readAll(executor, spec.kernelId, 'STDOUT')).text
-  }
-
+describe.skipIf(missing !== null).concurrent(`users of projects${missing === null ? '' : `: ${missing}`}`, LONG, () => {
   /** User, group and all groups, as `id` tells them. */
   function idsOf(project: string): string {
     const { uid, gid } = users[project]!
     return `${uid} ${gid} ${gid}\n`
   }
   const TELL = 'echo "$(id -u) $(id -g) $(id -G)"'
-  const file = ({ kernelId }: KernelSpec, ...names: string[]) => join(fixture.kernel(kernelId), ...names)
 
   test('a job runs as the user and the group of its project, in directories that are theirs', async () => {
+    await using agent = await openUsers()
+    const { executor, file, outputOf, start } = agent
     const script = `${TELL}; for each in "$HOME" "$REPRISE_CHAIN_DIR"; do
       stat -c '%u %g %a' "$each"; echo text >"$each/file"; done; echo wrong >&2; exit 3`
     for (const project of ['red', 'blue']) {
@@ -99,9 +98,11 @@ describe.skipIf(missing !== null)(`users of projects${missing === null ? '' : `:
       executor.forget(spec.kernelId, 1)
       await eventually(() => !existsSync(file(spec)), { withinMs: SLOWLY_MS })
     }
-  }, 300_000)
+  })
 
   test('it cannot read what is of another project, or of the agent', async () => {
+    await using agent = await openUsers()
+    const { ended, executor, file, fixture, outputOf, running, start } = agent
     const victim = start(
       'blue',
       'echo secret; echo secret >"$REPRISE_CHAIN_DIR/kept"; echo secret >mine; exec sleep 600',
@@ -133,19 +134,23 @@ describe.skipIf(missing !== null)(`users of projects${missing === null ? '' : `:
     expect(got.at(-1)).toBe('done')
     executor.stop(victim.kernelId, 1, 0)
     expect(await ended(victim)).toMatchObject({ stopped: true })
-  }, 300_000)
+  })
 
   test('a project that is not named is refused, and so is one that has no name', async () => {
-    const { error } = await reaches(executor, start('green', 'true').kernelId, 'FAILED')
+    await using agent = await openUsers()
+    const { executor, scene, start } = agent
+    const { error } = await scene.reaches(start('green', 'true'), 'FAILED')
     expect(error).toMatchObject({ name: 'submit-refused', message: expect.stringContaining('project green') })
     const nameless = kernelSpec({ command: ['true'] })
     executor.start(nameless, 1)
-    expect(await reaches(executor, nameless.kernelId, 'FAILED')).toMatchObject({ error: { name: 'submit-refused' } })
-    const inherited = await reaches(executor, start('constructor', 'true').kernelId, 'FAILED')
+    expect(await scene.reaches(nameless, 'FAILED')).toMatchObject({ error: { name: 'submit-refused' } })
+    const inherited = await scene.reaches(start('constructor', 'true'), 'FAILED')
     expect(inherited.error).toMatchObject({ name: 'submit-refused' })
   })
 
   test('the tasks of an array have one user, and so have those of a session', async () => {
+    await using agent = await openUsers()
+    const { executor, fixture, outputOf, start } = agent
     // All of them wait before the first is submitted.
     executor.renewed?.(TOO_SHORT_MS)
     const specs = Array.from({ length: 40 }, (_, n) => start(n % 2 === 0 ? 'red' : 'blue', TELL))
@@ -162,21 +167,24 @@ describe.skipIf(missing !== null)(`users of projects${missing === null ? '' : `:
     for (const spec of pair) expect(await outputOf(spec)).toBe(idsOf('red'))
     const jobIds = pair.map(({ kernelId }) => find(executor, kernelId)!.slurmJobId)
     expect(new Set(jobIds).size).toBe(1)
-  }, 400_000)
+  })
 
   test('the next instance has what runs, also of a project that is not named any more', async () => {
+    await using agent = await openUsers()
+    const { ended, file, running, scene, start } = agent
     const long = start('blue', 'trap "exit 7" TERM; echo x >>witness; while :; do sleep 0.1; done')
     await eventually(() => existsSync(file(long, 'work', 'witness')), { withinMs: SLOWLY_MS })
     await running(long)
-    await executor.close()
-    await open({ users: { red: users['red']! } })
+    await scene.reopen({ users: { red: users['red']! } })
     expect(await running(long)).toMatchObject({ host: expect.stringMatching(/^n/) })
-    executor.stop(long.kernelId, 1, 60_000)
+    scene.executor.stop(long.kernelId, 1, 60_000)
     expect(await ended(long)).toMatchObject({ exitCode: 7, stopped: true })
     expect(readFileSync(file(long, 'work', 'witness'), 'utf8')).toBe('x\n')
-  }, 300_000)
+  })
 
   test('a job of another user with its name and its comment is not taken for its own', async () => {
+    await using agent = await openUsers()
+    const { ended, executor, file, fixture, running, start } = agent
     const victim = start('blue', 'while [ ! -e gate ]; do sleep 0.1; done; exit 5')
     await running(victim)
     const { uid, gid } = users['red']!
@@ -212,7 +220,7 @@ describe.skipIf(missing !== null)(`users of projects${missing === null ? '' : `:
     expect(find(executor, victim.kernelId)).toMatchObject({ status: 'RUNNING' })
     writeFileSync(file(victim, 'work', 'gate'), '')
     expect(await ended(victim)).toMatchObject({ exitCode: 5, error: null })
-  }, 300_000)
+  })
 
   describe('what a job leaves in its directories', () => {
     /** Would be a good end, were it read. */
@@ -228,23 +236,23 @@ describe.skipIf(missing !== null)(`users of projects${missing === null ? '' : `:
       ['a directory', 'mkdir status'],
       ['a huge file', 'truncate -s 1T status'],
       ['nothing', 'true'],
-    ])(
-      '%s in the place of its status does not hold up the agent, and it ends',
-      async (_, make) => {
-        const spec = start(
-          'red',
-          `cd ../job && sleep 2 && rm status && ${make.replace('FORGED', forged)}; sleep 1; exit 0`,
-        )
-        const other = start('blue', 'exit 4')
-        expect(await ended(other)).toMatchObject({ exitCode: 4 })
-        const { error, exitCode } = await ended(spec)
-        // The shell that writes it has the old one open.
-        expect({ exitCode, name: error?.name }).toEqual({ exitCode: null, name: 'kernel-vanished' })
-      },
-      300_000,
-    )
+    ])('%s in the place of its status does not hold up the agent, and it ends', async (_, make) => {
+      await using agent = await openUsers()
+      const { ended, start } = agent
+      const spec = start(
+        'red',
+        `cd ../job && sleep 2 && rm status && ${make.replace('FORGED', forged)}; sleep 1; exit 0`,
+      )
+      const other = start('blue', 'exit 4')
+      expect(await ended(other)).toMatchObject({ exitCode: 4 })
+      const { error, exitCode } = await ended(spec)
+      // The shell that writes it has the old one open.
+      expect({ exitCode, name: error?.name }).toEqual({ exitCode: null, name: 'kernel-vanished' })
+    })
 
     test('output that has another name is not read: where users may link what is not theirs, it may be anybody’s', async () => {
+      await using agent = await openUsers()
+      const { ended, executor, file, running, start } = agent
       const secret = join(cluster.shared, 'secret')
       writeFileSync(secret, 'secret')
       const spec = start('red', 'echo own; while [ ! -e gate ]; do sleep 0.1; done')
@@ -255,9 +263,11 @@ describe.skipIf(missing !== null)(`users of projects${missing === null ? '' : `:
       expect(await ended(spec)).toMatchObject({ exitCode: 0 })
       await expect(readAll(executor, spec.kernelId, 'STDOUT')).rejects.toThrow('is not a regular file')
       expect(readFileSync(secret, 'utf8')).toBe('secret')
-    }, 300_000)
+    })
 
     test('links to what is not its own are neither read nor removed', async () => {
+      await using agent = await openUsers()
+      const { ended, executor, file, start } = agent
       const outside = join(await temporaryDirectory('outside'), 'kept')
       mkdirSync(outside)
       writeFileSync(join(outside, 'file'), 'kept')
@@ -274,6 +284,6 @@ describe.skipIf(missing !== null)(`users of projects${missing === null ? '' : `:
       executor.forget(spec.kernelId, 1)
       await eventually(() => !existsSync(file(spec)), { withinMs: SLOWLY_MS })
       expect(readdirSync(outside).toSorted()).toEqual(['.reprise-verdict.json', 'file'])
-    }, 300_000)
+    })
   })
 })

@@ -16,7 +16,7 @@ export const PARTS = {
   slurm: [
     'test/contract/executor/slurm-*.test.ts',
     'test/e2e/slurm*.test.ts',
-    'test/e2e/remote/{ordinary,relay}-slurm.test.ts',
+    'test/e2e/remote/{ordinary,relay}-slurm*.test.ts',
   ],
   /** Other programs of the distribution, and isolation: proxies, poolers, promtool, namespaces, users. */
   machine: [

@@ -12,6 +12,7 @@ import { eventually } from '../eventually.ts'
 
 const execute = promisify(execFile)
 
+const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 const NEEDED = { slurmctld: 'slurmctld', slurmd: 'slurmd', sbatch: 'slurm-client', munged: 'munge' }
 /** Hierarchies of cgroup v1 in which Slurm makes groups that it leaves behind. */
 const HIERARCHIES = ['memory', 'freezer', 'cpuset', 'devices']
@@ -41,16 +42,22 @@ export interface SlurmDaemon {
   stop(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>
 }
 
-export interface SlurmCluster extends AsyncDisposable {
+export interface SlurmCluster {
   /** For clients: the variable SLURM_CONF. */
   readonly config: string
   /** Writable for who runs jobs. */
   readonly shared: string
-  readonly controller: SlurmDaemon
   /** Two. */
-  readonly nodes: readonly { name: string; daemon: SlurmDaemon }[]
+  readonly nodes: readonly { name: string }[]
+  readonly cpusPerNode: number
   /** Runs one of Slurm's programs as the cluster's user. */
   run(program: string, ...args: string[]): Promise<string>
+}
+
+/** A cluster that its test file may stop, fill and reconfigure. */
+export interface OwnSlurmCluster extends SlurmCluster, AsyncDisposable {
+  readonly controller: SlurmDaemon
+  readonly nodes: readonly { name: string; daemon: SlurmDaemon }[]
 }
 
 export interface ClusterOptions {
@@ -68,7 +75,7 @@ export interface ClusterOptions {
  * A private cluster on loopback ports: munged, slurmctld and two slurmd of one machine, none of which needs root. As root
  * with cgroups of version 1 it limits the memory of jobs.
  */
-export async function startSlurmCluster(directory: string, options: ClusterOptions = {}): Promise<SlurmCluster> {
+export async function startSlurmCluster(directory: string, options: ClusterOptions = {}): Promise<OwnSlurmCluster> {
   const { user = null, cpusPerNode = 16, gpusPerNode = 0, jobAgeSeconds = 10, lines = [] } = options
   const paths = Object.fromEntries(
     ['munge', 'state', 'log', 'shared'].map((name) => [name, join(directory, name)]),
@@ -130,10 +137,9 @@ export async function startSlurmCluster(directory: string, options: ClusterOptio
   await writeFile(join(directory, 'cgroup.conf'), 'CgroupAutomount=no\nConstrainRAMSpace=yes\n')
 
   const identity = user === null ? {} : { uid: user.uid, gid: user.gid }
-  const env = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', SLURM_CONF: config }
+  const env = { PATH, SLURM_CONF: config }
   const daemon = (program: string, args: string[]) => createDaemon(program, args, { ...identity, env, cwd: directory })
-  const run = async (program: string, ...args: string[]) =>
-    (await execute(program, args, { ...identity, env, cwd: '/' })).stdout
+  const run = runFor(config, identity)
   const munge = daemon('munged', [
     '--foreground',
     '--force',
@@ -149,7 +155,8 @@ export async function startSlurmCluster(directory: string, options: ClusterOptio
   await eventually(() => existsSync(socket))
   await controller.start()
   for (const node of nodes) await node.daemon.start()
-  const cluster: SlurmCluster = {
+  const cluster: OwnSlurmCluster = {
+    cpusPerNode,
     config,
     shared: paths.shared,
     controller,
@@ -176,18 +183,32 @@ export async function startSlurmCluster(directory: string, options: ClusterOptio
   return cluster
 }
 
+/** Runs one of Slurm's programs as a client of the cluster with this configuration. */
+export function runFor(config: string, identity: { uid?: number; gid?: number } = {}): SlurmCluster['run'] {
+  const env = { PATH, SLURM_CONF: config }
+  return async (program, ...args) => (await execute(program, args, { ...identity, env, cwd: '/' })).stdout
+}
+
 /** One that is also the one of this process: SLURM_CONF names it until it is disposed of. */
-export async function startOwnSlurmCluster(directory: string, options: ClusterOptions = {}): Promise<SlurmCluster> {
+export async function startOwnSlurmCluster(directory: string, options: ClusterOptions = {}): Promise<OwnSlurmCluster> {
   const cluster = await startSlurmCluster(directory, options)
-  const { SLURM_CONF: before } = process.env
-  process.env['SLURM_CONF'] = cluster.config
+  const restore = nameCluster(cluster)
   return {
     ...cluster,
     async [Symbol.asyncDispose]() {
-      if (before === undefined) delete process.env['SLURM_CONF']
-      else process.env['SLURM_CONF'] = before
+      restore()
       await cluster[Symbol.asyncDispose]()
     },
+  }
+}
+
+/** Makes it the cluster of this process, by SLURM_CONF. @returns what undoes that */
+export function nameCluster({ config }: SlurmCluster): () => void {
+  const { SLURM_CONF: before } = process.env
+  process.env['SLURM_CONF'] = config
+  return () => {
+    if (before === undefined) delete process.env['SLURM_CONF']
+    else process.env['SLURM_CONF'] = before
   }
 }
 
