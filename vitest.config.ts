@@ -55,9 +55,9 @@ function projectOf(part: Exclude<Part, 'pure'>) {
       sequence: { groupOrder: ORDER.indexOf(part) },
       // Of servers that live for seconds: each connection first looks everything up, which costs more than to wait.
       env: { REPRISE_DATABASE_CONNECTIONS: '5' },
-      // Twenty times what the slowest tests take: these only end what hangs.
-      testTimeout: part === 'quick' ? 60_000 : 120_000,
-      hookTimeout: 120_000,
+      // Twenty times what most tests take: these only end what hangs.
+      testTimeout: 300_000,
+      hookTimeout: 300_000,
     },
   }
 }

@@ -19,6 +19,8 @@ export interface GatewayContext extends Pick<ServiceContext, 'db' | 'wake' | 'se
   onAgent(agentId: string, listener: () => void): () => void
   /** Called when the kernel's log has grown. */
   logged(kernelId: string): void
+  /** The longest wait of a sync, in ms; SYNC_WAIT_MAX_MS if it is missing. */
+  waitMaxMs?: number
 }
 
 /** The server's own gateway, which is also told who registers; null for the embedded agent. */
@@ -34,6 +36,7 @@ const NOTHING: SyncAnswer = { orders: [], forget: [] }
  */
 export function createGateway(context: GatewayContext): ServerGateway {
   const turns = createSyncTurns()
+  const { waitMaxMs = SYNC_WAIT_MAX_MS } = context
 
   async function exchange(request: SyncRequest): Promise<SyncAnswer> {
     const { answer, loggedKernelIds } = await syncAgent(context, request)
@@ -48,7 +51,7 @@ export function createGateway(context: GatewayContext): ServerGateway {
     sendCheckpoint: (request, chunks) => receiveCheckpoint(context, request, chunks),
     fetchCheckpoint: (request) => openRelayed(context, request),
     async sync(request, signal) {
-      const deadline = performance.now() + Math.min(request.waitMs, SYNC_WAIT_MAX_MS)
+      const deadline = performance.now() + Math.min(request.waitMs, waitMaxMs)
       const wakeSignal = createWakeSignal([signal])
       // Listens before it reads, so that no change in between is missed.
       const stop = context.onAgent(request.agentId, wakeSignal.raise)

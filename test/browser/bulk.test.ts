@@ -2,6 +2,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { launchBrowser, whyNoBrowser } from '../support/browser.ts'
 import { startUiServer, type UiServer } from '../support/servers/ui-server.ts'
+import { pause } from '../support/eventually.ts'
 
 /** Actions on many chains from their list, on chains that a real agent ran: some failed, some succeeded, some run. */
 
@@ -221,7 +222,7 @@ describe.skipIf(missing !== null)('an action on many chains', () => {
     const late = page.waitForResponse((response) => ofAll(response.request().postData()))
     answered.resolve()
     await (await late).finished()
-    await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 200)))
+    await page.evaluate(() => pause(200))
     await rowOf(page, 'does not exist').waitFor({ timeout: 5_000 })
     expect(await rowOf(page, 'own-one').count()).toBe(0)
     expect(new URL(page.url()).search).toBe('?show=refused')

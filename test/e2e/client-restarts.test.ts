@@ -1,5 +1,4 @@
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { readAdminToken, startServer } from '../../src/cli/demo/server-process.ts'
 import { createClient } from '../../src/client/node/index.ts'
@@ -8,6 +7,7 @@ import { testDatabase } from '../support/database/database.ts'
 import { lastingPort } from '../support/agents/lasting-port.ts'
 import { forEachSeed, randomOf } from '../support/seeds.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
+import { pause } from '../support/eventually.ts'
 
 const RESTARTS = 20
 
@@ -52,7 +52,7 @@ test(
       for (let restart = 0; restart < RESTARTS; restart++) {
         const before = created
         await expect.poll(() => created, { timeout: 20_000, interval: 10 }).toBeGreaterThan(before + 1)
-        await sleep(random.below(100))
+        await pause(random.below(100))
         if (restart % 2 === 0) await server.kill()
         else expect(await server.stop()).toBe(0)
         server = await startServer({ dataDir, port: Number(new URL(url).port), onLog: () => {}, env })

@@ -1,6 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { findLeftovers } from '../../src/cli/demo/leftovers.ts'
 import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
@@ -14,7 +13,7 @@ import {
 } from '../../src/client/node/index.ts'
 import { lastingPort } from '../support/agents/lasting-port.ts'
 import { copyPreparedCluster } from '../support/database/prepared-cluster.ts'
-import { eventually } from '../support/eventually.ts'
+import { eventually, pause } from '../support/eventually.ts'
 import { forEachSeed, randomOf, type Random } from '../support/seeds.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 
@@ -123,7 +122,7 @@ async function crash(random: Random): Promise<void> {
   const following = follow(seen, ended.signal)
   const submitting = submitAll()
   for (let kill = 0; kill < KILLS; kill++) {
-    await sleep(KILL_PAUSE_MIN_MS + random.below(KILL_PAUSE_SPREAD_MS))
+    await pause(KILL_PAUSE_MIN_MS + random.below(KILL_PAUSE_SPREAD_MS))
     await server.kill()
     server = await startServer({ dataDir, port: Number(new URL(url).port), onLog })
   }
@@ -175,7 +174,7 @@ async function submitAll(): Promise<string[]> {
       if (result instanceof ApiError) throw result
       sessionIds.push(result.session.sessionId)
     }
-    await sleep(300)
+    await pause(300)
   }
   return sessionIds
 }
@@ -189,7 +188,7 @@ async function waitForAll(sessionIds: readonly string[]): Promise<AttemptFragmen
   for (const id of sessionIds) {
     let chain = await client.chain(id)
     while (!hasEnded(chain)) {
-      await sleep(500)
+      await pause(500)
       chain = await client.chain(id)
     }
     chains.push(chain)

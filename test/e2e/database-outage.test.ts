@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readAdminToken } from '../../src/cli/demo/server-process.ts'
 import { ClientClosedError, createClient, UnavailableError, type Client } from '../../src/client/node/index.ts'
@@ -8,7 +7,7 @@ import { openDatabase, type Database } from '../../src/store/database.ts'
 import { connectionString, openCluster, type Cluster } from '../../src/store/postgres/cluster.ts'
 import { EMBEDDED_DATABASE } from '../../src/store/postgres/embedded.ts'
 import { ensureRunning, stopServer } from '../../src/store/postgres/postmaster.ts'
-import { eventually } from '../support/eventually.ts'
+import { eventually, pause } from '../support/eventually.ts'
 import { copyPreparedCluster } from '../support/database/prepared-cluster.ts'
 import { spawnProgram, type SpawnedProgram } from '../support/programs/spawned-program.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
@@ -88,7 +87,7 @@ async function askAll(signal: AbortSignal): Promise<Answers> {
   async function askOnAndOn(ask: () => Promise<void>): Promise<void> {
     while (!signal.aborted) {
       await ask()
-      await sleep(20)
+      await pause(20)
     }
   }
   await Promise.all([
@@ -151,7 +150,7 @@ test('a server lives through an outage of its database', { timeout: 240_000 }, a
   await expect(early).rejects.toThrow(UnavailableError)
   const latecomer = follow(seenByLatecomer, ended.signal)
   const patient = client.createSession({ name: 'asked for meanwhile', command: ['true'] })
-  await sleep(OUTAGE_MS)
+  await pause(OUTAGE_MS)
   over.abort()
   const answers = await asking
   expect(answers).toEqual({

@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process'
 import { readdirSync } from 'node:fs'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -9,7 +8,7 @@ import { heapFlags } from '../../src/cli/demo/server-process.ts'
 import { CTRL_C, PSEUDO_TERMINAL, startInTerminal } from '../support/programs/pseudo-terminal.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 import { startCommand } from '../support/programs/command-line.ts'
-import { eventually } from '../support/eventually.ts'
+import { eventually, pause } from '../support/eventually.ts'
 
 /** What newcomers run first. It checks itself; here its exit status counts, and that it shows what it is about. */
 test('the demo ends well', { timeout: 300_000 }, async () => {
@@ -63,7 +62,7 @@ test.skipIf(!PSEUDO_TERMINAL).each<[string, RegExp | null, number]>([
   const run = startInTerminal(['demo'], { columns: 80, environment: { TMPDIR, NO_COLOR: '1' } })
   const begun = () => (seen === null ? readdirSync(TMPDIR).length > 0 : seen.test(run.seen.text))
   await eventually(begun, { withinMs: 60_000 })
-  await sleep(pauseMs)
+  await pause(pauseMs)
   const pressedAt = performance.now()
   run.press(CTRL_C)
   const { status, text } = await run.ended

@@ -2,7 +2,6 @@ import { readFile } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
 import { request } from 'node:https'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { createClient as createSocket } from 'graphql-ws'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
@@ -11,7 +10,7 @@ import { emptyDatabase } from '../support/database/database.ts'
 import { whyNotInstalled } from '../support/distribution.ts'
 import { commandLine } from '../support/programs/command-line.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
-import { eventually } from '../support/eventually.ts'
+import { eventually, pause } from '../support/eventually.ts'
 import { privateProxy, type PrivateProxy, type ProxyKind } from '../support/servers/private-proxy.ts'
 
 /** The examples of proxies, run as they stand in front of two servers: what passes through them, and when. */
@@ -97,7 +96,7 @@ describe.each(KINDS)('%s', (kind) => {
         const overSocket = socket.iterate<any>({ query: FOLLOW })
         const overHttp = eventsOf(await post(FOLLOW, {}, { accept: 'text/event-stream' }))
         const [heardOverSocket, heardOverHttp] = [collect(overSocket), collect(overHttp)]
-        await sleep(IDLE_MS)
+        await pause(IDLE_MS)
         const [made] = await create(1, 'true')
         // What the sessions before do may be heard, too.
         await eventually(() => heardOverSocket.has(made!) && heardOverHttp.has(made!))

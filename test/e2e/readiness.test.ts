@@ -6,7 +6,7 @@ import { WebSocket } from 'ws'
 import { readAdminToken } from '../../src/cli/demo/server-process.ts'
 import { createClient } from '../../src/client/node/index.ts'
 import { emptyDatabase, testDatabase } from '../support/database/database.ts'
-import { eventually } from '../support/eventually.ts'
+import { eventually, pause } from '../support/eventually.ts'
 import { lastingPort } from '../support/agents/lasting-port.ts'
 import { spawnProgram } from '../support/programs/spawned-program.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
@@ -96,7 +96,7 @@ describe('while another server migrates', () => {
       const [error] = (await once(socket, 'error')) as [Error]
       expect(error.message).toContain('503')
       waiting = client.request('{ __typename }').catch((thrown: unknown) => thrown)
-      const early = await Promise.race([waiting, new Promise((resolve) => setTimeout(resolve, 500, 'still waiting'))])
+      const early = await Promise.race([waiting, pause(500).then(() => 'still waiting')])
       expect(early).toBe('still waiting')
       await holder.query('SELECT pg_advisory_unlock($1)', [MIGRATION_LOCK_KEY])
     }

@@ -1,9 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
 import { testDatabase, type TestDatabase } from '../support/database/database.ts'
 import { exhaustedSessions } from '../support/sessions/due-retries.ts'
-import { eventually } from '../support/eventually.ts'
+import { eventually, pause } from '../support/eventually.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 import { testServer } from '../support/servers/test-server.ts'
 
@@ -89,7 +88,7 @@ test('a crash in the middle goes on after the restart, and doubles nothing', { t
   const deadline = performance.now() + 90_000
   let progress: Progress
   do {
-    await sleep(200)
+    await pause(200)
     progress = (await request<{ resubmission: Progress }>(server, token, PROGRESS, { id })).resubmission
     expect(progress.done + progress.pending).toBe(SESSIONS)
   } while (progress.state === 'RUNNING' && performance.now() < deadline)

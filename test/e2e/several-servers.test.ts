@@ -1,6 +1,5 @@
 import { mkdir, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
 import {
@@ -14,7 +13,7 @@ import { openDatabase, type Database } from '../../src/store/database.ts'
 import { connectionString, openCluster, type Cluster } from '../../src/store/postgres/cluster.ts'
 import { EMBEDDED_DATABASE } from '../../src/store/postgres/embedded.ts'
 import { ensureRunning, stopServer } from '../../src/store/postgres/postmaster.ts'
-import { eventually } from '../support/eventually.ts'
+import { eventually, pause } from '../support/eventually.ts'
 import { lastingPort } from '../support/agents/lasting-port.ts'
 import { copyPreparedCluster } from '../support/database/prepared-cluster.ts'
 import { misbookedSlots } from '../support/database/session-rows.ts'
@@ -134,7 +133,7 @@ test(
     const submitting = submitAll()
 
     for (let kill = 0; kill < KILLS; kill++) {
-      await sleep(KILL_PAUSE_MS)
+      await pause(KILL_PAUSE_MS)
       const index = kill % servers.length
       const { url, kill: end } = servers[index]!
       await end()
@@ -163,7 +162,7 @@ test(
 async function interruptDatabase(progress: { pause(): void; resume(): void }): Promise<void> {
   progress.pause()
   await stopServer(cluster)
-  await sleep(OUTAGE_MS)
+  await pause(OUTAGE_MS)
   await ensureRunning(cluster, TEST_SETTINGS, port)
   progress.resume()
 }
@@ -185,7 +184,7 @@ async function submitAll(): Promise<string[]> {
       if (result instanceof ApiError) throw result
       ids.push(result.session.sessionId)
     }
-    await sleep(1_000)
+    await pause(1_000)
   }
   return ids
 }

@@ -27,7 +27,7 @@ export async function eventually<T>(
   ask: () => T | Promise<T>,
   options: { withinMs?: number; what?: string } = {},
 ): Promise<NonNullable<Exclude<T, false>>> {
-  const { withinMs = 40_000, what = ask.toString() } = options
+  const { withinMs = 120_000, what = ask.toString() } = options
   const began = performance.now()
   for (;;) {
     const answer = await ask()

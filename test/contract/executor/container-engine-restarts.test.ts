@@ -31,7 +31,9 @@ const SILENT = 'the container engine does not answer'
 
 /** One engine is killed and started again, with a kernel in each state; each test below is about one of them. */
 describe.concurrent.each(ARRANGEMENTS)('$arrangement', { timeout: 3 * SLOWLY_MS }, ({ name, liveRestore }) => {
-  describe.sequential('killed and started again', () => restarts(name, liveRestore))
+  describe('killed and started again', { concurrent: false }, () => {
+    restarts(name, liveRestore)
+  })
 })
 
 function restarts(name: EngineName, liveRestore: boolean): void {

@@ -2,7 +2,6 @@ import { execFileSync, spawn } from 'node:child_process'
 import { closeSync, existsSync, mkdtempSync, openSync, readSync, rmdirSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import {
   LOG_FILE_BYTES_MAX,
@@ -12,7 +11,7 @@ import {
 } from '../../../src/domain/limits.ts'
 import { busyMachine } from '../../support/busy-machine.ts'
 import { skipReason } from '../../support/distribution.ts'
-import { eventually } from '../../support/eventually.ts'
+import { eventually, pause } from '../../support/eventually.ts'
 import { kernelSpec, reaches } from './executor-subject.ts'
 import { createProcessFixture } from './process-fixture.ts'
 
@@ -65,7 +64,7 @@ const documented = `'${process.execPath}' -e '
 async function samplesOf(program: string) {
   await using kernel = await running(`sleep 1; ${program}; echo end >&2; exec sleep 1000`)
   const samples: { at: number; size: number; allocated: number }[] = [{ at: performance.now(), size: 0, allocated: 0 }]
-  for (let done = false; !done; await sleep(5)) {
+  for (let done = false; !done; await pause(5)) {
     const ended = kernel.hasEnded()
     const sample = { at: performance.now(), ...kernel.sizes() }
     samples.push(sample)

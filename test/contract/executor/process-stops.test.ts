@@ -1,8 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Executor } from '../../../src/agent/executors/executor.ts'
 import { busyMachine } from '../../support/busy-machine.ts'
-import { eventually } from '../../support/eventually.ts'
+import { eventually, pause } from '../../support/eventually.ts'
 import { find, kernelSpec, reaches } from './executor-subject.ts'
 import { createProcessFixture, type ProcessFixture } from './process-fixture.ts'
 import { arrangements } from './process-isolations.ts'
@@ -46,7 +45,7 @@ describe.each(arrangements)('a stop soon after the start, $arrangement', ({ arra
       executor.start(specs[index]!, 1)
       await eventually(() => find(executor, kernelId)?.status === 'RUNNING')
       // Spread over what follows: the way into the isolation, the fork of the command, and its own start.
-      await sleep(index * 8)
+      await pause(index * 8)
       executor.stop(kernelId, 1, GRACE_MS)
       return reaches(executor, kernelId, 'EXITED', 60_000)
     })

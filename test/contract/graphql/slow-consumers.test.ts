@@ -5,6 +5,7 @@ import { WebSocket } from 'ws'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
 import { connect } from '../../support/servers/graphql-stream.ts'
 import { writeEvents } from '../../support/database/outbox.ts'
+import { pause } from '../../support/eventually.ts'
 
 /** Clients that do not read what they have subscribed to, on sockets of their own. */
 
@@ -137,7 +138,7 @@ test.each([
 test('over server-sent events: one that waits for an event is not cut off', async () => {
   const stream = await openStream()
   await expect.poll(() => server.bus.subscribers, { timeout: 40_000 }).toBe(1)
-  await new Promise((resolve) => setTimeout(resolve, 2 * STALLED_AFTER_MS))
+  await pause(2 * STALLED_AFTER_MS)
   expect(server.bus.subscribers).toBe(1)
   stream.response.destroy()
   await expect.poll(() => server.bus.subscribers, { timeout: 40_000 }).toBe(0)

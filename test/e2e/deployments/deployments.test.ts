@@ -1,8 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startRemoteFleet, type RemoteFleet } from '../remote/remote-fleet.ts'
 import type { SpawnedProgram } from '../../support/programs/spawned-program.ts'
-import { eventually } from '../../support/eventually.ts'
+import { eventually, pause } from '../../support/eventually.ts'
 import { runs, watchedDeployment, type SeenRoute } from './watched-deployment.ts'
 
 /** Deployments on a server and agents, each a process of its own, of programs that serve HTTP. */
@@ -200,7 +199,7 @@ async function startClient(deployment: Awaited<ReturnType<typeof watchedDeployme
     counts.mostLive = Math.max(counts.mostLive, live.length)
   }
   async function looking(): Promise<void> {
-    while (!ended.signal.aborted) await Promise.all([look(), sleep(100)])
+    while (!ended.signal.aborted) await Promise.all([look(), pause(100)])
   }
   async function ask(route: { host: string; port: number }): Promise<void> {
     try {

@@ -1,6 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { eventually } from '../../support/eventually.ts'
+import { eventually, pause } from '../../support/eventually.ts'
 import { startPartitionProxy, type PartitionProxy, type Passage } from '../../support/agents/partition-proxy.ts'
 import type { SpawnedProgram } from '../../support/programs/spawned-program.ts'
 import { SHORT_LEASE, startRemoteFleet, type RemoteFleet } from './remote-fleet.ts'
@@ -64,7 +63,7 @@ describe('a way that is', () => {
       const name = `short-${passage}`
       const id = await startNoting(name, { first: 80, later: 1 })
       proxy.set(passage)
-      await sleep(1_500)
+      await pause(1_500)
       proxy.set('open')
       const chain = await fleet.until(id, succeeded)
       expect(chain).toMatchObject([{ attempt: 1, status: 'TERMINATED', kernels: [{ agent: { name: 'cut-off' } }] }])
@@ -113,7 +112,7 @@ test(
     const [lost] = await fleet.until(id, ([first]) => first!.retryState.phase === 'HELD')
     expect(lost).toMatchObject({ status: 'ERROR', failureCause: 'AGENT_TRANSIENT' })
     // It is not known to be gone, and it is not: it lives and notes it.
-    await sleep(SHORT_LEASE.fenceMarginMs)
+    await pause(SHORT_LEASE.fenceMarginMs)
     const [alive] = await lives(fleet, 'returns')
     await eventually(async () => (await lives(fleet, 'returns'))[0]!.lastAt > alive!.lastAt)
     expect(await fleet.chain(id)).toHaveLength(1)

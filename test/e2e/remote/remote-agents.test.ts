@@ -8,6 +8,7 @@ import { spawnProgram } from '../../support/programs/spawned-program.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import { endKernelsOf } from './kernel-notes.ts'
 import { PATIENT_LEASE, startRemoteFleet, textOf, type RemoteFleet } from './remote-fleet.ts'
+import { pause } from '../../support/eventually.ts'
 
 /** A server and agents, each a process of its own. */
 
@@ -63,7 +64,7 @@ test('a server that is killed costs no attempt', { timeout: 90_000 }, async () =
   await fleet.until(ends, ([first]) => first!.status === 'RUNNING')
   await fleet.server.kill()
   // Longer than an agent's silence may last: nobody was there to hear it.
-  await new Promise((resolve) => setTimeout(resolve, 6_000))
+  await pause(6_000)
   await fleet.restartServer()
   for (const id of [running, ends]) {
     const chain = await fleet.until(id, ([first]) => first!.status === 'TERMINATED')

@@ -15,7 +15,7 @@ import { kernelRows, sessionRow, type SessionRow } from '../../support/database/
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import { testServer, type TestServer } from '../../support/servers/test-server.ts'
 import { faultyGateway, type FaultyGateway } from './faulty-gateway.ts'
-import { processesIn } from './processes.ts'
+import { killProcessesIn } from './processes.ts'
 
 const log = await createLogger({ level: 'silent', format: 'json' })
 
@@ -159,12 +159,12 @@ async function readKept(db: Database, kernelId: string, stream: LogStreamName): 
   return rows.map(({ text }) => text).join('')
 }
 
-/** Whatever the test left running in there. The fork server of a stopped agent looks every 2 s whether it may leave. */
+/** Whatever the test left running in there. A stopped agent's fork server would leave, but looks only every 2 s. */
 async function endKernels(agentDir: string): Promise<void> {
   const executor = createProcessExecutor({ agentDir, log }, { changed: () => {} })
   await executor.recover()
   for (const { kernelId, assignment } of executor.observe()) executor.forget(kernelId, assignment)
   await eventually(() => executor.observe().length === 0)
   await executor.close()
-  await eventually(() => processesIn(agentDir).length === 0)
+  await killProcessesIn(agentDir)
 }

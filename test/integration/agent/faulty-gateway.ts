@@ -16,6 +16,8 @@ export interface FaultyGateway extends Gateway {
   readonly syncs: SyncRequest[]
   readonly refusals: number
   readonly lost: number
+  /** Syncs that the agent hung up before they were answered, because it had something to report. */
+  readonly interrupted: number
   /** Calls of an agent that waits for their answers, at once. */
   readonly underWayMax: number
   /** Of which calls the request never arrives at the server, and of which the answer does not come back. */
@@ -33,7 +35,7 @@ export function faultyGateway(server: Gateway): FaultyGateway {
   const registrations: RegisterRequest[] = []
   const syncs: SyncRequest[] = []
   const atServer = new Set<Promise<unknown>>()
-  const counts = { refusals: 0, lost: 0, underWay: 0, underWayMax: 0 }
+  const counts = { refusals: 0, lost: 0, interrupted: 0, underWay: 0, underWayMax: 0 }
   let outage = new AbortController()
   let holding: {
     which: (request: SyncRequest) => boolean
@@ -73,7 +75,10 @@ export function faultyGateway(server: Gateway): FaultyGateway {
       if (!isOver) counts.underWay--
       isOver = true
     }
-    signal.addEventListener('abort', over)
+    signal.addEventListener('abort', () => {
+      if (!isOver) counts.interrupted++
+      over()
+    })
     return call.finally(over)
   }
 
@@ -85,6 +90,9 @@ export function faultyGateway(server: Gateway): FaultyGateway {
     },
     get lost() {
       return counts.lost
+    },
+    get interrupted() {
+      return counts.interrupted
     },
     get underWayMax() {
       return counts.underWayMax

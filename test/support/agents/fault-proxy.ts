@@ -27,6 +27,8 @@ export interface FaultProxy {
   plan(...faults: Fault[]): void
   /** Requests since the last call. */
   attempts(): number
+  /** Responses of which it will send no more. */
+  stalled(): number
   /** Resets all connections, subscriptions among them. */
   cutAll(): void
   /** Refuses connections until `listen`. */
@@ -46,6 +48,7 @@ export async function startFaultProxy(
   const sockets = new Set<Socket>()
   let planned: Fault[] = []
   let attempts = 0
+  let stalled = 0
 
   async function handle(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await buffer(incoming)
@@ -60,7 +63,7 @@ export async function startFaultProxy(
     }
     if (fault === 'reset-request') return void incoming.socket.resetAndDestroy()
     const answer = await forward(incoming, body)
-    if (fault === 'stall') return
+    if (fault === 'stall') return void stalled++
     if (fault === 'reset-answer') return void incoming.socket.resetAndDestroy()
     const half = answer.body.subarray(0, answer.body.length / 2)
     const { 'content-length': _length, 'transfer-encoding': _encoding, ...headers } = answer.headers
@@ -69,8 +72,11 @@ export async function startFaultProxy(
       return
     }
     response.writeHead(answer.status, { ...headers, 'content-length': answer.body.length })
-    if (fault === 'pass') response.end(answer.body)
-    else response.write(half, () => fault === 'cut-body' && setTimeout(() => incoming.socket.resetAndDestroy(), 20))
+    if (fault === 'pass') return void response.end(answer.body)
+    response.write(half, () => {
+      if (fault === 'stall-body') stalled++
+      else setTimeout(() => incoming.socket.resetAndDestroy(), 20)
+    })
   }
 
   function forward(incoming: IncomingMessage, body: Buffer) {
@@ -134,6 +140,7 @@ export async function startFaultProxy(
       attempts = 0
       return seen
     },
+    stalled: () => stalled,
     cutAll,
     refuse,
     async listen() {

@@ -11,12 +11,17 @@ const LONG = { timeout: 300_000 }
  */
 export function describeEngines(title: string, tests: (name: EngineName) => void): void {
   for (const name of ENGINES)
-    describe.concurrent(name, LONG, () => {
-      describe.sequential(title.replace('%s', name), () => tests(name))
+    describe.concurrent(`${name}`, LONG, () => {
+      describe(`${title.replace('%s', name)}`, { concurrent: false }, () => {
+        tests(name)
+      })
     })
 }
 
 /** The same for tests that share nothing but an engine: all of them run beside each other. */
 export function describeEnginesConcurrently(title: string, tests: (name: EngineName) => void): void {
-  for (const name of ENGINES) describe.concurrent(title.replace('%s', name), LONG, () => tests(name))
+  for (const name of ENGINES)
+    describe.concurrent(`${title.replace('%s', name)}`, LONG, () => {
+      tests(name)
+    })
 }

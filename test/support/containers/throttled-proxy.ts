@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { type AddressInfo, createConnection, createServer, type Socket } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { pause } from '../eventually.ts'
 
 /** In front of a server: a narrow line, through which it answers. */
 export interface ThrottledProxy extends AsyncDisposable {
@@ -24,7 +24,7 @@ export async function throttle(server: string, bytesPerSecond: number): Promise<
   function passOn(to: Socket, slice: Buffer): Promise<void> {
     const before = turn
     turn = before.then(async () => {
-      await sleep(1_000 / SLICES_PER_SECOND)
+      await pause(1_000 / SLICES_PER_SECOND)
       if (!stalled && !to.destroyed) to.write(slice)
     })
     return turn

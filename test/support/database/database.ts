@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { inject } from 'vitest'
 import { openDatabase, type Database } from '../../../src/store/database.ts'
 import { createPrisma, databaseOf, type PrismaClient } from '../../../src/store/prisma.ts'
 import { RESTORE_SEEDS } from './restore-seeds.ts'
+import { pause } from '../eventually.ts'
 
 export const TEMPLATE_DATABASE = 'reprise_template'
 /** One clone at a time: copying files competes for the same disk. */
@@ -119,7 +119,7 @@ async function isLeftAlone(db: Database): Promise<boolean> {
     if (grown) return false
     if (others === 0) return true
     if (performance.now() > deadline) return false
-    await sleep(10)
+    await pause(10)
   }
 }
 

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { createClient } from '../../../src/client/node/index.ts'
+import { pause } from '../eventually.ts'
 
 /**
  * Starts one of every kind of waiting call against the given server, ends them all with one signal, and then has
@@ -29,7 +29,7 @@ const outcomes = Promise.all(
   }),
 )
 await Promise.all([waiting.request, waiting.suspended])
-await sleep(500)
+await pause(500)
 const since = performance.now()
 ended.abort()
 console.log(JSON.stringify({ outcomes: await outcomes, ms: performance.now() - since }))

@@ -1,6 +1,7 @@
 import { openDatabase } from '../../../src/store/database.ts'
 import type { SyncPointName } from '../../../src/observability/sync-points.ts'
 import { deploymentServer } from '../servers/deployment-server.ts'
+import { pause } from '../eventually.ts'
 
 /** `killed-in-deployment-program.ts <connection string> <sync point>`: drives deployments, and is killed at that point. */
 const [connectionString, point] = process.argv.slice(2) as [string, SyncPointName]
@@ -13,4 +14,4 @@ const server = deploymentServer(db, {
   },
 })
 await using _running = server.start()
-await new Promise((resolve) => setTimeout(resolve, 20_000))
+await pause(20_000)

@@ -2,10 +2,10 @@ import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, open, readdir, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { inject } from 'vitest'
 import packageJson from '../../../package.json' with { type: 'json' }
+import { pause } from '../eventually.ts'
 
 const ROOT = join(import.meta.dirname, '../../..')
 const run = promisify(execFile)
@@ -44,7 +44,7 @@ async function alone(work: () => Promise<void>): Promise<void> {
       break
     }
     if (taken.code !== 'EEXIST') throw taken
-    await sleep(200)
+    await pause(200)
   }
   try {
     await work()

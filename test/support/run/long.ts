@@ -39,7 +39,7 @@ const counts = { rounds: 0, passed: 0, failed: 0, saved: 0 }
 /** Ids of the tests that have asked for seeds, by file: the later rounds run only these. */
 const seeded = new Map<string, Set<string>>()
 let seed = 0
-let isStopping = false
+const run = { isStopping: false }
 
 const reporter: Reporter = {
   onTestCaseResult(test) {
@@ -52,10 +52,10 @@ const reporter: Reporter = {
   },
   onTestModuleEnd(module) {
     for (const error of module.errors()) fail(error.message, module, 'with any seed')
-    if (!isStopping) console.log(`seed ${seed} · ${pathOf(module)} · ${counts.passed} passed so far`)
+    if (!run.isStopping) console.log(`seed ${seed} · ${pathOf(module)} · ${counts.passed} passed so far`)
   },
   onTestRunEnd(_modules, errors) {
-    for (const { message } of isStopping ? [] : errors) {
+    for (const { message } of run.isStopping ? [] : errors) {
       counts.failed++
       console.log(`FAILED outside of any test: ${message}`)
     }
@@ -64,13 +64,13 @@ const reporter: Reporter = {
 
 /** Failures of tests that were interrupted say nothing. */
 function fail(what: string, module: TestModule, how: string): void {
-  if (isStopping) return
+  if (run.isStopping) return
   counts.failed++
   console.log(`FAILED ${how}: ${pathOf(module)} > ${what}`)
 }
 
 function failWithSeed(test: TestCase): void {
-  if (isStopping) return
+  if (run.isStopping) return
   fail(test.fullName, test.module, `with seed ${seed}`)
   const { message = '' } = test.result().errors?.[0] ?? {}
   const found = stripVTControlCharacters(message).replaceAll(/\s+/g, ' ').trim().slice(0, FOUND_LENGTH_MAX)
@@ -121,8 +121,8 @@ if (files.length === 0) throw new Error(`no test that makes random choices is in
 const vitest = await createVitest('test', { root: ROOT, watch: false, reporters: [reporter] })
 
 function stop(): void {
-  if (isStopping) process.exit(130)
-  isStopping = true
+  if (run.isStopping) process.exit(130)
+  run.isStopping = true
   void vitest.cancelCurrentRun('keyboard-input')
 }
 
@@ -130,21 +130,21 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, stop)
 const timer = onlySeed === null ? setTimeout(stop, Number(values.minutes) * 60_000) : undefined
 
 let specifications = await vitest.globTestSpecifications(files)
-while (!isStopping && specifications.length > 0) {
+while (!run.isStopping && specifications.length > 0) {
   seed = onlySeed ?? Math.floor(Math.random() * SEED_BOUND)
   for (const project of vitest.projects) {
     project.provide('seed', seed)
     project.provide('canary', values.canary)
   }
   await vitest.runTestSpecifications(specifications)
-  if (isStopping) break
+  if (run.isStopping) break
   counts.rounds++
   if (onlySeed !== null) break
   specifications = onlySeeded(specifications)
 }
 clearTimeout(timer)
 // A second signal must not break off what ends here.
-isStopping = true
+run.isStopping = true
 await vitest.close()
 const { rounds, passed, failed, saved } = counts
 console.log(`${rounds} whole rounds: ${passed} tests passed, ${failed} failed, ${saved} seeds saved in ${seedsFile}`)

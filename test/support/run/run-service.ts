@@ -34,7 +34,7 @@ export async function runService<Description>(
       throw error
     },
   )
-  if (isFirst) start(program, directory)
+  if (isFirst) startProgram(program, directory)
   const text = await eventually(
     async () => {
       const failure = await readIfThere(join(directory, 'failure'))
@@ -47,7 +47,7 @@ export async function runService<Description>(
 }
 
 /** The process outlives the worker that starts it. */
-function start(program: string, directory: string): void {
+function startProgram(program: string, directory: string): void {
   const log = openSync(join(directory, 'log'), 'a')
   spawn(process.execPath, [program, directory], { stdio: ['ignore', log, log], detached: true }).unref()
   closeSync(log)

@@ -62,6 +62,7 @@ export function testServer(
   db: Database,
   sync: SyncPoints = NO_SYNC_POINTS,
   hub: WakeHub = createWakeHub(),
+  gatewayOptions: { waitMaxMs?: number } = {},
 ): TestServer {
   const log = pino({ enabled: false })
   const server = { id: randomUUID(), host: 'test', pid: process.pid, roles: ['api', 'scheduler', 'agent'] }
@@ -87,6 +88,7 @@ export function testServer(
       relay: TEST_RELAY,
       onAgent: hub.onAgent,
       logged: () => {},
+      ...gatewayOptions,
     }),
     context,
     metrics,

@@ -16,7 +16,7 @@ export interface SchedulingFixture {
 }
 
 /** One database for the calling test file, empty before each test, with a server and an agent. */
-export function useScheduling(): SchedulingFixture {
+export function useScheduling({ syncWaitMaxMs }: { syncWaitMaxMs?: number } = {}): SchedulingFixture {
   let database: TestDatabase
   let server: TestServer
   let agent: PlayedAgent
@@ -26,7 +26,12 @@ export function useScheduling(): SchedulingFixture {
   afterAll(() => database.close())
   beforeEach(async () => {
     await database.fresh()
-    server = testServer(database.db)
+    server = testServer(
+      database.db,
+      undefined,
+      undefined,
+      syncWaitMaxMs === undefined ? {} : { waitMaxMs: syncWaitMaxMs },
+    )
     agent = playedAgent(server.gateway, { slots: { cpu: '64' } })
     await agent.register()
     await server.run('watch-agents')

@@ -81,8 +81,9 @@ describe('glob', () => {
   })
 
   it('stays cheap where a regular expression would go astray', () => {
-    const started = performance.now()
+    const before = process.threadCpuUsage()
     expect(globMatches(`${'a*'.repeat(250)}b`, 'a'.repeat(1000))).toBe(false)
-    expect(performance.now() - started).toBeLessThan(1000)
+    // In CPU time, which does not grow with what else the machine has to do.
+    expect(process.threadCpuUsage(before).user).toBeLessThan(1_000_000)
   })
 })
