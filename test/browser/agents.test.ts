@@ -1,11 +1,12 @@
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { bundleUi } from '../../scripts/bundle-ui.ts'
-import { startRemoteFleet, type RemoteFleet } from '../e2e/remote/remote-fleet.ts'
+import { SHORT_LEASE, startRemoteFleet, type RemoteFleet } from '../e2e/remote/remote-fleet.ts'
 import { ROOT } from '../guard/source-files.ts'
-import { launchBrowser, openPage, whyNoBrowser } from '../support/browser.ts'
+import { whyNoBrowser } from '../support/browser.ts'
 import { eventually } from '../support/eventually.ts'
 import type { SpawnedProgram } from '../support/programs/spawned-program.ts'
+import { visit } from '../support/visit.ts'
 
 /** The agents of a server, each a process of its own, with what they run; one of them is killed. */
 
@@ -15,17 +16,14 @@ const LONG = `machine-${'of-a-rack-in-a-hall-far-away-'.repeat(3)}end`
 describe.skipIf(missing !== null)('the agents', () => {
   let fleet: RemoteFleet
   let agentToken: string
-  let browser: Browser
   let mortal: SpawnedProgram
   let works: string | undefined
 
   beforeAll(async () => {
     await bundleUi(ROOT)
     fleet = await startRemoteFleet()
-    browser = await launchBrowser()
   }, 180_000)
   afterAll(async () => {
-    await browser?.close()
     if (works !== undefined) {
       await fleet.graphql(
         `mutation ($id: UUID!) { terminateSession(input: { sessionId: $id, force: true }) { __typename } }`,
@@ -38,10 +36,20 @@ describe.skipIf(missing !== null)('the agents', () => {
 
   const open = (options: { width?: number; colorScheme?: 'light' | 'dark'; token?: string } = {}) => {
     const { width = 1440, token = fleet.adminToken, ...rest } = options
-    return openPage(browser, { url: fleet.url, token, viewport: { width, height: 900 }, ...rest })
+    return visit({ url: fleet.url, token, viewport: { width, height: 900 }, ...rest })
   }
   const rowOf = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name })
   const wordsOf = async (page: Page, name: string) => (await rowOf(page, name).innerText()).replaceAll('\u00a0', ' ')
+
+  /** Moves its last word to before the bound of suspicion, and then to before that of loss. */
+  async function becomesLost(page: Page): Promise<void> {
+    const by = `interval '${SHORT_LEASE.suspectAfterMs} ms'`
+    const silence = `UPDATE agents SET last_heard_at = last_heard_at - ${by}, lease_from = lease_from - ${by} WHERE name = '${LONG}'`
+    await fleet.sql(silence)
+    await eventually(async () => (await fleet.agentStatus(LONG)) !== 'ALIVE')
+    await fleet.sql(silence)
+    await page.locator('.agent-status').getByText('lost').waitFor()
+  }
 
   test('without any says how one is started', async () => {
     await using opened = await open()
@@ -155,7 +163,7 @@ describe.skipIf(missing !== null)('the agents', () => {
     expect(await remove.getAttribute('aria-disabled')).toBe('true')
     expect(await remove.getAttribute('title')).toBe('It must be lost or drained before it is removed')
     await mortal.kill()
-    await page.locator('.agent-status').getByText('lost').waitFor({ timeout: 60_000 })
+    await becomesLost(page)
     await page.getByRole('region', { name: 'History' }).getByText('SUSPECT › LOST').waitFor()
     await remove.click()
     await page.getByRole('dialog', { name: 'Remove 1 agent?' }).waitFor()
@@ -167,7 +175,7 @@ describe.skipIf(missing !== null)('the agents', () => {
     await page.getByText(/is ALIVE and has 0 kernels/).waitFor()
     await page.getByRole('button', { name: 'Keep it' }).click()
     await mortal.kill()
-    await page.locator('.agent-status').getByText('lost').waitFor({ timeout: 60_000 })
+    await becomesLost(page)
     await remove.click()
     await page.getByRole('button', { name: 'Remove the agent' }).click()
     await page.locator('.agent-status').getByText('removed').waitFor()

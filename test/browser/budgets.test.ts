@@ -1,13 +1,14 @@
 import { readdir, stat } from 'node:fs/promises'
 import { extname, join } from 'node:path'
-import type { Browser, Request } from 'playwright-core'
+import type { Request } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { bundleUi } from '../../scripts/bundle-ui.ts'
 import { readUiFiles } from '../../src/http/ui-files.ts'
 import { UI_PATHS } from '../../src/ui/paths.ts'
 import { ROOT } from '../guard/source-files.ts'
-import { launchBrowser, openPage, whyNoBrowser } from '../support/browser.ts'
+import { whyNoBrowser } from '../support/browser.ts'
 import { startGraphQLServer, type TestServer } from '../support/servers/graphql-server.ts'
+import { visit } from '../support/visit.ts'
 
 /** How much a browser loads of the web UI, compressed as it is served, and what the bundle takes on disk. */
 
@@ -24,6 +25,13 @@ const FIRST = '/'
 const LATER = Object.keys(UI_PATHS)
   .filter((path) => path !== FIRST && path !== '/login')
   .map((path) => path.replaceAll(/\$\w+/g, NOBODY))
+
+interface Load {
+  /** What it took to show the page: bytes by name. */
+  files: Map<string, number>
+  /** Bodies of requests that were sent again before they were answered. */
+  askedTwice: string[]
+}
 
 describe('the bundle', () => {
   async function bytesOf(endings: readonly string[]): Promise<number> {
@@ -45,32 +53,51 @@ describe('the bundle', () => {
 
 describe.skipIf(whyNoBrowser() !== null)('a browser', () => {
   let server: TestServer
-  let browser: Browser
   let first: Map<string, number>
+  /** By path: each is loaded once. */
+  const loads = new Map<string, Promise<Load>>()
 
   beforeAll(async () => {
     server = await startGraphQLServer({ ui: await readUiFiles(await bundleUi(ROOT)) })
-    browser = await launchBrowser()
-    first = await loadedBy(FIRST)
+    first = (await loadOf(FIRST)).files
   }, 120_000)
   afterAll(async () => {
-    await browser?.close()
     await server?.close()
   })
 
-  /** What a new browser loads to show the page: bytes by name. */
-  async function loadedBy(path: string): Promise<Map<string, number>> {
-    await using opened = await openPage(browser, { url: server.url, token: server.adminToken })
+  function loadOf(path: string): Promise<Load> {
+    const load = loads.get(path) ?? loadAnew(path)
+    loads.set(path, load)
+    return load
+  }
+
+  /** In a browser that has nothing cached. */
+  async function loadAnew(path: string): Promise<Load> {
+    await using opened = await visit({ url: server.url, token: server.adminToken, isNew: true })
     const { page } = opened
+    const asked: string[] = []
+    const askedTwice: string[] = []
+    page.on('request', (request) => {
+      const body = request.postData()
+      if (body === null) return
+      if (asked.includes(body)) askedTwice.push(body)
+      asked.push(body)
+    })
+    const told = (request: Request) => {
+      const at = asked.indexOf(request.postData() ?? '')
+      if (at >= 0) asked.splice(at, 1)
+    }
+    page.on('requestfinished', told)
+    page.on('requestfailed', told)
     await page.goto(path)
     await page.locator('main h1').first().waitFor()
     await page.waitForLoadState('networkidle')
-    const loaded = await page.evaluate(() =>
+    const files = await page.evaluate(() =>
       (performance.getEntriesByType('resource') as PerformanceResourceTiming[])
         .filter(({ name }) => name.includes('/assets/'))
         .map(({ name, encodedBodySize }): [string, number] => [new URL(name).pathname, encodedBodySize]),
     )
-    return new Map(loaded)
+    return { files: new Map(files), askedTwice }
   }
 
   const sum = (loaded: Map<string, number>, ending: string) =>
@@ -84,7 +111,7 @@ describe.skipIf(whyNoBrowser() !== null)('a browser', () => {
   })
 
   test.each(LATER)('loads no more than it may for %s', async (path) => {
-    const loaded = await loadedBy(path)
+    const { files: loaded } = await loadOf(path)
     const more = new Map([...loaded].filter(([name]) => !first.has(name)))
     expect(sum(more, '.js')).toBeGreaterThan(0)
     expect(sum(more, '.js')).toBeLessThanOrEqual(LATER_PAGE_SCRIPT_BYTES_MAX)
@@ -93,7 +120,7 @@ describe.skipIf(whyNoBrowser() !== null)('a browser', () => {
   })
 
   test('is told by each script that a page begins with to compile it as it is loaded', async () => {
-    const scripts = [...(await loadedBy('/chains')).keys()].filter((name) => name.endsWith('.js'))
+    const scripts = [...(await loadOf('/chains')).files.keys()].filter((name) => name.endsWith('.js'))
     const texts = await Promise.all(
       scripts.map(async (name) => (await (await fetch(`${server.url}${name}`)).text()).split('\n', 1)[0]),
     )
@@ -101,31 +128,12 @@ describe.skipIf(whyNoBrowser() !== null)('a browser', () => {
   })
 
   test.each([FIRST, ...LATER])('asks for nothing of %s that it is being told already', async (path) => {
-    await using opened = await openPage(browser, { url: server.url, token: server.adminToken })
-    const { page } = opened
-    const asked: string[] = []
-    const twice: string[] = []
-    page.on('request', (request) => {
-      const body = request.postData()
-      if (body === null) return
-      if (asked.includes(body)) twice.push(body)
-      asked.push(body)
-    })
-    const told = (request: Request) => {
-      const at = asked.indexOf(request.postData() ?? '')
-      if (at >= 0) asked.splice(at, 1)
-    }
-    page.on('requestfinished', told)
-    page.on('requestfailed', told)
-    await page.goto(path)
-    await page.locator('main h1').first().waitFor()
-    await page.waitForLoadState('networkidle')
-    expect(twice).toEqual([])
+    expect((await loadOf(path)).askedTwice).toEqual([])
   })
 
   test.each([FIRST, ...LATER])('loads the page of %s beside the program, not after it', async (path) => {
     const named = await (await fetch(`${server.url}${path}`)).text()
-    const pages = [...(await loadedBy(path)).keys()].filter((name) => /-(page|section)-[^/]*\.(js|css)$/.test(name))
+    const pages = [...(await loadOf(path)).files.keys()].filter((name) => /-(page|section)-[^/]*\.(js|css)$/.test(name))
     expect(pages.length).toBeGreaterThan(0)
     expect(pages.filter((name) => !named.includes(`="${name}"`))).toEqual([])
   })

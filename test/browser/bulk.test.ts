@@ -1,8 +1,8 @@
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { launchBrowser, whyNoBrowser } from '../support/browser.ts'
+import { whyNoBrowser } from '../support/browser.ts'
+import { eventually } from '../support/eventually.ts'
 import { startUiServer, type UiServer } from '../support/servers/ui-server.ts'
-import { pause } from '../support/eventually.ts'
 
 /** Actions on many chains from their list, on chains that a real agent ran: some failed, some succeeded, some run. */
 
@@ -13,11 +13,9 @@ const labelled = (study: string, input: object = {}) => ({ labels: [{ key: 'stud
 
 describe.skipIf(missing !== null)('an action on many chains', () => {
   let ui: UiServer
-  let browser: Browser
 
   beforeAll(async () => {
     ui = await startUiServer('bulk-page')
-    browser = await launchBrowser()
     await ui.query('mutation { createProject(input: { name: "elsewhere" }) { __typename } }')
     const [failed, succeeded, waiting] = await Promise.all([
       Promise.all(['failed-one', 'failed-two', LONG].map((name) => ui.create(name, 'exit 3', {}, labelled('seven')))),
@@ -39,7 +37,6 @@ describe.skipIf(missing !== null)('an action on many chains', () => {
     ])
   }, 180_000)
   afterAll(async () => {
-    await browser?.close()
     await ui?.close()
   }, 120_000)
 
@@ -48,7 +45,7 @@ describe.skipIf(missing !== null)('an action on many chains', () => {
     (await page.locator('.refusals li').allInnerTexts()).map((text) => text.replaceAll(/\s+/g, ' '))
 
   test('by selected rows and keys alone: tried, asked, done and refused with reasons, and kept', async () => {
-    await using opened = await ui.open(browser)
+    await using opened = await ui.open()
     const { page } = opened
     await page.goto('/chains?label=study:seven&order=name')
     await rowOf(page, 'failed-two').waitFor()
@@ -97,7 +94,7 @@ describe.skipIf(missing !== null)('an action on many chains', () => {
   }, 60_000)
 
   test('by the filter: all that match are retried now, and the rest is refused', async () => {
-    await using opened = await ui.open(browser)
+    await using opened = await ui.open()
     const { page } = opened
     await page.goto('/chains?label=study:seven')
     await rowOf(page, 'waiting-one').waitFor()
@@ -136,7 +133,7 @@ describe.skipIf(missing !== null)('an action on many chains', () => {
       ['changed-one', 'changed-two'].map((name) => ui.create(name, 'exit 3', {}, labelled('nine'))),
     )
     await Promise.all(ids.map((id) => ui.reached(id, ['FAILED'])))
-    await using opened = await ui.open(browser)
+    await using opened = await ui.open()
     const { page } = opened
     await page.goto('/chains?label=study:nine')
     await page.getByRole('button', { name: /Select all 2 that match/ }).click()
@@ -193,12 +190,12 @@ describe.skipIf(missing !== null)('an action on many chains', () => {
       `mutation { createToken(input: { name: "member", role: MEMBER, project: "default" }) {
         ... on CreateTokenPayload { secret } ... on Error { message } } }`,
     )
-    await using opened = await ui.open(browser)
+    await using opened = await ui.open()
     const { page } = opened
     await page.goto('/chains?label=study:eight')
     await rowOf(page, 'foreign-one').getByRole('checkbox').check()
     await rowOf(page, 'own-one').getByRole('checkbox').check()
-    await using member = await ui.open(browser, { token: createToken.secret })
+    await using member = await ui.open({ token: createToken.secret })
     await opened.context.addCookies(await member.context.cookies())
     await page.getByRole('button', { name: 'Resubmit', exact: true }).click()
     const dialog = page.getByRole('dialog', { name: /Resubmit: 1.chain\?/ })
@@ -219,17 +216,19 @@ describe.skipIf(missing !== null)('an action on many chains', () => {
     await page.getByRole('heading', { name: /Resubmission of 2.chains/ }).waitFor()
     await page.getByRole('button', { name: /^Refused/ }).click()
     await rowOf(page, 'does not exist').waitFor()
-    const late = page.waitForResponse((response) => ofAll(response.request().postData()))
+    // The page itself has the late answer once it is among what it has loaded, and has drawn it two frames later.
+    const loaded = () => page.evaluate(() => performance.getEntriesByType('resource').length)
+    const before = await loaded()
     answered.resolve()
-    await (await late).finished()
-    await page.evaluate(() => pause(200))
-    await rowOf(page, 'does not exist').waitFor({ timeout: 5_000 })
+    await eventually(async () => (await loaded()) > before)
+    await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))))
+    await rowOf(page, 'does not exist').waitFor()
     expect(await rowOf(page, 'own-one').count()).toBe(0)
     expect(new URL(page.url()).search).toBe('?show=refused')
   }, 60_000)
 
   test('what nothing can be done about, and what is refused as a whole, is said', async () => {
-    await using opened = await ui.open(browser)
+    await using opened = await ui.open()
     const { page } = opened
     await page.goto('/chains?state=succeeded')
     await rowOf(page, 'succeeded-one').waitFor()
@@ -257,7 +256,7 @@ describe.skipIf(missing !== null)('an action on many chains', () => {
       'mutation ($sessions: [CreateSessionInput!]!) { createSessions(input: { sessions: $sessions }) { __typename } }',
       { sessions },
     )
-    await using opened = await ui.open(browser)
+    await using opened = await ui.open()
     const { page } = opened
     await page.goto('/chains?label=study:burst')
     await page.getByRole('button', { name: /Select all 120 that match/ }).click()
@@ -285,7 +284,7 @@ describe.skipIf(missing !== null)('an action on many chains', () => {
       `mutation { createToken(input: { name: "reader", role: VIEWER, project: "default" }) {
         ... on CreateTokenPayload { secret } ... on Error { message } } }`,
     )
-    await using opened = await ui.open(browser, { token: createToken.secret })
+    await using opened = await ui.open({ token: createToken.secret })
     const { page } = opened
     await page.goto('/chains?label=study:seven')
     await rowOf(page, 'failed-one').getByRole('checkbox').check()
@@ -301,7 +300,7 @@ describe.skipIf(missing !== null)('an action on many chains', () => {
 
   describe.each(['light', 'dark'] as const)('%s', (colorScheme) => {
     test.each([1440, 360])('has no fault that axe finds, and nothing beside the page, at %i px', async (width) => {
-      await using opened = await ui.open(browser, { colorScheme, width })
+      await using opened = await ui.open({ colorScheme, width })
       const { page } = opened
       await page.goto('/chains?label=study:seven')
       await rowOf(page, 'failed-one').waitFor()

@@ -1,7 +1,7 @@
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { timelineOf, waitingSeconds, type Segment } from '../../src/ui/timeline/bars.ts'
-import { launchBrowser, whyNoBrowser } from '../support/browser.ts'
+import { whyNoBrowser } from '../support/browser.ts'
 import { eventually } from '../support/eventually.ts'
 import { startUiServer, type UiServer } from '../support/servers/ui-server.ts'
 
@@ -11,60 +11,19 @@ const missing = whyNoBrowser()
 
 describe.skipIf(missing !== null)('the page of a chain', () => {
   let ui: UiServer
-  let browser: Browser
 
   beforeAll(async () => {
     ui = await startUiServer('chain-page')
-    browser = await launchBrowser()
   }, 180_000)
   afterAll(async () => {
-    await browser?.close()
     await ui?.close()
   }, 120_000)
 
   const create = (name: string, script: string, retryPolicy: object) => ui.create(name, script, retryPolicy)
   const reached = (chainId: string, states: readonly string[]) => ui.reached(chainId, states)
 
-  const open = (options: Parameters<UiServer['open']>[1] = {}) => ui.open(browser, options)
+  const open = (options: Parameters<UiServer['open']>[0] = {}) => ui.open(options)
   const bar = (page: Page, attempt: number) => page.getByRole('option', { name: new RegExp(`^attempt ${attempt}, `) })
-
-  test('shows what goes on: a failure, the countdown to its retry, the retry, its log, and its end', async () => {
-    const script = `echo attempt $REPRISE_ATTEMPT
-      [ $REPRISE_ATTEMPT = 1 ] && { sleep 0.5; exit 3; }
-      i=0; while :; do i=$((i+1)); printf '\\033[32mtick\\033[0m %s\\n' $i; sleep 0.2; done`
-    const chainId = await create('goes-on', script, { maxRetries: 3, retryDelay: 600 })
-    await using opened = await open()
-    const { page } = opened
-    await page.goto(`/chains/${chainId}`)
-    await page.getByRole('heading', { name: 'goes-on' }).waitFor()
-    await page.getByText('waiting for retry 1 of 3').waitFor()
-    await page.getByRole('option', { name: /^attempt 1, epoch 0, exit code 3, .*ran/ }).waitFor()
-
-    const countdown = page.locator('.countdown')
-    const first = (await countdown.textContent())!
-    expect(first).toMatch(/^\d+:\d\d$/)
-    await eventually(async () => (await countdown.textContent()) !== first)
-    await page.getByText('attempt 1 ended: exit code 3').waitFor()
-    await page.getByRole('heading', { name: 'Why there is an attempt 2' }).waitFor()
-
-    await page.getByRole('button', { name: 'Retry now' }).waitFor()
-    await page.keyboard.press('r')
-    await bar(page, 2).waitFor()
-    await page.getByText('attempt 2 in progress').waitFor()
-    const lastNumber = () => page.locator('.log-number[data-number]').last().getAttribute('data-number').then(Number)
-    await page.locator('.log-line .ansi-2', { hasText: 'tick' }).first().waitFor()
-    const lines = await lastNumber()
-    await eventually(async () => (await lastNumber()) > lines + 30)
-    expect(await page.getByRole('button', { name: 'Retry now' }).count()).toBe(0)
-
-    await page.getByRole('button', { name: 'Terminate' }).click()
-    await page.getByRole('dialog', { name: 'Terminate 1 chain?' }).waitFor()
-    await page.getByRole('button', { name: 'Keep it' }).click()
-    await page.getByRole('button', { name: 'Terminate' }).click()
-    await page.getByRole('dialog').getByRole('button', { name: 'Terminate' }).click()
-    await page.getByRole('option', { name: /^attempt 2, epoch 0, terminated/ }).waitFor()
-    expect(opened.faults).toEqual([])
-  })
 
   test('is read and walked through by keys alone, and by its address', async () => {
     const chainId = await create('walked', 'echo no; exit $REPRISE_ATTEMPT', { maxRetries: 2, retryDelay: 0.1 })

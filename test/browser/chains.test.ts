@@ -1,27 +1,25 @@
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { bundleUi } from '../../scripts/bundle-ui.ts'
 import { readUiFiles } from '../../src/http/ui-files.ts'
 import { ROOT } from '../guard/source-files.ts'
-import { launchBrowser, openPage, whyNoBrowser } from '../support/browser.ts'
+import { whyNoBrowser } from '../support/browser.ts'
 import { startGraphQLServer, type TestServer } from '../support/servers/graphql-server.ts'
+import { visit } from '../support/visit.ts'
 
 const missing = whyNoBrowser()
 const LONG = `a-name-${'that-a-workflow-engine-made-'.repeat(6)}end`
 
 describe.skipIf(missing !== null)('the list of chains', () => {
   let server: TestServer
-  let browser: Browser
 
   beforeAll(async () => {
     server = await startGraphQLServer({ ui: await readUiFiles(await bundleUi(ROOT)) })
-    browser = await launchBrowser()
     await create('steady', 'team', 'cms')
     await create('train-vision-812', 'team', 'atlas')
     await create(LONG, 'team', 'cms')
   }, 120_000)
   afterAll(async () => {
-    await browser?.close()
     await server?.close()
   })
 
@@ -37,7 +35,7 @@ describe.skipIf(missing !== null)('the list of chains', () => {
 
   const open = (options: { width?: number; height?: number; colorScheme?: 'light' | 'dark' } = {}) => {
     const { width = 1440, height = 900, ...rest } = options
-    return openPage(browser, { url: server.url, token: server.adminToken, viewport: { width, height }, ...rest })
+    return visit({ url: server.url, token: server.adminToken, viewport: { width, height }, ...rest })
   }
   const rowOf = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name })
 
@@ -227,7 +225,7 @@ describe.skipIf(missing !== null)('the list of chains', () => {
 
   test('says that the token is gone over a page that stays readable, and goes on after a login', async () => {
     const token = await server.factory.token({ role: 'ADMIN' })
-    await using opened = await openPage(browser, { url: server.url, token })
+    await using opened = await visit({ url: server.url, token })
     const { page } = opened
     await page.goto('/chains')
     await rowOf(page, 'steady').waitFor()
@@ -248,15 +246,13 @@ describe.skipIf(missing !== null)('the list of chains', () => {
 describe.skipIf(missing !== null)('without any chain', () => {
   test('says how to make the first one', async () => {
     const server = await startGraphQLServer({ ui: await readUiFiles(await bundleUi(ROOT)) })
-    const browser = await launchBrowser()
     try {
-      await using opened = await openPage(browser, { url: server.url, token: server.adminToken })
+      await using opened = await visit({ url: server.url, token: server.adminToken })
       await opened.page.goto('/chains')
       await opened.page.getByRole('heading', { name: 'No chains yet' }).waitFor()
       expect(await opened.violations()).toEqual([])
       expect(opened.faults).toEqual([])
     } finally {
-      await browser.close()
       await server.close()
     }
   })

@@ -1,8 +1,9 @@
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ROOT } from '../guard/source-files.ts'
-import { launchBrowser, whyNoBrowser } from '../support/browser.ts'
+import { whyNoBrowser } from '../support/browser.ts'
 import { startUiServer, type UiServer } from '../support/servers/ui-server.ts'
 import { eventually } from '../support/eventually.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
@@ -11,24 +12,22 @@ import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 
 const missing = whyNoBrowser()
 const LONG = `a-service-${'that-somebody-named-'.repeat(2)}end`
-const PROGRAM = join(ROOT, 'test/support/programs/served.mjs')
+/** As text, since kernels have a `/tmp` of their own, below which the checkout may lie. */
+const PROGRAM = readFileSync(join(ROOT, 'test/support/programs/served.mjs'), 'utf8')
 const CREATE = `mutation ($input: CreateDeploymentInput!) { createDeployment(input: $input) {
   ... on CreateDeploymentPayload { deployment { deploymentId } } ... on Error { message } } }`
 
 describe.skipIf(missing !== null)('the deployments', () => {
   let server: UiServer
-  let browser: Browser
   let control: string
   let web: string
   const created: string[] = []
 
   beforeAll(async () => {
     server = await startUiServer('deployments-page', { REPRISE_AGENT_ADDRESS: '127.0.0.1' })
-    browser = await launchBrowser()
     control = await temporaryDirectory('served')
   }, 180_000)
   afterAll(async () => {
-    await browser?.close()
     const destroy = `mutation ($id: UUID!) { destroyDeployment(input: { deploymentId: $id }) { __typename } }`
     for (const id of created) await server.query(destroy, { id })
     for (const id of created) await eventually(async () => (await look(id)).status === 'DESTROYED')
@@ -58,7 +57,7 @@ describe.skipIf(missing !== null)('the deployments', () => {
       )
     ).deployment
   const open = (options: { width?: number; colorScheme?: 'light' | 'dark'; token?: string } = {}) =>
-    server.open(browser, options)
+    server.open(options)
   const rowOf = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name })
 
   test('come by themselves, and say how many of their replicas are healthy', async () => {
@@ -70,7 +69,9 @@ describe.skipIf(missing !== null)('the deployments', () => {
     await page.keyboard.press('d')
     await page.getByRole('heading', { name: 'No deployment is there' }).waitFor()
     expect(await opened.violations()).toEqual([])
-    web = await deploy('web', [process.execPath, PROGRAM, control, '1'], { replicas: 2 })
+    web = await deploy('web', [process.execPath, '--input-type=module', '--eval', PROGRAM, 'served', control, '1'], {
+      replicas: 2,
+    })
     await deploy(LONG, ['sh', '-c', 'exit 3'], { replicas: 3 })
     await rowOf(page, 'web').getByText('2 of 2').waitFor()
     await rowOf(page, 'web').getByText('ready').waitFor()

@@ -1,6 +1,6 @@
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { launchBrowser, whyNoBrowser } from '../support/browser.ts'
+import { whyNoBrowser } from '../support/browser.ts'
 import { startUiServer, type UiServer } from '../support/servers/ui-server.ts'
 
 /** Failures of sessions that a real agent ran: with two exit codes, and for want of an image. */
@@ -10,14 +10,11 @@ const LONG = `a-name-${'that-a-workflow-engine-made-'.repeat(6)}end`
 
 describe.skipIf(missing !== null)('the page of failures', () => {
   let ui: UiServer
-  let browser: Browser
 
   beforeAll(async () => {
     ui = await startUiServer('failures-page')
-    browser = await launchBrowser()
   }, 180_000)
   afterAll(async () => {
-    await browser?.close()
     await ui?.close()
   }, 120_000)
 
@@ -31,7 +28,7 @@ describe.skipIf(missing !== null)('the page of failures', () => {
     )
   }
   const reached = (chainId: string, state: string) => ui.reached(chainId, [state])
-  const open = (options: Parameters<UiServer['open']>[1] = {}) => ui.open(browser, options)
+  const open = (options: Parameters<UiServer['open']>[0] = {}) => ui.open(options)
   const group = (page: Page, name: string | RegExp) =>
     page
       .getByRole('table', { name: /^Failed attempts by/ })

@@ -1,28 +1,25 @@
-import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { bundleUi } from '../../scripts/bundle-ui.ts'
 import { readUiFiles } from '../../src/http/ui-files.ts'
 import { ROOT } from '../guard/source-files.ts'
-import { launchBrowser, openPage, whyNoBrowser } from '../support/browser.ts'
+import { whyNoBrowser } from '../support/browser.ts'
 import { startGraphQLServer, type TestServer } from '../support/servers/graphql-server.ts'
+import { visit } from '../support/visit.ts'
 
 const missing = whyNoBrowser()
 
 describe.skipIf(missing !== null)('logging in, in a browser', () => {
   let server: TestServer
-  let browser: Browser
 
   beforeAll(async () => {
     server = await startGraphQLServer({ ui: await readUiFiles(await bundleUi(ROOT)) })
-    browser = await launchBrowser()
   }, 120_000)
   afterAll(async () => {
-    await browser?.close()
     await server?.close()
   })
 
   test('a pasted token leads to the page that was asked for, and no script can read what is kept of it', async () => {
-    await using opened = await openPage(browser, { url: server.url })
+    await using opened = await visit({ url: server.url, isNew: true })
     const { page } = opened
     await page.goto('/chains?state=failed')
     await page.getByLabel('Token').fill('rpr_wrong')
@@ -47,21 +44,21 @@ describe.skipIf(missing !== null)('logging in, in a browser', () => {
       headers: { authorization: `Bearer ${server.adminToken}` },
     })
     const { code } = (await response.json()) as { code: string }
-    await using first = await openPage(browser, { url: server.url })
+    await using first = await visit({ url: server.url, isNew: true })
     await first.page.goto(`/login#code=${code}`)
     await first.page.getByRole('heading', { name: 'Chains', exact: true }).waitFor()
     expect(first.page.url()).not.toContain(code)
     await first.page.goBack().catch(() => null)
     expect(first.page.url()).not.toContain(code)
     expect(first.faults).toEqual([])
-    await using second = await openPage(browser, { url: server.url })
+    await using second = await visit({ url: server.url, isNew: true })
     await second.page.goto(`/login#code=${code}`)
     await second.page.getByText('has been used').waitFor()
     expect(second.page.url()).not.toContain(code)
   })
 
   test('somebody who logs out sees nothing any more', async () => {
-    await using opened = await openPage(browser, { url: server.url, token: server.adminToken })
+    await using opened = await visit({ url: server.url, token: server.adminToken, isNew: true })
     const { page } = opened
     await page.goto('/chains')
     await page.getByRole('button', { name: /theme, times, keys, log out/ }).click()
@@ -73,7 +70,7 @@ describe.skipIf(missing !== null)('logging in, in a browser', () => {
   })
 
   test.each(['light', 'dark'] as const)('the page has no fault that axe finds, %s', async (colorScheme) => {
-    await using opened = await openPage(browser, { url: server.url, colorScheme })
+    await using opened = await visit({ url: server.url, colorScheme })
     await opened.page.goto('/login')
     await opened.page.getByLabel('Token').waitFor()
     expect(await opened.violations()).toEqual([])

@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { cleanEnvironment, MAIN } from '../support/programs/command-line.ts'
-import { launchBrowser, whyNoBrowser } from '../support/browser.ts'
+import { whyNoBrowser } from '../support/browser.ts'
 import { playedAgent } from '../support/agents/played-agent.ts'
 import { testServer } from '../support/servers/test-server.ts'
 import { startUiServer, type UiServer } from '../support/servers/ui-server.ts'
@@ -13,11 +13,9 @@ const missing = whyNoBrowser()
 
 describe.skipIf(missing !== null)('a session from a form', () => {
   let ui: UiServer
-  let browser: Browser
 
   beforeAll(async () => {
     ui = await startUiServer('new-session-page')
-    browser = await launchBrowser()
     await ui.query('mutation { createProject(input: { name: "research" }) { __typename } }')
     await ui.query(
       `mutation { setRetryDefaults(input: { scope: PROJECT, name: "research", policy: { maxRetries: 4, retryDelay: 45, backoff: EXPONENTIAL, jitter: NONE } }) {
@@ -25,7 +23,6 @@ describe.skipIf(missing !== null)('a session from a form', () => {
     )
   }, 180_000)
   afterAll(async () => {
-    await browser?.close()
     await ui?.close()
   }, 120_000)
 
@@ -38,7 +35,7 @@ describe.skipIf(missing !== null)('a session from a form', () => {
   const copied = (page: Page) => page.locator('.new-session-copies pre').innerText()
 
   test('is created with all that was typed, and its chain is opened', async () => {
-    await using opened = await ui.open(browser)
+    await using opened = await ui.open()
     const { page } = opened
     await page.goto('/chains')
     await page.getByRole('heading', { name: 'Chains', exact: true }).waitFor()
@@ -94,7 +91,7 @@ describe.skipIf(missing !== null)('a session from a form', () => {
 
   test('has secrets, a time before which it does not start and others that it waits for; what was typed survives', async () => {
     const first = await ui.create('goes-first', 'sleep 600')
-    await using opened = await ui.open(browser)
+    await using opened = await ui.open()
     const { page } = opened
     await page.goto('/chains/new')
     await field(page, 'Command').fill('printenv TOKEN')
@@ -150,7 +147,7 @@ describe.skipIf(missing !== null)('a session from a form', () => {
     ]
     const agent = playedAgent(testServer(ui.database.db).gateway, { resourceGroup: 'boxes', says: { volumes } })
     await agent.register()
-    await using opened = await ui.open(browser)
+    await using opened = await ui.open()
     const { page } = opened
     await page.goto('/chains/new')
     await field(page, 'Command').fill('ls /mnt/data')
@@ -186,7 +183,7 @@ describe.skipIf(missing !== null)('a session from a form', () => {
   }, 60_000)
 
   test('the project is chosen above the page, too, and what was typed stays', async () => {
-    await using opened = await ui.open(browser)
+    await using opened = await ui.open()
     const { page } = opened
     await page.goto('/chains/new')
     await field(page, 'Command').fill('true')
@@ -201,7 +198,7 @@ describe.skipIf(missing !== null)('a session from a form', () => {
   })
 
   test('the defaults of its project stand where nothing is typed, and are drawn', async () => {
-    await using opened = await ui.open(browser)
+    await using opened = await ui.open()
     const { page } = opened
     await page.goto('/chains/new')
     await page.getByText('It is not retried').waitFor()
@@ -224,7 +221,7 @@ describe.skipIf(missing !== null)('a session from a form', () => {
   })
 
   test('what is wrong is said at its field: by the page, and by the server', async () => {
-    await using opened = await ui.open(browser)
+    await using opened = await ui.open()
     const { page } = opened
     await page.goto('/chains/new?project=nowhere&colour=red')
     await page.getByText('left out: colour').waitFor()
@@ -265,7 +262,7 @@ describe.skipIf(missing !== null)('a session from a form', () => {
   }, 60_000)
 
   test('the command that stands beside it creates the same session', async () => {
-    await using opened = await ui.open(browser)
+    await using opened = await ui.open()
     const { page } = opened
     await page.goto('/chains/new')
     await field(page, 'Command').fill(`sh -c 'echo "it'\\''s me" $A; exit 4'`)
@@ -307,7 +304,7 @@ describe.skipIf(missing !== null)('a session from a form', () => {
       `mutation { createToken(input: { name: "reader", role: VIEWER, project: "research" }) {
         ... on CreateTokenPayload { secret } ... on Error { message } } }`,
     )
-    await using opened = await ui.open(browser, { token: createToken.secret })
+    await using opened = await ui.open({ token: createToken.secret })
     const { page } = opened
     await page.goto('/chains/new')
     await field(page, 'Command').fill('true')
@@ -322,7 +319,7 @@ describe.skipIf(missing !== null)('a session from a form', () => {
 
   describe.each(['light', 'dark'] as const)('%s', (colorScheme) => {
     test.each([1440, 900, 360])('has no fault that axe finds, and nothing beside the page, at %i px', async (width) => {
-      await using opened = await ui.open(browser, { colorScheme, width })
+      await using opened = await ui.open({ colorScheme, width })
       const { page } = opened
       await page.goto('/chains/new?project=research')
       await page.getByRole('img', { name: /^Reprise: 45.s/ }).waitFor()

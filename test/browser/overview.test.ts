@@ -1,6 +1,6 @@
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { launchBrowser, whyNoBrowser } from '../support/browser.ts'
+import { whyNoBrowser } from '../support/browser.ts'
 import { startUiServer, type UiServer } from '../support/servers/ui-server.ts'
 
 /** The overview, of sessions that a real agent ran: some failed, one was saved by its retry, one is held by a switch. */
@@ -10,15 +10,12 @@ const LONG = `a-name-${'that-a-workflow-engine-made-'.repeat(6)}end`
 
 describe.skipIf(missing !== null)('the overview', () => {
   let ui: UiServer
-  let browser: Browser
   let running: string
 
   beforeAll(async () => {
     ui = await startUiServer('overview-page')
-    browser = await launchBrowser()
   }, 180_000)
   afterAll(async () => {
-    await browser?.close()
     await ui?.close()
   }, 120_000)
 
@@ -26,7 +23,7 @@ describe.skipIf(missing !== null)('the overview', () => {
     ui.create(name, script, { maxRetries: retries, retryDelay: 0.1, ...more.policy }, more.input)
   const reached = (chainId: string, state: string) => ui.reached(chainId, [state])
 
-  const open = (options: Parameters<UiServer['open']>[1] = {}) => ui.open(browser, options)
+  const open = (options: Parameters<UiServer['open']>[0] = {}) => ui.open(options)
   const tile = (page: Page, name: string) => page.locator('.tile').filter({ hasText: name })
   const value = (page: Page, name: string) => tile(page, name).locator('.tile-value')
   const panel = (page: Page, name: string) => page.getByRole('region', { name })

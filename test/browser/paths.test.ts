@@ -1,10 +1,11 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Browser, Locator, Page } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { launchBrowser, openPage, whyNoBrowser } from '../support/browser.ts'
+import { whyNoBrowser } from '../support/browser.ts'
 import { eventually } from '../support/eventually.ts'
 import { startUiServer, type UiServer } from '../support/servers/ui-server.ts'
+import { visit } from '../support/visit.ts'
 
 /** Whole ways through the web UI, and what happens to an open page when its server or its token goes. */
 
@@ -25,14 +26,11 @@ const FOLLOWED = `i=0
 
 describe.skipIf(missing !== null)('somebody', () => {
   let server: UiServer
-  let browser: Browser
 
   beforeAll(async () => {
     server = await startUiServer('paths')
-    browser = await launchBrowser()
   }, 180_000)
   afterAll(async () => {
-    await browser?.close()
     await server?.close()
   }, 60_000)
 
@@ -84,7 +82,7 @@ describe.skipIf(missing !== null)('somebody', () => {
   test('logs in, finds a chain, sees its next attempt come, retries it now, follows its log and terminates it', async () => {
     const chainId = await server.create('reco-skim', FOLLOWED, { maxRetries: 3, retryDelay: 900 })
     await server.create('merge-other', 'exit 0')
-    await using opened = await openPage(browser, { url: server.url })
+    await using opened = await visit({ url: server.url })
     const { page } = opened
     await page.goto('/')
     await page.getByLabel('Token').fill(server.token)
@@ -123,7 +121,7 @@ describe.skipIf(missing !== null)('somebody', () => {
 
   test('keeps what is on screen while the server is dead, and is told what happened in between', async () => {
     const chainId = await server.create('outlives', FOLLOWED, { maxRetries: 3, retryDelay: 0.1 })
-    await using opened = await server.open(browser)
+    await using opened = await server.open()
     const { page } = opened
     await page.goto(`/chains/${chainId}`)
     await writes(page).waitFor()
@@ -158,7 +156,7 @@ describe.skipIf(missing !== null)('somebody', () => {
     async (how) => {
       const chainId = await server.create('token-gone', FOLLOWED, { maxRetries: 1, retryDelay: 0.1 })
       const { token, revoke } = await newToken()
-      await using opened = await server.open(browser, { token })
+      await using opened = await server.open({ token })
       const { page, context } = opened
       await page.goto(`/chains/${chainId}`)
       await writes(page).waitFor()
@@ -183,15 +181,18 @@ describe.skipIf(missing !== null)('somebody', () => {
 
   test('whose token is revoked on a page that follows nothing is asked at the next thing that they do', async () => {
     const { token, revoke } = await newToken()
-    await using opened = await server.open(browser, { token })
+    await using opened = await server.open({ token })
     const { page } = opened
     await page.goto('/policy')
     await page.getByRole('heading', { level: 1 }).waitFor()
     await page.getByLabel('Retries', { exact: true }).fill('2')
     await revoke()
-    for (let retries = 3; (await page.getByRole('dialog').count()) === 0; retries++) {
-      await page.getByLabel('Retries', { exact: true }).fill(String(3 + (retries % 7)))
-      await page.waitForTimeout(300)
+    // The server knows a token for a few seconds without asking.
+    const dialog = page.getByRole('dialog')
+    for (let retries = 10; (await dialog.count()) === 0; retries = 10 + ((retries + 1) % 80)) {
+      const answered = page.waitForEvent('requestfinished', (request) => request.url().endsWith('/graphql'))
+      await page.getByLabel('Retries', { exact: true }).fill(String(retries))
+      await Promise.race([answered, dialog.waitFor()])
     }
     await logInAgain(page)
     await page.getByLabel('Retries', { exact: true }).fill('5')
@@ -203,7 +204,7 @@ describe.skipIf(missing !== null)('somebody', () => {
 
   test('does all of it by keys alone', async () => {
     const chainId = await server.create('by-keys', FOLLOWED, { maxRetries: 3, retryDelay: 900 })
-    await using opened = await openPage(browser, { url: server.url })
+    await using opened = await visit({ url: server.url })
     const { page } = opened
     const { keyboard } = page
     await page.goto('/chains')
@@ -251,7 +252,7 @@ describe.skipIf(missing !== null)('somebody', () => {
   test('goes to a chain and to a page, and does what the page does, by ctrl k', async () => {
     const chainId = await server.create('palette-chain', 'exit 3', { maxRetries: 1, retryDelay: 0.1 })
     await server.reached(chainId, ['FAILED'])
-    await using opened = await server.open(browser)
+    await using opened = await server.open()
     const { page } = opened
     const { keyboard } = page
     const palette = page.getByRole('dialog', { name: 'Go to or do' })
@@ -295,7 +296,7 @@ describe.skipIf(missing !== null)('somebody', () => {
   test('can turn the keys of one letter off, those of the timeline, too', async () => {
     const chainId = await server.create('keys-off', 'exit 3', { maxRetries: 1, retryDelay: 0.1 })
     await server.reached(chainId, ['FAILED'])
-    await using opened = await server.open(browser)
+    await using opened = await server.open()
     const { page } = opened
     const { keyboard } = page
     await page.goto(`/chains/${chainId}`)
@@ -325,7 +326,7 @@ describe.skipIf(missing !== null)('somebody', () => {
   ])('%s reaches everything on every page, and nothing is beside it', async (_how, options) => {
     const chainId = await server.create('reached', 'echo no; exit 3', { maxRetries: 2, retryDelay: 0.1 })
     await server.reached(chainId, ['FAILED'])
-    await using opened = await server.open(browser, options)
+    await using opened = await server.open(options)
     const { page } = opened
     await page.goto('/chains')
     const rail = page.getByRole('navigation', { name: 'Pages', includeHidden: true })

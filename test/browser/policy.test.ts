@@ -1,30 +1,30 @@
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { bundleUi } from '../../scripts/bundle-ui.ts'
 import { readUiFiles } from '../../src/http/ui-files.ts'
 import { ROOT } from '../guard/source-files.ts'
-import { launchBrowser, openPage, whyNoBrowser } from '../support/browser.ts'
+import { whyNoBrowser } from '../support/browser.ts'
 import { startGraphQLServer, type TestServer } from '../support/servers/graphql-server.ts'
+import { visit } from '../support/visit.ts'
 
 const missing = whyNoBrowser()
 const PATIENT = '/policy?retries=6&delay=30s&backoff=exponential&jitter=random'
 
 describe.skipIf(missing !== null)('a policy that is tried', () => {
   let server: TestServer
-  let browser: Browser
 
   beforeAll(async () => {
     server = await startGraphQLServer({ ui: await readUiFiles(await bundleUi(ROOT)) })
-    browser = await launchBrowser()
   }, 120_000)
   afterAll(async () => {
-    await browser?.close()
     await server?.close()
   })
 
-  const open = (options: { width?: number; height?: number; colorScheme?: 'light' | 'dark' } = {}) => {
+  const open = (
+    options: { width?: number; height?: number; colorScheme?: 'light' | 'dark'; permissions?: string[] } = {},
+  ) => {
     const { width = 1440, height = 900, ...rest } = options
-    return openPage(browser, { url: server.url, token: server.adminToken, viewport: { width, height }, ...rest })
+    return visit({ url: server.url, token: server.adminToken, viewport: { width, height }, ...rest })
   }
   const rows = (page: Page) => page.locator('.policy-table tbody tr')
   const cells = async (page: Page, row: number) =>
@@ -94,9 +94,8 @@ describe.skipIf(missing !== null)('a policy that is tried', () => {
   })
 
   test('is copied as JSON and as a command', async () => {
-    await using opened = await open()
-    const { page, context } = opened
-    await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+    await using opened = await open({ permissions: ['clipboard-read', 'clipboard-write'] })
+    const { page } = opened
     await page.goto(PATIENT)
     await rows(page).nth(5).waitFor()
     await page.getByRole('button', { name: 'Copy as JSON' }).click()

@@ -1,6 +1,6 @@
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { launchBrowser, whyNoBrowser } from '../support/browser.ts'
+import { whyNoBrowser } from '../support/browser.ts'
 import { eventually } from '../support/eventually.ts'
 import { startUiServer, type UiServer } from '../support/servers/ui-server.ts'
 
@@ -11,14 +11,11 @@ const MANY = 1_100
 
 describe.skipIf(missing !== null)('the record of actions on many chains', () => {
   let ui: UiServer
-  let browser: Browser
 
   beforeAll(async () => {
     ui = await startUiServer('resubmissions-page')
-    browser = await launchBrowser()
   }, 180_000)
   afterAll(async () => {
-    await browser?.close()
     await ui?.close()
   }, 120_000)
 
@@ -69,7 +66,7 @@ describe.skipIf(missing !== null)('the record of actions on many chains', () => 
   }
 
   test('without any says what would be here', async () => {
-    await using opened = await ui.open(browser)
+    await using opened = await ui.open()
     const { page } = opened
     await page.goto('/chains')
     await page.getByRole('heading', { name: 'No chains yet' }).waitFor()
@@ -82,7 +79,7 @@ describe.skipIf(missing !== null)('the record of actions on many chains', () => 
   })
 
   test('comes by itself, says what it was done to, and is opened by keys', async () => {
-    await using opened = await ui.open(browser)
+    await using opened = await ui.open()
     const { page } = opened
     await page.goto('/resubmissions')
     await page.getByRole('heading', { name: 'Nothing was done to many at once yet' }).waitFor()
@@ -124,7 +121,7 @@ describe.skipIf(missing !== null)('the record of actions on many chains', () => 
 
   test('what goes on is followed to its end, batch by batch, and all of its chains can be looked through', async () => {
     await createMany('followed', MANY)
-    await using opened = await ui.open(browser)
+    await using opened = await ui.open({ isNew: true })
     const { page } = opened
     const seen: string[] = []
     await page.exposeFunction('seen', (text: string) => seen.push(text))
@@ -157,7 +154,7 @@ describe.skipIf(missing !== null)('the record of actions on many chains', () => 
 
   test('what goes on is stopped, and says what was left undone and by whom', async () => {
     await createMany('stopped', 2_000)
-    await using opened = await ui.open(browser)
+    await using opened = await ui.open()
     const { page } = opened
     const held = await hold('stopped-0')
     const id = await act('terminateSessions', 'stopped')
@@ -177,7 +174,7 @@ describe.skipIf(missing !== null)('the record of actions on many chains', () => 
         ... on CreateTokenPayload { secret } ... on Error { message } } }`,
     )
     const id = await act('retryNowMany', 'mixed')
-    await using opened = await ui.open(browser, { token: createToken.secret })
+    await using opened = await ui.open({ token: createToken.secret })
     const { page } = opened
     for (const path of [id, '00000000-0000-7000-8000-000000000000', 'nonsense']) {
       await page.goto(`/resubmissions/${path}`)
@@ -187,7 +184,7 @@ describe.skipIf(missing !== null)('the record of actions on many chains', () => 
   })
 
   test('a refusal to read takes the place of the list, and is tried again', async () => {
-    await using opened = await ui.open(browser)
+    await using opened = await ui.open()
     const { page } = opened
     await ui.database.db.query('ALTER TABLE resubmissions RENAME TO mislaid')
     try {
@@ -204,7 +201,7 @@ describe.skipIf(missing !== null)('the record of actions on many chains', () => 
 
   describe.each(['light', 'dark'] as const)('%s', (colorScheme) => {
     test.each([1440, 900, 360])('has no fault that axe finds, and nothing beside the page, at %i px', async (width) => {
-      await using opened = await ui.open(browser, { colorScheme, width })
+      await using opened = await ui.open({ colorScheme, width })
       const { page } = opened
       await page.goto('/resubmissions')
       const link = page.getByRole('link', { name: /Resubmission of 2.chains/ })

@@ -1,6 +1,5 @@
-import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { launchBrowser, whyNoBrowser } from '../support/browser.ts'
+import { whyNoBrowser } from '../support/browser.ts'
 import { startUiServer, type UiServer } from '../support/servers/ui-server.ts'
 
 /** Schedules whose runs are real processes of a real server's agent. */
@@ -12,14 +11,11 @@ const CREATE = `mutation ($input: CreateScheduleInput!) { createSchedule(input: 
 
 describe.skipIf(missing !== null)('the schedules', () => {
   let server: UiServer
-  let browser: Browser
 
   beforeAll(async () => {
     server = await startUiServer('schedules-page')
-    browser = await launchBrowser()
   }, 180_000)
   afterAll(async () => {
-    await browser?.close()
     await server?.close()
   }, 120_000)
 
@@ -29,7 +25,7 @@ describe.skipIf(missing !== null)('the schedules', () => {
     })
     return createSchedule.schedule.scheduleId
   }
-  const open = (options: Parameters<UiServer['open']>[1] = {}) => server.open(browser, options)
+  const open = (options: Parameters<UiServer['open']>[0] = {}) => server.open(options)
 
   test('are created from a form, whose next runs are drawn while they are typed', async () => {
     await using opened = await open()

@@ -2,18 +2,19 @@ import { existsSync } from 'node:fs'
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import type { BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { bundleUi } from '../../scripts/bundle-ui.ts'
 import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
 import { ROOT } from '../guard/source-files.ts'
-import { isPackaged, launchBrowser, openPage, whyNoBrowser, type WatchedPage } from '../support/browser.ts'
+import { isPackaged, whyNoBrowser, type WatchedPage } from '../support/browser.ts'
 import { testDatabase, type TestDatabase } from '../support/database/database.ts'
 import { skipReason } from '../support/distribution.ts'
 import { PICTURED_AT, pictureWork, type PicturedWork } from '../support/pictures/pictured-work.ts'
 import { differenceOf, reduced } from '../support/pictures/pictures.ts'
 import { stopClock } from '../support/pictures/stopped-clock.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
+import { visit } from '../support/visit.ts'
 
 /**
  * Pictures of pages in twelve states, light and dark, of work whose times are always the same; and those of the
@@ -81,7 +82,6 @@ describe.skipIf(missing !== null)('screenshots', () => {
   let work: PicturedWork
   let server: ServerProcess
   let token: string
-  let browser: Browser
   /** Reads pictures. */
   let blank: WatchedPage
 
@@ -104,11 +104,9 @@ describe.skipIf(missing !== null)('screenshots', () => {
       },
     })
     token = await readAdminToken(dataDir)
-    browser = await launchBrowser()
-    blank = await openPage(browser, { url: server.url })
+    blank = await visit({ url: server.url, isNew: true })
   }, 180_000)
   afterAll(async () => {
-    await browser?.close()
     await server?.stop()
     await work?.close()
     await database?.close()
@@ -116,8 +114,9 @@ describe.skipIf(missing !== null)('screenshots', () => {
 
   async function take(state: State, options: BrowserContextOptions, isWhole = false): Promise<Buffer> {
     const viewport = state.size ?? WIDE
-    await using opened = await openPage(browser, {
+    await using opened = await visit({
       url: server.url,
+      isNew: true,
       viewport,
       ...options,
       ...(!state.isStranger && { token }),

@@ -1,6 +1,6 @@
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { launchBrowser, whyNoBrowser } from '../support/browser.ts'
+import { whyNoBrowser } from '../support/browser.ts'
 import { startUiServer, type UiServer } from '../support/servers/ui-server.ts'
 
 /** The list of sessions of all types, that a real agent runs. */
@@ -10,15 +10,12 @@ const LONG = `a-name-${'that-a-workflow-engine-made-'.repeat(6)}end`
 
 describe.skipIf(missing !== null)('the sessions', () => {
   let server: UiServer
-  let browser: Browser
   const running: string[] = []
 
   beforeAll(async () => {
     server = await startUiServer('sessions-page')
-    browser = await launchBrowser()
   }, 180_000)
   afterAll(async () => {
-    await browser?.close()
     await server?.close()
   }, 60_000)
 
@@ -27,7 +24,7 @@ describe.skipIf(missing !== null)('the sessions', () => {
     running.push(await server.create(name, script, {}, { sessionType, resourceSlots }))
   }
 
-  const open = (options: { width?: number; colorScheme?: 'light' | 'dark' } = {}) => server.open(browser, options)
+  const open = (options: { width?: number; colorScheme?: 'light' | 'dark' } = {}) => server.open(options)
   const rowOf = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name })
 
   test('come by themselves, of every type, and go on while somebody looks', async () => {
@@ -90,7 +87,7 @@ describe.skipIf(missing !== null)('the sessions', () => {
   })
 
   test('times are written in the zone that was chosen, and say so', async () => {
-    await using opened = await server.open(browser, { timezoneId: 'Asia/Kolkata' })
+    await using opened = await server.open({ timezoneId: 'Asia/Kolkata' })
     const { page } = opened
     await page.goto('/sessions')
     const time = rowOf(page, 'notebook').locator('time').last()

@@ -1,7 +1,7 @@
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { eventually } from '../support/eventually.ts'
-import { launchBrowser, whyNoBrowser } from '../support/browser.ts'
+import { whyNoBrowser } from '../support/browser.ts'
 import { startUiServer, type UiServer } from '../support/servers/ui-server.ts'
 
 /** The settings, in a real browser: what is set there is so on a real server, and what is refused it refuses. */
@@ -11,19 +11,16 @@ const LONG = 'a-name-that-a-workflow-engine-made-'.repeat(6).slice(0, 200)
 
 describe.skipIf(missing !== null)('the settings', () => {
   let ui: UiServer
-  let browser: Browser
   let viewer: string
   let member: string
 
   beforeAll(async () => {
     ui = await startUiServer('settings-page')
-    browser = await launchBrowser()
     await ui.query('mutation { createProject(input: { name: "research" }) { __typename } }')
     viewer = await tokenOf('VIEWER')
     member = await tokenOf('MEMBER')
   }, 180_000)
   afterAll(async () => {
-    await browser?.close()
     await ui?.close()
   }, 120_000)
 
@@ -36,7 +33,7 @@ describe.skipIf(missing !== null)('the settings', () => {
     return createToken.secret
   }
 
-  const open = (options: Parameters<UiServer['open']>[1] = {}) => ui.open(browser, options)
+  const open = (options: Parameters<UiServer['open']>[0] = {}) => ui.open(options)
   const rowOf = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name })
   const dialog = (page: Page) => page.getByRole('dialog')
 

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { launchBrowser, whyNoBrowser } from '../support/browser.ts'
+import { whyNoBrowser } from '../support/browser.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 import { startUiServer, type UiServer } from '../support/servers/ui-server.ts'
 
@@ -17,22 +16,19 @@ const CREATE = `mutation {
 
 describe.skipIf(whyNoBrowser() !== null)('with trusted documents', () => {
   let server: UiServer
-  let browser: Browser
 
   beforeAll(async () => {
     const file = join(await temporaryDirectory('trusted'), 'documents.json')
     await writeFile(file, JSON.stringify({ [createHash('sha256').update(CREATE).digest('hex')]: CREATE }))
     server = await startUiServer('trusted-documents', { REPRISE_TRUSTED_DOCUMENTS: file })
-    browser = await launchBrowser()
   }, 180_000)
   afterAll(async () => {
-    await browser?.close()
     await server?.close()
   }, 60_000)
 
   test('the web UI reads, follows and acts', async () => {
     const { createSession } = await server.query(CREATE)
-    await using opened = await server.open(browser)
+    await using opened = await server.open()
     const { page } = opened
     await page.goto(`/chains/${createSession.session.chainId}`)
     await page.getByText('waiting for retry 1 of 1').waitFor()

@@ -1,7 +1,7 @@
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Webhook } from 'standardwebhooks'
-import { launchBrowser, whyNoBrowser } from '../support/browser.ts'
+import { whyNoBrowser } from '../support/browser.ts'
 import { eventually } from '../support/eventually.ts'
 import { startUiServer, type UiServer } from '../support/servers/ui-server.ts'
 import { webhookReceiver, type WebhookReceiver } from '../support/servers/webhook-receiver.ts'
@@ -12,21 +12,18 @@ const missing = whyNoBrowser()
 
 describe.skipIf(missing !== null)('webhooks in the settings', () => {
   let ui: UiServer
-  let browser: Browser
   let endpoint: WebhookReceiver
 
   beforeAll(async () => {
     endpoint = await webhookReceiver()
     ui = await startUiServer('webhooks-page', { REPRISE_WEBHOOK_ALLOW_NETWORKS: '127.0.0.0/8' })
-    browser = await launchBrowser()
   }, 180_000)
   afterAll(async () => {
-    await browser?.close()
     await ui?.close()
     await endpoint?.close()
   }, 120_000)
 
-  const open = (options: Parameters<UiServer['open']>[1] = {}) => ui.open(browser, options)
+  const open = (options: Parameters<UiServer['open']>[0] = {}) => ui.open(options)
   const dialog = (page: Page) => page.getByRole('dialog')
   const rowOf = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name })
   const verified = (secret: string) => {

@@ -1,8 +1,16 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { chmod, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import axe from 'axe-core'
-import { chromium, type Browser, type BrowserContext, type BrowserContextOptions, type Page } from 'playwright-core'
+import { fileURLToPath } from 'node:url'
+import type axe from 'axe-core'
+import {
+  chromium,
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  type ConsoleMessage,
+  type Page,
+} from 'playwright-core'
 import { findChromium } from './browsers.ts'
 import { skipReason } from './distribution.ts'
 
@@ -32,17 +40,18 @@ export function isPackaged(): boolean {
 }
 
 /** Named by REPRISE_TEST_BROWSER, or that of the package, or an installed one. */
-export async function launchBrowser(): Promise<Browser> {
+export async function launchBrowser(environment: Record<string, string> = {}): Promise<Browser> {
+  const env = { ...process.env, ...environment }
   const given = process.env['REPRISE_TEST_BROWSER']
-  if (given) return chromium.launch({ executablePath: given, args: FLAGS })
-  if (!isPackaged()) return chromium.launch({ executablePath: findChromium()!, args: FLAGS })
+  if (given) return chromium.launch({ executablePath: given, args: FLAGS, env })
+  if (!isPackaged()) return chromium.launch({ executablePath: findChromium()!, args: FLAGS, env })
   const directory = await unpack()
-  const env = {
-    ...process.env,
+  const packaged = {
+    ...env,
     LD_LIBRARY_PATH: join(directory, 'al2023/lib'),
     FONTCONFIG_FILE: join(directory, 'fonts.conf'),
   }
-  return chromium.launch({ executablePath: join(directory, 'chromium'), args: ['--headless', ...FLAGS], env })
+  return chromium.launch({ executablePath: join(directory, 'chromium'), args: ['--headless', ...FLAGS], env: packaged })
 }
 
 /**
@@ -80,6 +89,15 @@ async function unpack(): Promise<string> {
   return directory
 }
 
+/** What pages have unless a test says otherwise. */
+export const USUAL = {
+  viewport: { width: 1440, height: 900 },
+  colorScheme: 'light',
+  reducedMotion: 'reduce',
+  locale: 'en-GB',
+  timezoneId: 'UTC',
+} as const satisfies BrowserContextOptions
+
 /** A browser's page on a server, which notes whatever goes wrong in it. */
 export interface WatchedPage extends AsyncDisposable {
   page: Page
@@ -90,55 +108,68 @@ export interface WatchedPage extends AsyncDisposable {
   violations(): Promise<string[]>
 }
 
-export async function openPage(
-  browser: Browser,
-  options: BrowserContextOptions & {
-    url: string
-    /** With which it is logged in. */
-    token?: string
-  },
-): Promise<WatchedPage> {
+export interface PageOptions extends BrowserContextOptions {
+  url: string
+  /** With which it is logged in. */
+  token?: string
+}
+
+/** In a context that no other page has, so that nothing is cached: it loads and compiles all that it needs. */
+export async function openPage(browser: Browser, options: PageOptions): Promise<WatchedPage> {
   const { url, token, ...contextOptions } = options
-  const context = await browser.newContext({
-    baseURL: url,
-    viewport: { width: 1440, height: 900 },
-    locale: 'en-GB',
-    timezoneId: 'UTC',
-    reducedMotion: 'reduce',
-    ...contextOptions,
-  })
-  if (token !== undefined) await context.addCookies([await cookieFor(url, token)])
-  const page = await context.newPage()
+  const context = await browser.newContext({ ...USUAL, baseURL: url, ...contextOptions })
+  if (token !== undefined) await logIn(context, url, token)
+  return watch(await context.newPage(), () => context.close())
+}
+
+/** Notes from now on what goes wrong in the page; `close` is called when it is not used any more. */
+export function watch(page: Page, close: () => Promise<void>): WatchedPage {
   const faults: string[] = []
-  page.on('pageerror', (error) => faults.push(`threw ${error.message}`))
-  page.on('console', (message) => {
+  const onError = (error: Error) => void faults.push(`threw ${error.message}`)
+  const onConsole = (message: ConsoleMessage) => {
     if (NO_FAULT.test(message.text())) return
     if (message.type() === 'error' || message.type() === 'warning') faults.push(message.text())
-  })
+  }
+  page.on('pageerror', onError)
+  page.on('console', onConsole)
   return {
     page,
-    context,
+    context: page.context(),
     faults,
-    async violations() {
-      await page.evaluate(axe.source)
-      const { violations } = await page.evaluate(
-        (tags) => (globalThis as unknown as { axe: typeof axe }).axe.run({ runOnly: { type: 'tag', values: tags } }),
-        ALLOWED_BY_AXE,
-      )
-      return violations.flatMap(({ id, nodes }) =>
-        nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`),
-      )
+    violations: () => violationsOn(page),
+    [Symbol.asyncDispose]: () => {
+      page.off('pageerror', onError)
+      page.off('console', onConsole)
+      return close()
     },
-    [Symbol.asyncDispose]: () => context.close(),
   }
 }
 
-async function cookieFor(url: string, token: string): Promise<{ name: string; value: string; url: string }> {
+/** The shorter of its two scripts: each document has to parse it. */
+let axeSource: string | undefined
+const readAxe = () => readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
+
+async function violationsOn(page: Page): Promise<string[]> {
+  if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate((axeSource ??= readAxe()))
+  return page.evaluate(async (values) => {
+    const { violations } = await (globalThis as unknown as { axe: typeof axe }).axe.run({
+      runOnly: { type: 'tag', values },
+      // All rules are applied; only details of the elements that pass are left out, which take twice as long.
+      resultTypes: ['violations'],
+    })
+    return violations.flatMap(({ id, nodes }) =>
+      nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`),
+    )
+  }, ALLOWED_BY_AXE)
+}
+
+/** Gives all pages of the context the session of somebody who has logged in with this token. */
+export async function logIn(context: BrowserContext, url: string, token: string): Promise<void> {
   const response = await fetch(`${url}/ui/session`, {
     method: 'POST',
     headers: { authorization: `Bearer ${token}` },
   })
   const [, value] = /^reprise_session=([^;]+)/.exec(response.headers.getSetCookie()[0] ?? '') ?? []
   if (value === undefined) throw new Error(`no session for the token: ${response.status}`)
-  return { name: 'reprise_session', value, url }
+  await context.addCookies([{ name: 'reprise_session', value, url }])
 }

@@ -1,15 +1,15 @@
 import { join } from 'node:path'
-import type { Browser, BrowserContextOptions } from 'playwright-core'
 import { expect, onTestFailed } from 'vitest'
 import { bundleUi } from '../../../scripts/bundle-ui.ts'
 import { readAdminToken, startServer } from '../../../src/cli/demo/server-process.ts'
 import { ROOT } from '../../guard/source-files.ts'
-import { openPage, type WatchedPage } from '../browser.ts'
+import type { WatchedPage } from '../browser.ts'
 import { testDatabase, type TestDatabase } from '../database/database.ts'
 import { eventually } from '../eventually.ts'
 import { temporaryDirectory } from '../run/temporary-directory.ts'
+import { visit, type VisitOptions } from '../visit.ts'
 
-type PageOptions = BrowserContextOptions & { width?: number; height?: number; token?: string }
+type PageOptions = Omit<VisitOptions, 'url'> & { width?: number; height?: number }
 
 const TERMINATE = `mutation ($sessionId: UUID!) { terminateSession(input: { sessionId: $sessionId }) { __typename } }`
 const CREATE = `mutation ($input: CreateSessionInput!) {
@@ -89,9 +89,9 @@ export async function startUiServer(purpose: string, env: Record<string, string>
     /** Which the attempts of the chain have as REPRISE_CHAIN_DIR. */
     chainDirectory: (chainId: string) => join(dataDir, 'agent/chains', chainId),
     /** Logged in with the first token, unless another one is given. */
-    open: async (browser: Browser, options: PageOptions = {}): Promise<WatchedPage> => {
+    open: async (options: PageOptions = {}): Promise<WatchedPage> => {
       const { width = 1440, height = 900, ...rest } = options
-      const opened = await openPage(browser, { url, token, viewport: { width, height }, ...rest })
+      const opened = await visit({ url, token, viewport: { width, height }, ...rest })
       return tellIfFailed(opened, database)
     },
     /** What still runs is terminated. */
@@ -112,14 +112,16 @@ function tellIfFailed(opened: WatchedPage, database: TestDatabase): WatchedPage 
   if (expect.getState().currentTestName === undefined) return opened
   const { page, faults } = opened
   let shown = ''
+  let address = ''
   onTestFailed(async () => {
     const { rows } = await database.db.query(NEWEST_SESSIONS)
-    console.error(`${page.url()} showed:\n${shown}\nfaults: ${JSON.stringify(faults)}`)
+    console.error(`${address} showed:\n${shown}\nfaults: ${JSON.stringify(faults)}`)
     for (const row of rows) console.error(JSON.stringify(row))
   })
   return {
     ...opened,
     async [Symbol.asyncDispose]() {
+      address = page.url()
       shown = await page
         .locator('body')
         .innerText({ timeout: 2_000 })

@@ -1,0 +1,66 @@
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { whyNoBrowser } from '../support/browser.ts'
+import { eventually } from '../support/eventually.ts'
+import { startUiServer, type UiServer } from '../support/servers/ui-server.ts'
+
+/** A chain of attempts from its form to its end, in a real browser, on a real server whose agent runs real processes. */
+
+/** The first attempt fails, the second one writes lines until it is terminated. */
+const SCRIPT = `[ $REPRISE_ATTEMPT = 1 ] && exit 3
+  i=0; while :; do i=$((i+1)); printf '\\033[32mtick\\033[0m %s\\n' $i; sleep 0.05; done`
+
+describe.skipIf(whyNoBrowser() !== null)('a chain in the browser', () => {
+  let ui: UiServer
+
+  beforeAll(async () => {
+    ui = await startUiServer('chain-lifecycle')
+  }, 180_000)
+  afterAll(async () => {
+    await ui?.close()
+  }, 120_000)
+
+  const field = (page: Page, label: string) => page.getByLabel(label, { exact: true })
+  const bar = (page: Page, attempt: number) => page.getByRole('option', { name: new RegExp(`^attempt ${attempt}, `) })
+
+  test('is made in a form, fails, counts down to its retry, is retried, writes its log, and ends', async () => {
+    await using opened = await ui.open()
+    const { page } = opened
+    await page.goto('/chains/new')
+    await field(page, 'Command').fill(SCRIPT)
+    await page.getByLabel(/Through a shell/).check()
+    await field(page, 'Name').fill('goes-on')
+    await field(page, 'Retries').fill('3')
+    await field(page, 'First delay').fill('10m')
+    await page.getByRole('button', { name: 'Create session' }).click()
+    await page.waitForURL(/\/chains\/[\da-f-]{36}/)
+    await page.getByRole('heading', { name: 'goes-on' }).waitFor()
+    await page.getByText('waiting for retry 1 of 3').waitFor()
+    await page.getByRole('option', { name: /^attempt 1, epoch 0, exit code 3, .*ran/ }).waitFor()
+
+    const countdown = page.locator('.countdown')
+    const first = (await countdown.textContent())!
+    expect(first).toMatch(/^\d+:\d\d$/)
+    await eventually(async () => (await countdown.textContent()) !== first)
+    await page.getByText('attempt 1 ended: exit code 3').waitFor()
+    await page.getByRole('heading', { name: 'Why there is an attempt 2' }).waitFor()
+
+    await page.getByRole('button', { name: 'Retry now' }).waitFor()
+    await page.keyboard.press('r')
+    await bar(page, 2).waitFor()
+    await page.getByText('attempt 2 in progress').waitFor()
+    const lastNumber = () => page.locator('.log-number[data-number]').last().getAttribute('data-number').then(Number)
+    await page.locator('.log-line .ansi-2', { hasText: 'tick' }).first().waitFor()
+    const lines = await lastNumber()
+    await eventually(async () => (await lastNumber()) > lines + 30)
+    expect(await page.getByRole('button', { name: 'Retry now' }).count()).toBe(0)
+
+    await page.getByRole('button', { name: 'Terminate' }).click()
+    await page.getByRole('dialog', { name: 'Terminate 1 chain?' }).waitFor()
+    await page.getByRole('button', { name: 'Keep it' }).click()
+    await page.getByRole('button', { name: 'Terminate' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Terminate' }).click()
+    await page.getByRole('option', { name: /^attempt 2, epoch 0, terminated/ }).waitFor()
+    expect(opened.faults).toEqual([])
+  })
+})
