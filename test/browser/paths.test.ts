@@ -323,25 +323,29 @@ describe.skipIf(missing !== null)('somebody', () => {
   test.each([
     ['at 200 %', { width: 720, height: 450, deviceScaleFactor: 2 }],
     ['on 360 px', { width: 360, height: 740 }],
-  ])('%s reaches everything on every page, and nothing is beside it', async (_how, options) => {
-    const chainId = await server.create('reached', 'echo no; exit 3', { maxRetries: 2, retryDelay: 0.1 })
-    await server.reached(chainId, ['FAILED'])
-    await using opened = await server.open(options)
-    const { page } = opened
-    await page.goto('/chains')
-    const rail = page.getByRole('navigation', { name: 'Pages', includeHidden: true })
-    await rail.waitFor({ state: 'attached' })
-    const paths = await rail.locator('a').evaluateAll((links) => links.map((link) => link.getAttribute('href')!))
-    expect(paths.length).toBeGreaterThanOrEqual(3)
-    for (const path of [...paths, `/chains/${chainId}`, `/chains/${chainId}?tab=decision`]) {
-      await page.goto(path)
-      await page.locator('h1').first().waitFor()
-      await page.waitForLoadState('networkidle')
-      expect(await unreachable(page), path).toEqual([])
-      expect(await page.evaluate(() => document.documentElement.scrollWidth), path).toBe(options.width)
-    }
-    expect(opened.faults).toEqual([])
-  })
+  ])(
+    '%s reaches everything on every page, and nothing is beside it',
+    async (_how, options) => {
+      const chainId = await server.create('reached', 'echo no; exit 3', { maxRetries: 2, retryDelay: 0.1 })
+      await server.reached(chainId, ['FAILED'])
+      await using opened = await server.open(options)
+      const { page } = opened
+      await page.goto('/chains')
+      const rail = page.getByRole('navigation', { name: 'Pages', includeHidden: true })
+      await rail.waitFor({ state: 'attached' })
+      const paths = await rail.locator('a').evaluateAll((links) => links.map((link) => link.getAttribute('href')!))
+      expect(paths.length).toBeGreaterThanOrEqual(3)
+      for (const path of [...paths, `/chains/${chainId}`, `/chains/${chainId}?tab=decision`]) {
+        await page.goto(path)
+        await page.locator('h1').first().waitFor()
+        await page.waitForLoadState('networkidle')
+        expect(await unreachable(page), path).toEqual([])
+        expect(await page.evaluate(() => document.documentElement.scrollWidth), path).toBe(options.width)
+      }
+      expect(opened.faults).toEqual([])
+    },
+    300_000,
+  )
 
   /** Presses Tab until it is there. */
   async function tabTo(page: Page, target: Locator): Promise<void> {
