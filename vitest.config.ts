@@ -37,8 +37,9 @@ function pureProject() {
       // These never wait, and a worker costs more than a second of CPU before its first test.
       maxWorkers: 2,
       sequence: { groupOrder: 0 },
-      testTimeout: 30_000,
-      hookTimeout: 30_000,
+      // Reading all sources takes 1 to 2 s of CPU.
+      testTimeout: 120_000,
+      hookTimeout: 120_000,
     },
   }
 }

@@ -24,7 +24,7 @@ export const PARTS = {
     'test/e2e/{alerts,backup,database-user,hostile-member,isolation,pgbouncer,proxies,python,restored-database}.test.ts',
     'test/e2e/remote/{namespace,ordinary-user,relay-users}.test.ts',
   ],
-  browser: ['test/browser/**/*.test.ts'],
+  browser: ['test/browser/!(chain-lifecycle).test.ts'],
   /** Many seeds, many processes, or clocks that have to pass. */
   long: [
     'test/contract/executor/process-{control-files,fence,log-bound,warden}.test.ts',
