@@ -7,11 +7,7 @@ import type { KernelSpec } from '../../../src/domain/agent/protocol.ts'
 import { eventually, pause } from '../../support/eventually.ts'
 import { startCommand } from '../../support/programs/command-line.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
-import {
-  type HangingDirectory,
-  hangingDirectory,
-  whyNoHangingDirectory,
-} from '../../support/slurm/hanging-directory.ts'
+import { hangingDirectory, whyNoHangingDirectory } from '../../support/slurm/hanging-directory.ts'
 import { sharedSlurmCluster } from '../../support/slurm/shared-cluster.ts'
 import { nameCluster, type SlurmCluster, whyNoSlurmCluster } from '../../support/slurm/slurm-cluster.ts'
 import { find, kernelSpec } from './executor-subject.ts'

@@ -66,7 +66,8 @@ async function sendMany(target: Target, seed: number): Promise<boolean> {
 }
 
 describe.concurrent('arguments of', () => {
-  for (const target of targets) test(`${target.name}`, { timeout: 600_000 }, ({ task }) => fuzz(target, task))
+  // oxlint-disable-next-line vitest/valid-title -- a name is a string
+  for (const target of targets) test(target.name, { timeout: 600_000 }, ({ task }) => fuzz(target, task))
 
   test('fields further in', { timeout: 600_000 }, async ({ task }) => {
     const inner = innerTargets(schema, server.tenant.values)

@@ -11,8 +11,10 @@ const LONG = { timeout: 300_000 }
  */
 export function describeEngines(title: string, tests: (name: EngineName) => void): void {
   for (const name of ENGINES)
-    describe.concurrent(`${name}`, LONG, () => {
-      describe(`${title.replace('%s', name)}`, { concurrent: false }, () => {
+    // oxlint-disable-next-line vitest/valid-title -- the engine's name is a string
+    describe.concurrent(name, LONG, () => {
+      // oxlint-disable-next-line vitest/valid-title -- the title is a string
+      describe(title.replace('%s', name), { concurrent: false }, () => {
         tests(name)
       })
     })
@@ -21,7 +23,8 @@ export function describeEngines(title: string, tests: (name: EngineName) => void
 /** The same for tests that share nothing but an engine: all of them run beside each other. */
 export function describeEnginesConcurrently(title: string, tests: (name: EngineName) => void): void {
   for (const name of ENGINES)
-    describe.concurrent(`${title.replace('%s', name)}`, LONG, () => {
+    // oxlint-disable-next-line vitest/valid-title -- the title is a string
+    describe.concurrent(title.replace('%s', name), LONG, () => {
       tests(name)
     })
 }
