@@ -1,15 +1,19 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import type { Executor } from '../../../src/agent/executors/executor.ts'
 import type { KernelSpec } from '../../../src/domain/agent/protocol.ts'
-import { describeEngines } from '../../support/containers/describe-engines.ts'
-import { type ContainerEngine, whyNoEngine } from '../../support/containers/engines.ts'
-import { pushBase, whyNoRegistry } from '../../support/containers/private-registry.ts'
+import { ENGINES, type PrivateEngine, startEngine, whyNoEngine } from '../../support/containers/private-engine.ts'
+import {
+  type PrivateRegistry,
+  pushBase,
+  startRegistry,
+  whyNoRegistry,
+} from '../../support/containers/private-registry.ts'
 import { copyTag } from '../../support/containers/registry-image.ts'
-import { sharedEngine, sharedRegistry } from '../../support/containers/shared-engine.ts'
 import { type Held, slowDown, type SlowEngine } from '../../support/containers/slow-engine.ts'
 import { eventually } from '../../support/eventually.ts'
+import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import { type HeldAgent, holdAgent, SLOWLY_MS } from './container-agent.ts'
 import { type ContainerFixture, createContainerFixture } from './container-fixture.ts'
 import { find, kernelSpec, reaches, readAll } from './executor-subject.ts'
@@ -112,9 +116,10 @@ const POINTS: Record<string, CrashPoint> = {
 const ENTRIES = Object.entries(POINTS)
 
 /** One agent has them all, each at a point of its own, when it is killed; then the next takes over. */
-describeEngines('an agent with %s that is killed when', (name) => {
+describe.each(ENGINES)('an agent with %s that is killed when', (name) => {
   const missing = whyNoEngine(name) ?? whyNoRegistry()
-  let engine: ContainerEngine
+  let registry: PrivateRegistry
+  let engine: PrivateEngine
   let slow: SlowEngine
   let fixture: ContainerFixture
   let holder: HeldAgent
@@ -123,21 +128,20 @@ describeEngines('an agent with %s that is killed when', (name) => {
 
   beforeAll(async () => {
     if (missing !== null) return
-    const registry = await sharedRegistry()
-    engine = await sharedEngine(name)
+    registry = await startRegistry(join(await temporaryDirectory(`crash-points-${name}`), 'registry'))
+    engine = await startEngine(name, { ofRun: inject('runDirectory'), registries: [registry.host] })
     fixture = await createContainerFixture(engine)
-    const repository = `crash-points/${name}`
-    await pushBase(engine, registry, `${repository}:1`)
+    await pushBase(engine, registry.host, 'team/tool:1')
     for (const [at, [point, { waits, request }]] of ENTRIES.entries()) {
       const wait = waits === undefined ? '' : 'while [ ! -e gate ]; do sleep 0.1; done; '
       const command = ['sh', '-c', `echo begun >>/chain/witness; echo out; ${wait}echo end; exit 5`]
       const pulls = request !== undefined && 'ofImage' in request
       // Each under a name of its own, so that none finds what another has pulled.
-      const own = pulls ? `${registry}/${repository}:${at}` : null
-      if (own !== null) await copyTag(registry, repository, '1', String(at))
+      const own = pulls ? `${registry.host}/team/tool:${at}` : null
+      if (own !== null) await copyTag(registry.host, 'team/tool', '1', String(at))
       specs.set(point, kernelSpec({ command, image: own }))
     }
-    slow = await slowDown(engine.socket, heldOf)
+    slow = await slowDown(engine.socket, `${engine.socket}.slow`, heldOf)
     holder = holdAgent(fixture, slow.socket, [...specs.values()], { parallel: ENTRIES.length })
     holder.start()
     await Promise.all(ENTRIES.map(([point]) => comesTo(point)))
@@ -148,6 +152,8 @@ describeEngines('an agent with %s that is killed when', (name) => {
     await holder?.kill()
     await next?.close()
     await slow?.[Symbol.asyncDispose]()
+    await engine?.[Symbol.asyncDispose]()
+    await registry?.[Symbol.asyncDispose]()
     await fixture?.dispose()
   })
 

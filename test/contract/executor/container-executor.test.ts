@@ -1,7 +1,5 @@
-import { expect, test } from 'vitest'
-import { describeEngines } from '../../support/containers/describe-engines.ts'
-import { whyNoEngine } from '../../support/containers/engines.ts'
-import { sharedEngine } from '../../support/containers/shared-engine.ts'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { ENGINES, type PrivateEngine, startEngine, whyNoEngine } from '../../support/containers/private-engine.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createContainerFixture } from './container-fixture.ts'
 import { executorConformance } from './executor-conformance.ts'
@@ -9,17 +7,22 @@ import { kernelSpec, reaches } from './executor-subject.ts'
 
 const SLOWLY_MS = 90_000
 
-describeEngines('containers of %s', (name) => {
+describe.each(ENGINES)('%s', (name) => {
   const missing = whyNoEngine(name)
-  const createFixture = async () => createContainerFixture(await sharedEngine(name), { pull: 'never' })
+  let engine: PrivateEngine
 
-  executorConformance(`container, with ${name}`, createFixture, missing)
+  beforeAll(async () => {
+    if (missing === null) engine = await startEngine(name, { ofRun: inject('runDirectory') })
+  })
+  afterAll(() => engine?.[Symbol.asyncDispose]())
+
+  executorConformance(`container, with ${name}`, () => createContainerFixture(engine, { pull: 'never' }), missing)
 
   test.skipIf(missing !== null)(
     'what is no program in the image is told, and the same words of a program that ran are not',
     { timeout: SLOWLY_MS * 2 },
     async () => {
-      const fixture = await createFixture()
+      const fixture = await createContainerFixture(engine, { pull: 'never' })
       const executor = fixture.create({ changed: () => undefined })
       await executor.recover()
       const end = async (...command: string[]) => {

@@ -1,10 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import type { Executor } from '../../../src/agent/executors/executor.ts'
-import { describeEngines } from '../../support/containers/describe-engines.ts'
-import { whyNoEngine } from '../../support/containers/engines.ts'
-import { type PrivateEngine, startEngine } from '../../support/containers/private-engine.ts'
-import { sharedEngine } from '../../support/containers/shared-engine.ts'
+import { ENGINES, type PrivateEngine, startEngine, whyNoEngine } from '../../support/containers/private-engine.ts'
 import { eventually } from '../../support/eventually.ts'
 import { SLOWLY_MS } from './container-agent.ts'
 import { type ContainerFixture, createContainerFixture } from './container-fixture.ts'
@@ -37,20 +34,20 @@ sleep 1`
 const SLOTS = { cpu: '0.5', mem: String(64 * 1024 * 1024) }
 const LONG = { timeout: 3 * SLOWLY_MS }
 
-describeEngines('GPUs of containers of %s', (name) => {
+describe.each(ENGINES)('GPUs of containers of %s', (name) => {
   const missing = whyNoEngine(name)
   const namesDevices = name === 'podman' && process.getuid?.() === 0
-  let withDevices: PrivateEngine | undefined
+  let engine: PrivateEngine
   let fixture: ContainerFixture
   let executor: Executor
 
   beforeAll(async () => {
     if (missing !== null) return
-    if (namesDevices) withDevices = await startEngine(name, { ofRun: inject('runDirectory'), devices: DEVICES })
-    fixture = await createContainerFixture(withDevices ?? (await sharedEngine(name)), {
-      pull: 'never',
-      network: 'none',
+    engine = await startEngine(name, {
+      ofRun: inject('runDirectory'),
+      ...(namesDevices && { devices: DEVICES }),
     })
+    fixture = await createContainerFixture(engine, { pull: 'never', network: 'none' })
     executor = fixture.create({ changed: () => undefined })
     await executor.recover()
   })
@@ -58,7 +55,7 @@ describeEngines('GPUs of containers of %s', (name) => {
     for (const { kernelId, assignment } of executor?.observe() ?? []) executor.forget(kernelId, assignment)
     await eventually(() => (executor?.observe() ?? []).length === 0, { withinMs: SLOWLY_MS })
     await executor?.close()
-    await withDevices?.[Symbol.asyncDispose]()
+    await engine?.[Symbol.asyncDispose]()
     await fixture?.dispose()
   })
 

@@ -5,8 +5,7 @@ import { join } from 'node:path'
 import { lastingPort } from '../agents/lasting-port.ts'
 import { findProgram, skipReason } from '../distribution.ts'
 import { eventually } from '../eventually.ts'
-import { runService } from '../run/run-service.ts'
-import { BASE_IMAGE, type ContainerEngine } from './engines.ts'
+import { BASE_IMAGE, type PrivateEngine } from './private-engine.ts'
 
 export function whyNoRegistry(): string | null {
   const found = findProgram('docker-registry') !== null
@@ -58,20 +57,9 @@ export async function startRegistry(directory: string, { locked = false } = {}):
   }
 }
 
-const PROGRAM = join(import.meta.dirname, '../programs/shared-registry-program.ts')
-
-/**
- * The registry that all files of a run share: each has repositories of its own there.
- *
- * @returns host:port
- */
-export async function registryOfRun(runDirectory: string): Promise<string> {
-  return (await runService<{ host: string }>(runDirectory, 'registry', PROGRAM)).host
-}
-
 /** Puts the base image there under a name of its own. @returns its full name */
 export async function pushBase(
-  engine: ContainerEngine,
+  engine: PrivateEngine,
   host: string,
   name: string,
   user?: typeof REGISTRY_USER,
