@@ -130,7 +130,8 @@ describe.skipIf(missing !== null)(`chains on Slurm${missing === null ? '' : `: $
       const { session } = await client.createSession(large)
       const reason = async () => {
         const query = 'query ($id: UUID!) { session(id: $id) { pendingReason } }'
-        return (await server.ask(query, { id: session.sessionId })).session
+        return (await server.ask<{ session: { pendingReason: string | null } }>(query, { id: session.sessionId }))
+          .session
       }
       const words = new RegExp(
         `no machine of resource group default has more than cpu ${cluster.cpusPerNode}, it asks for ${cluster.cpusPerNode + 1}$`,
