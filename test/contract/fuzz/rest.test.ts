@@ -9,7 +9,7 @@ import { checkProperty } from '../../support/seeds.ts'
 
 /** Every route of the OpenAPI document, and paths around them, with requests of every kind that sockets can carry. */
 
-const RUNS = 250
+const RUNS = 500
 
 interface Sent {
   method: string

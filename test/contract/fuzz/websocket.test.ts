@@ -86,7 +86,7 @@ test('messages of all kinds', { timeout: 600_000 }, async () => {
       codes.add(heard.code)
       expect(faultsOf(heard, frames.join())).toEqual([])
     }),
-    { numRuns: 60 },
+    { numRuns: 300 },
   )
   // Bad messages and unknown people, each with the protocol's code.
   expect([...codes]).toEqual(expect.arrayContaining([4400, 4401]))
