@@ -23,7 +23,6 @@ const OTHERS = [
   'NODE_EXTRA_CA_CERTS',
   'NO_COLOR',
   'REPRISE_TEST_REQUIRE',
-  'REPRISE_TEST_SEED',
   'REPRISE_TEST_BROWSER',
   '--minutes',
   '--seed',

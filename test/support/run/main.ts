@@ -12,7 +12,7 @@ import { formatCosts, formatRun, formatUnsteady, type PartOutcome, type Unsteady
 
 /**
  * `main.ts <test|engines|browser|long|all> [--where] [files and options of vitest]`: runs parts of the suite. Each file
- * that fails is run once more, alone and with the same seed: if it passes then, it is unsteady, which the last lines
+ * that fails is run once more, alone and with the same seeds, which are fixed: if it passes then, it is unsteady, which the last lines
  * say, and the run is green.
  */
 
@@ -32,7 +32,7 @@ npm run test:all -- --where             where the time of everything has gone
 npm run test:long -- --minutes 30       afterwards random tests with new seeds; failing ones go to test/seeds.json
 npm run test:long -- --seed 7 test/unit random tests with this seed, and nothing else
 
-Other options are vitest's. REPRISE_TEST_SEED=<integer> repeats a run's random choices.`
+Other options are vitest's.`
 
 const [command = 'test', ...rest] = process.argv.slice(2)
 const where = rest.includes('--where')
@@ -40,7 +40,6 @@ const args = rest.filter((arg) => arg !== '--where')
 /** `--minutes N` of the loop with new seeds; `--seed N` runs nothing else. */
 const minutes = command === 'long' ? takeOption('--minutes') : []
 const onlySeed = command === 'long' ? takeOption('--seed') : []
-const seed = process.env['REPRISE_TEST_SEED'] ?? String(Date.now() % 2 ** 31)
 const interrupted = new AbortController()
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => interrupted.abort(signal))
 
@@ -74,7 +73,7 @@ async function main(): Promise<number> {
   if (where) console.log(`\n${formatCosts(outcomes.flatMap(({ files }) => files))}`)
   if (commands.length > 1) console.log(`\n${formatRun(outcomes)}`)
   const unsteady = outcomes.flatMap((outcome) => outcome.unsteady)
-  if (unsteady.length > 0) console.log(`\n${formatUnsteady(unsteady, seed)}`)
+  if (unsteady.length > 0) console.log(`\n${formatUnsteady(unsteady)}`)
   if (interrupted.signal.aborted) return 128 + constants.signals[interrupted.signal.reason as NodeJS.Signals]
   const green = outcomes.every((outcome) => outcome.green)
   if (minutes.length === 0) return green ? 0 : 1
@@ -145,7 +144,7 @@ async function runVitest(
     const child = spawn(process.execPath, [VITEST, 'run', ...vitestArgs], {
       cwd: ROOT,
       stdio: ['inherit', output, output],
-      env: { ...process.env, REPRISE_TEST_REPORT: path, REPRISE_TEST_SEED: seed },
+      env: { ...process.env, REPRISE_TEST_REPORT: path },
     })
     // A terminal's Ctrl-C reaches the child, too; a signal to this process alone does not.
     const forward = () => child.kill('SIGINT')

@@ -54,7 +54,7 @@ export function formatRun(outcomes: readonly PartOutcome[]): string {
 }
 
 /** The last lines of a run that is green although files failed at first. */
-export function formatUnsteady(unsteady: readonly Unsteady[], seed: string): string {
+export function formatUnsteady(unsteady: readonly Unsteady[]): string {
   const parts = unsteady.map(({ file, second }) => {
     const tests = file.failedTests.length > 0 ? file.failedTests : ['(the file itself)']
     return [
@@ -67,7 +67,7 @@ export function formatUnsteady(unsteady: readonly Unsteady[], seed: string): str
   })
   return [
     ...parts,
-    `Unsteady: ${unsteady.length} of the files above failed and then passed with the same seed (REPRISE_TEST_SEED=${seed}).`,
+    `Unsteady: ${unsteady.length} of the files above failed and then passed.`,
     `If that is a fault of the product, mend it; else ${LISTED_IN} says what is known.`,
   ].join('\n')
 }
