@@ -9,7 +9,7 @@ import { SECRET_KEY_BYTES } from '../../src/services/access/secret-box.ts'
 import { writeOnce } from '../../src/services/access/write-once.ts'
 import { startRuntime, type Runtime } from '../../src/runtime.ts'
 import type { Database } from '../../src/store/database.ts'
-import type { Bench, Measurement } from './bench.ts'
+import type { Measurement } from './bench.ts'
 import type { BenchDatabase, BenchGround } from './ground.ts'
 import { countTo, percentile } from './waiting.ts'
 
@@ -20,14 +20,9 @@ const TRICKLE_INTERVAL_MS = 100
  * How long a change takes between a server and an agent that speaks with it over HTTP, of sessions that come one by
  * one: with the scheduler on the server that the agent's poll hangs on, and on another. On one clock: this machine's.
  */
-export const agentLatency: Bench = {
-  name: 'agent-latency',
-  size: 200,
-  async run(ground, size) {
-    const same = await measure(ground, 'one server', size, ['api,scheduler'])
-    const apart = await measure(ground, 'scheduler on another server', size, ['api', 'scheduler'])
-    return [...same, ...apart]
-  },
+export async function* agentLatency(ground: BenchGround, size: number): AsyncGenerator<Measurement> {
+  yield* await measure(ground, 'one server', size, ['api,scheduler'])
+  yield* await measure(ground, 'scheduler on another server', size, ['api', 'scheduler'])
 }
 
 interface Heard {

@@ -4,7 +4,7 @@ import { FOREVER } from '../../src/domain/retention.ts'
 import { removeOld } from '../../src/scheduler/retention/retention-service.ts'
 import { createSessions } from '../../src/services/session/create-sessions.ts'
 import type { Database } from '../../src/store/database.ts'
-import type { Bench, Measurement } from './bench.ts'
+import type { Measurement } from './bench.ts'
 import { openServer } from './bench-server.ts'
 import type { BenchGround } from './ground.ts'
 import { readTableSizes, type TableSize } from './table-sizes.ts'
@@ -29,34 +29,30 @@ interface Sample {
 }
 
 /** Lifecycles at a steady rate, with retention: whether the tables stop growing, and the last minute is as the first. */
-export const autovacuum: Bench = {
-  name: 'autovacuum',
-  size: 10 * 60 * SESSIONS_PER_SECOND,
-  async run(ground, size) {
-    const { db, connectionString } = await ground.database()
-    await using server = openServer(ground, db, connectionString)
-    await server.startServices()
-    await server.startAgent(createNoopExecutor, { cpu: String(CPU_SLOTS) })
-    const over = new AbortController()
-    const create = async (count: number) => {
-      const inputs = Array.from({ length: count }, () => ({ name: 'bench', command: ['noop'] }))
-      await createSessions(server.context, inputs)
+export async function* autovacuum(ground: BenchGround, size: number): AsyncGenerator<Measurement> {
+  const { db, connectionString } = await ground.database()
+  await using server = openServer(ground, db, connectionString)
+  await server.startServices()
+  await server.startAgent(createNoopExecutor, { cpu: String(CPU_SLOTS) })
+  const over = new AbortController()
+  const create = async (count: number) => {
+    const inputs = Array.from({ length: count }, () => ({ name: 'bench', command: ['noop'] }))
+    await createSessions(server.context, inputs)
+  }
+  const minutes = Math.ceil(size / (60 * SESSIONS_PER_SECOND))
+  const work = [steadily(ground, size, create), keepRemoving(ground, db, over.signal)]
+  const samples: Sample[] = []
+  try {
+    for (let minute = 1; minute <= minutes; minute++) {
+      await Promise.race([sleep(MINUTE_MS, undefined, { signal: ground.signal }), failureOf(work)])
+      samples.push(await sample(db))
+      ground.progress(`minute ${minute}: ${described(samples.at(-1)!)}`)
     }
-    const minutes = Math.ceil(size / (60 * SESSIONS_PER_SECOND))
-    const work = [steadily(ground, size, create), keepRemoving(ground, db, over.signal)]
-    const samples: Sample[] = []
-    try {
-      for (let minute = 1; minute <= minutes; minute++) {
-        await Promise.race([sleep(MINUTE_MS, undefined, { signal: ground.signal }), failureOf(work)])
-        samples.push(await sample(db))
-        ground.progress(`minute ${minute}: ${described(samples.at(-1)!)}`)
-      }
-    } finally {
-      over.abort()
-    }
-    await Promise.all(work)
-    return judged(samples)
-  },
+  } finally {
+    over.abort()
+  }
+  await Promise.all(work)
+  yield* judged(samples)
 }
 
 /** As many as are due by the clock; those that a slow server is behind with are made up for. */

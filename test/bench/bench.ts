@@ -10,6 +10,8 @@ export interface Measurement {
   ceiling?: number
   /** What the figure must reach; `atMost` for latencies. */
   target?: { atLeast: number } | { atMost: number }
+  /** If it is not figure / ceiling. */
+  ratio?: number
   /** What figure / ceiling must reach. */
   ratioAtLeast?: number
   /** What it may reach, for costs. */
@@ -18,14 +20,18 @@ export interface Measurement {
   notes?: Record<string, string | number>
 }
 
+export type Measure = (ground: BenchGround, size: number) => AsyncIterable<Measurement>
+
 export interface Bench {
   name: string
   /** How many sessions, where nothing else is asked for. */
   size: number
-  run(ground: BenchGround, size: number): Promise<Measurement[]>
+  /** Many times what it takes on two idle cores with that size: one that takes longer hangs. */
+  limitSeconds: number
+  load(): Promise<Measure>
 }
 
-export interface Judged extends Measurement {
+export interface Judged extends Omit<Measurement, 'ratio'> {
   bench: string
   ratio: number | null
   met: boolean | null
@@ -34,7 +40,7 @@ export interface Judged extends Measurement {
 /** Met only where all that was asked is; null where nothing was. */
 export function judge(bench: string, measurement: Measurement): Judged {
   const { figure, ceiling, target, ratioAtLeast, ratioAtMost } = measurement
-  const ratio = ceiling === undefined ? null : figure / ceiling
+  const ratio = measurement.ratio ?? (ceiling === undefined ? null : figure / ceiling)
   const verdicts: boolean[] = []
   if (target) verdicts.push('atLeast' in target ? figure >= target.atLeast : figure <= target.atMost)
   if (ratioAtLeast !== undefined && ratio !== null) verdicts.push(ratio >= ratioAtLeast)

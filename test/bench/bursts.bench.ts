@@ -3,7 +3,7 @@ import { readAdminToken, startServer } from '../../src/cli/demo/server-process.t
 import { ClientClosedError, createConnection, type Connection } from '../../src/client/connection/create-connection.ts'
 import { compareCursors, decodeCursor, type EventCursor } from '../../src/domain/event-cursor.ts'
 import type { Database } from '../../src/store/database.ts'
-import type { Bench, Measurement } from './bench.ts'
+import type { Measurement } from './bench.ts'
 import type { BenchGround } from './ground.ts'
 import { countTo, percentile } from './waiting.ts'
 
@@ -14,28 +14,25 @@ const EVERY_MS = 500
  * What one page receives while many sessions are created at once, each of two attempts: as ids that are gathered, and as
  * events with what they are about. The lag of an event is the time from its statement to its arrival.
  */
-export const bursts: Bench = {
-  name: 'bursts',
-  size: 500,
-  async run(ground, size) {
-    const { db, connectionString } = await ground.database()
-    const dataDir = join(ground.dir, 'server')
-    const env = {
-      REPRISE_DATABASE_URL: connectionString,
-      REPRISE_EXECUTOR: 'noop',
-      REPRISE_SLOTS: `cpu=${size},mem=4t`,
-      REPRISE_LOG_LEVEL: 'warn',
-    }
-    const server = await startServer({ dataDir, port: 0, onLog: (line) => ground.progress(line), env })
-    const connection = createConnection({ url: server.url, token: await readAdminToken(dataDir) })
-    try {
-      const setup = { ground, db, connection, size }
-      return [...(await gathered(setup)), ...(await whole(setup))]
-    } finally {
-      await connection.close()
-      await server.stop()
-    }
-  },
+export async function* bursts(ground: BenchGround, size: number): AsyncGenerator<Measurement> {
+  const { db, connectionString } = await ground.database()
+  const dataDir = join(ground.dir, 'server')
+  const env = {
+    REPRISE_DATABASE_URL: connectionString,
+    REPRISE_EXECUTOR: 'noop',
+    REPRISE_SLOTS: `cpu=${size},mem=4t`,
+    REPRISE_LOG_LEVEL: 'warn',
+  }
+  const server = await startServer({ dataDir, port: 0, onLog: (line) => ground.progress(line), env })
+  const connection = createConnection({ url: server.url, token: await readAdminToken(dataDir) })
+  try {
+    const setup = { ground, db, connection, size }
+    yield* await gathered(setup)
+    yield* await whole(setup)
+  } finally {
+    await connection.close()
+    await server.stop()
+  }
 }
 
 interface Setup {

@@ -15,7 +15,7 @@ import {
   startEngine,
   whyNoEngine,
 } from '../support/containers/private-engine.ts'
-import type { Bench, Measurement } from './bench.ts'
+import type { Measurement } from './bench.ts'
 import { type BenchServer, openServer } from './bench-server.ts'
 import { executorAlone } from './executor-alone.ts'
 import type { BenchGround } from './ground.ts'
@@ -29,18 +29,12 @@ const ROUNDS = 5
 const RATIO = 0.8
 
 /** Sessions of `true` as containers of private engines, beside what the engine's own program reaches. */
-export const containers: Bench = {
-  name: 'containers',
-  size: 200,
-  async run(ground, size) {
-    const measurements: Measurement[] = []
-    for (const name of ENGINES) {
-      const missing = whyNoEngine(name)
-      if (missing === null) measurements.push(...(await besideRun(ground, name, Math.ceil(size / ROUNDS))))
-      else ground.progress(`no ${name}: ${missing}`)
-    }
-    return measurements
-  },
+export async function* containers(ground: BenchGround, size: number): AsyncGenerator<Measurement> {
+  for (const name of ENGINES) {
+    const missing = whyNoEngine(name)
+    if (missing === null) yield* await besideRun(ground, name, Math.ceil(size / ROUNDS))
+    else ground.progress(`no ${name}: ${missing}`)
+  }
 }
 
 async function besideRun(ground: BenchGround, name: EngineName, perRound: number): Promise<Measurement[]> {

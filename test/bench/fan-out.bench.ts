@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { WebSocketServer } from 'ws'
 import { readAdminToken, startServer } from '../../src/cli/demo/server-process.ts'
 import { startSubscribers, subscriptionsOpen, type Subscribers } from '../support/servers/subscribers.ts'
-import type { Bench, Measurement } from './bench.ts'
+import type { Measurement } from './bench.ts'
 import type { BenchGround } from './ground.ts'
 
 const LAST_WITHIN_MS = 1_000
@@ -12,29 +12,25 @@ const SINGLE_EVENTS = 5
 const BURST_EVENTS = 1_000
 const AWAY_EVENTS = 20
 /** As long as an event with two ids. */
-const BARE_MESSAGE = JSON.stringify({ id: '1', type: 'next', payload: { data: { cursor: 'x'.repeat(160) } } })
+export const BARE_MESSAGE = JSON.stringify({ id: '1', type: 'next', payload: { data: { cursor: 'x'.repeat(160) } } })
 
 /**
  * Events to many subscribers, each on a connection of its own: one at a time, a burst, and all of them coming back
  * at once after a cut. The ceiling of the first is the same message sent to as many bare WebSockets.
  */
-export const fanOut: Bench = {
-  name: 'fan-out',
-  size: 5_000,
-  async run(ground, size) {
-    const bare = await bareBroadcast(ground, size)
-    const { connectionString } = await ground.database()
-    const dataDir = join(ground.dir, 'server')
-    const env = { REPRISE_DATABASE_URL: connectionString, REPRISE_ROLES: 'api', REPRISE_LOG_LEVEL: 'warn' }
-    const server = await startServer({ dataDir, port: 0, onLog: (line) => ground.progress(line), env })
-    try {
-      const token = await readAdminToken(dataDir)
-      await using subscribers = startSubscribers()
-      return await measure(ground, { url: server.url, token, subscribers, size, bare })
-    } finally {
-      await server.stop()
-    }
-  },
+export async function* fanOut(ground: BenchGround, size: number): AsyncGenerator<Measurement> {
+  const bare = await bareBroadcast(ground, size)
+  const { connectionString } = await ground.database()
+  const dataDir = join(ground.dir, 'server')
+  const env = { REPRISE_DATABASE_URL: connectionString, REPRISE_ROLES: 'api', REPRISE_LOG_LEVEL: 'warn' }
+  const server = await startServer({ dataDir, port: 0, onLog: (line) => ground.progress(line), env })
+  try {
+    const token = await readAdminToken(dataDir)
+    await using subscribers = startSubscribers()
+    yield* measure(ground, { url: server.url, token, subscribers, size, bare })
+  } finally {
+    await server.stop()
+  }
 }
 
 interface Setup {
@@ -46,7 +42,10 @@ interface Setup {
   bare: number
 }
 
-async function measure(ground: BenchGround, { url, token, subscribers, size, bare }: Setup): Promise<Measurement[]> {
+async function* measure(
+  ground: BenchGround,
+  { url, token, subscribers, size, bare }: Setup,
+): AsyncGenerator<Measurement> {
   const create = (count: number) => createSessions(url, token, count)
   const connected = await subscribers.connect({ url, token, count: size })
   ground.progress(`${size} subscribers connected in ${Math.round(connected.tookMs)} ms`)
@@ -58,44 +57,42 @@ async function measure(ground: BenchGround, { url, token, subscribers, size, bar
     const committed = await create(1)
     latest.push((await last).at - committed)
   }
+  yield {
+    what: `one event to ${size} subscribers: the last has it`,
+    figure: median(latest),
+    unit: 'ms',
+    ceiling: bare,
+    target: { atMost: LAST_WITHIN_MS },
+    notes: { worst: Math.round(Math.max(...latest)) },
+  }
   ground.progress(`a burst of ${BURST_EVENTS} events`)
   const began = Date.now()
   const burst = subscribers.received(BURST_EVENTS)
   await create(BURST_EVENTS)
   const { at, received, faults } = await burst
   const memory = await residentMegabytes(url, token)
+  yield {
+    what: `a burst of ${BURST_EVENTS} events to all of them`,
+    figure: (BURST_EVENTS * size) / ((at - began) / 1_000),
+    unit: 'messages/s',
+    notes: { missed: BURST_EVENTS * size - received, faults, 'resident MB': memory },
+  }
   ground.progress('all connections are cut, and come back')
   await subscribers.cut()
   await create(AWAY_EVENTS)
   const back = Date.now()
   await subscribers.connect({ url, token, count: size })
   const caughtUp = await subscribers.received(AWAY_EVENTS)
-  return [
-    {
-      what: `one event to ${size} subscribers: the last has it`,
-      figure: median(latest),
-      unit: 'ms',
-      ceiling: bare,
-      target: { atMost: LAST_WITHIN_MS },
-      notes: { worst: Math.round(Math.max(...latest)) },
-    },
-    {
-      what: `a burst of ${BURST_EVENTS} events to all of them`,
-      figure: (BURST_EVENTS * size) / ((at - began) / 1_000),
-      unit: 'messages/s',
-      notes: { missed: BURST_EVENTS * size - received, faults, 'resident MB': memory },
-    },
-    {
-      what: `all come back at once, ${AWAY_EVENTS} events behind`,
-      figure: caughtUp.at - back,
-      unit: 'ms',
-      notes: { missed: AWAY_EVENTS * size - caughtUp.received, faults: caughtUp.faults },
-    },
-  ]
+  yield {
+    what: `all come back at once, ${AWAY_EVENTS} events behind`,
+    figure: caughtUp.at - back,
+    unit: 'ms',
+    notes: { missed: AWAY_EVENTS * size - caughtUp.received, faults: caughtUp.faults },
+  }
 }
 
 /** When the answer came, in milliseconds since 1970: the events are committed then. */
-async function createSessions(url: string, token: string, count: number): Promise<number> {
+export async function createSessions(url: string, token: string, count: number): Promise<number> {
   const sessions = Array.from({ length: count }, (_, n) => ({ name: `s${n}`, command: ['true'] }))
   const query = 'mutation ($input: CreateSessionsInput!) { createSessions(input: $input) { __typename } }'
   const response = await fetch(`${url}/graphql`, {

@@ -1,19 +1,18 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { Logger } from '../../src/observability/log.ts'
 import { openDatabase, type Database } from '../../src/store/database.ts'
 import { startEmbeddedPostgres } from '../../src/store/postgres/embedded.ts'
 import { migrate } from '../../src/store/postgres/migrate.ts'
 
-/** What a bench stands on: an embedded PostgreSQL of its own with production settings, in a temporary directory. */
+/** An embedded PostgreSQL with production settings in `dir`, for one bench. */
 export interface BenchGround extends AsyncDisposable {
   dir: string
+  /** Its version. */
+  postgresql: string
   log: Logger
   /** A migrated database of its own, so that no part of a bench finds what another left. */
   database(): Promise<BenchDatabase>
   progress(line: string): void
-  /** Aborted by SIGINT. */
+  /** Aborted when the bench has to end before it is done. */
   signal: AbortSignal
 }
 
@@ -26,22 +25,22 @@ export interface BenchDatabase {
 const CONNECTIONS_MAX = 16
 
 export async function openGround(options: {
+  dir: string
   log: Logger
   progress: (line: string) => void
   signal: AbortSignal
 }): Promise<BenchGround> {
   await using resources = new AsyncDisposableStack()
-  const dir = await mkdtemp(join(tmpdir(), 'reprise-bench-'))
-  resources.defer(() => rm(dir, { recursive: true, force: true }))
-  const postgres = await startEmbeddedPostgres({ dataDir: dir, log: options.log })
+  const postgres = await startEmbeddedPostgres({ dataDir: options.dir, log: options.log })
   resources.defer(() => postgres.stop())
   const admin = openDatabase({ connectionString: postgres.connectionString, connectionsMax: 1, onError: ignore })
   resources.defer(() => admin.close())
+  const { rows } = await admin.query<{ version: string }>(`SELECT current_setting('server_version') AS version`)
   const kept = resources.move()
   let databases = 0
   return {
     ...options,
-    dir,
+    postgresql: rows[0]!.version,
     async database() {
       options.signal.throwIfAborted()
       const name = `bench_${++databases}`

@@ -1,4 +1,4 @@
-import type { Bench, Measurement } from './bench.ts'
+import type { Measurement } from './bench.ts'
 import { grow, type Past } from './grow.ts'
 import { FIGURES, type Figure } from './growth-figures.ts'
 import type { BenchDatabase, BenchGround } from './ground.ts'
@@ -8,33 +8,23 @@ import { percentile } from './waiting.ts'
 const FLAT = 1.3
 
 /** What the same work costs by what has been before it: the more, the same. */
-export const growth: Bench = {
-  name: 'growth',
-  size: 1_000_000,
-  async run(ground, size) {
-    const small: Past = { sessions: size / 1_000, chainAttempts: 1, agents: 1, pendingRetries: 0 }
-    const pasts: [string, Past][] = [
-      [`${size / 10} sessions`, { ...small, sessions: size / 10 }],
-      [`${size} sessions`, { ...small, sessions: size }],
-      ['chains of 10 attempts', { ...small, sessions: size / 100, chainAttempts: 10 }],
-      ['chains of 1000 attempts', { ...small, sessions: size / 100, chainAttempts: 1_000 }],
-      ['500 agents', { ...small, agents: 500 }],
-      [`${size / 10} pending retries`, { ...small, pendingRetries: size / 10 }],
-    ]
-    const measurements: Measurement[] = []
-    for (const [what, past] of pasts) {
-      const pair: Pair = [await withPast(ground, small), await withPast(ground, past)]
-      for (const figure of FIGURES) {
-        const measured = beside(what, figure, await compare(ground, figure, pair), past)
-        ground.progress(
-          `${measured.what}: ${measured.figure.toFixed(1)} beside ${measured.ceiling!.toFixed(1)} ${measured.unit}`,
-        )
-        measurements.push(measured)
-      }
-      for (const { db } of pair) await db.close()
+export async function* growth(ground: BenchGround, size: number): AsyncGenerator<Measurement> {
+  const small: Past = { sessions: size / 1_000, chainAttempts: 1, agents: 1, pendingRetries: 0 }
+  const pasts: [string, Past][] = [
+    [`${size / 10} sessions`, { ...small, sessions: size / 10 }],
+    [`${size} sessions`, { ...small, sessions: size }],
+    ['chains of 10 attempts', { ...small, sessions: size / 100, chainAttempts: 10 }],
+    ['chains of 1000 attempts', { ...small, sessions: size / 100, chainAttempts: 1_000 }],
+    ['500 agents', { ...small, agents: 500 }],
+    [`${size / 10} pending retries`, { ...small, pendingRetries: size / 10 }],
+  ]
+  for (const [what, past] of pasts) {
+    const pair: Pair = [await withPast(ground, small), await withPast(ground, past)]
+    for (const figure of FIGURES) {
+      yield beside(what, figure, await compare(ground, figure, pair), past)
     }
-    return measurements
-  },
+    for (const { db } of pair) await db.close()
+  }
 }
 
 /** Of the same thing, on the small past and on the other. */

@@ -1,7 +1,7 @@
 import { createNoopExecutor } from '../../src/agent/executors/noop/noop-executor.ts'
 import { createSession, createSessions } from '../../src/services/session/create-sessions.ts'
 import { bareLifecycles } from './bare-lifecycles.ts'
-import type { Bench, Measurement } from './bench.ts'
+import type { Measurement } from './bench.ts'
 import { openServer, type BenchServer } from './bench-server.ts'
 import type { BenchDatabase, BenchGround } from './ground.ts'
 import { CHANGES_PER_JOB, peerJobs } from './peer-worker.ts'
@@ -16,36 +16,30 @@ const CHANGES_PER_SESSION = 9
 const CPU_SLOTS = 2_000
 
 /** Sessions that end at once with the `noop` executor, from the first create to the last decision. */
-export const lifecycles: Bench = {
-  name: 'lifecycles',
-  size: 10_000,
-  async run(ground, size) {
-    const bare = await ground.database()
-    ground.progress(`${size} sessions by bare SQL`)
-    const ceiling = await bareLifecycles(ground, bare.db, size)
-    const served = await ground.database()
-    ground.progress(`${size} sessions by the server`)
-    const figure = await byServer(ground, served, size)
-    const notes = {
-      sessions: size,
-      'rows inserted+updated for each': await rowsWritten(served, size),
-      'by bare SQL': await rowsWritten(bare, size),
-    }
-    const target = { atLeast: 1_500 }
-    ground.progress(`${size} jobs by graphile-worker`)
-    const peer = await peerJobs(ground, await ground.database(), size)
-    return [
-      { what: 'whole lifecycles, noop', figure, unit: 'sessions/s', ceiling, target, ratioAtLeast: 0.4, notes },
-      {
-        what: 'durable changes of state; beside it graphile-worker in batches',
-        figure: figure * CHANGES_PER_SESSION,
-        unit: 'changes/s',
-        ceiling: peer * CHANGES_PER_JOB,
-        notes: { 'of a session': CHANGES_PER_SESSION, 'of a job': CHANGES_PER_JOB, 'jobs/s': Math.round(peer) },
-      },
-      await oneByOne(ground, await ground.database()),
-    ]
-  },
+export async function* lifecycles(ground: BenchGround, size: number): AsyncGenerator<Measurement> {
+  const bare = await ground.database()
+  ground.progress(`${size} sessions by bare SQL`)
+  const ceiling = await bareLifecycles(ground, bare.db, size)
+  const served = await ground.database()
+  ground.progress(`${size} sessions by the server`)
+  const figure = await byServer(ground, served, size)
+  const notes = {
+    sessions: size,
+    'rows inserted+updated for each': await rowsWritten(served, size),
+    'by bare SQL': await rowsWritten(bare, size),
+  }
+  const target = { atLeast: 1_500 }
+  yield { what: 'whole lifecycles, noop', figure, unit: 'sessions/s', ceiling, target, ratioAtLeast: 0.4, notes }
+  ground.progress(`${size} jobs by graphile-worker`)
+  const peer = await peerJobs(ground, await ground.database(), size)
+  yield {
+    what: 'durable changes of state; beside it graphile-worker in batches',
+    figure: figure * CHANGES_PER_SESSION,
+    unit: 'changes/s',
+    ceiling: peer * CHANGES_PER_JOB,
+    notes: { 'of a session': CHANGES_PER_SESSION, 'of a job': CHANGES_PER_JOB, 'jobs/s': Math.round(peer) },
+  }
+  yield await oneByOne(ground, await ground.database())
 }
 
 async function byServer(ground: BenchGround, database: BenchDatabase, size: number): Promise<number> {

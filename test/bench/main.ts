@@ -1,109 +1,77 @@
-import { Command, InvalidArgumentError } from 'commander'
-import { createLogger } from '../../src/observability/log.ts'
-import { agentLatency } from './agent-latency.bench.ts'
-import { autovacuum } from './autovacuum.bench.ts'
-import { judge, type Bench, type Judged } from './bench.ts'
-import { bursts } from './bursts.bench.ts'
-import { containers } from './containers.bench.ts'
-import { fanOut } from './fan-out.bench.ts'
-import { growth } from './growth.bench.ts'
-import { memory } from './memory.bench.ts'
-import { openGround } from './ground.ts'
-import { lateness } from './lateness.bench.ts'
-import { lifecycles } from './lifecycles.bench.ts'
+import { Command } from 'commander'
+import type { Bench } from './bench.ts'
+import { findBench, type Set, SETS } from './find-bench.ts'
 import { describeMachine } from './machine.ts'
-import { pointQuery } from './point-query.bench.ts'
-import { processes } from './processes.bench.ts'
-import { formatReport } from './report.ts'
-import { resubmission } from './resubmission.bench.ts'
-import { schedule } from './schedule.bench.ts'
-import { retries } from './retries.bench.ts'
-import { slurm, slurmDepth, slurmFilled } from './slurm.bench.ts'
-import { statistics } from './statistics.bench.ts'
-import { storm } from './storm.bench.ts'
-import { webUi } from './web-ui.bench.ts'
+import { KEPT_FILE } from './quick/kept-ratios.ts'
+import { runQuick } from './quick/run-quick.ts'
+import { createRunner } from './runner.ts'
+import { runWhole } from './run-whole.ts'
 
-const BENCHES: readonly Bench[] = [
-  lifecycles,
-  schedule,
-  retries,
-  resubmission,
-  storm,
-  lateness,
-  agentLatency,
-  processes,
-  containers,
-  slurm,
-  slurmFilled,
-  slurmDepth,
-  pointQuery,
-  statistics,
-  fanOut,
-  bursts,
-  memory,
-  webUi,
-  growth,
-  autovacuum,
-]
-const NAMES = BENCHES.map(({ name }) => name).join(', ')
+const EXIT_STATUS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const
 
 interface Options {
-  only?: Bench[]
-  sizes?: ReadonlyMap<string, number>
-  json?: boolean
+  only?: string
+  sizes?: string
+  json: boolean
+  quick: boolean
+  keep: boolean
+  kept: string
 }
 
 const interrupted = new AbortController()
-process.once('SIGINT', () => interrupted.abort(new Error('interrupted')))
-process.once('SIGTERM', () => interrupted.abort(new Error('terminated')))
+for (const [signal, status] of Object.entries(EXIT_STATUS)) {
+  process.once(signal, () => {
+    process.exitCode = status
+    interrupted.abort()
+  })
+}
 
-await new Command('bench')
+const program = new Command('bench')
   .description('Measures what the design asks for, each figure beside a ceiling of the same run.')
-  .option('--only <names>', `of ${NAMES}; several with commas`, parseNames)
-  .option('--sizes <name=sessions>', 'how many sessions, e.g. lifecycles=5000,processes=200', parseSizes)
-  .option('--json', 'the results as JSON on standard output')
+  .option('--only <names>', `of ${names('whole')}; with --quick of ${names('quick')}; several with commas`)
+  .option('--sizes <name=sessions>', 'how many sessions, e.g. lifecycles=5000,processes=200')
+  .option('--json', 'the results as JSON on standard output', false)
+  .option('--quick', 'ratios alone, in at most 3 minutes, compared with those kept; status 1 if one is worse', false)
+  .option('--keep', 'with --quick: measures each ratio three times and keeps the medians', false)
+  .option('--kept <file>', 'with --quick: where ratios are kept', KEPT_FILE)
   .action(main)
-  .parseAsync()
+await program.parseAsync()
 
-async function main({ only = [...BENCHES], sizes = new Map(), json = false }: Options): Promise<void> {
-  const results: Judged[] = []
-  let machine: Record<string, string | number> = {}
-  try {
-    for (const bench of only) {
-      await using ground = await openGround({
-        log: await createLogger({ level: 'warn', format: 'json' }),
-        progress: (line) => console.error(`${bench.name}: ${line}`),
-        signal: interrupted.signal,
-      })
-      if (results.length === 0) machine = await describeMachine((await ground.database()).db)
-      const measurements = await bench.run(ground, sizes.get(bench.name) ?? bench.size)
-      results.push(...measurements.map((measurement) => judge(bench.name, measurement)))
-    }
-  } catch (error) {
-    if (!interrupted.signal.aborted) throw error
-    console.error(`${(interrupted.signal.reason as Error).message}; cleaned up`)
-    process.exitCode = 130
-  }
-  console.log(json ? JSON.stringify({ machine, results }, null, 2) : formatReport(machine, results))
+async function main({ only, sizes, json, quick, keep, kept }: Options): Promise<void> {
+  const set = quick ? 'quick' : 'whole'
+  if (keep && !quick) program.error('error: --keep is an option of --quick')
+  const runner = createRunner({
+    set,
+    sizes: parseSizes(set, sizes),
+    machine: describeMachine(),
+    signal: interrupted.signal,
+    // Standard output is for the JSON alone.
+    say: json ? console.error : console.log,
+  })
+  const benches = only === undefined ? SETS[set] : only.split(',').map((name) => benchNamed(set, name.trim()))
+  const { output, passed } = quick
+    ? await runQuick({ runner, benches, keep, keptFile: kept, json })
+    : await runWhole({ runner, benches, json })
+  console.log(output)
+  if (!passed) process.exitCode ??= 1
 }
 
-function benchNamed(name: string): Bench {
-  const bench = BENCHES.find((candidate) => candidate.name === name)
-  if (!bench) throw new InvalidArgumentError(`there is no bench ${name}, only ${NAMES}`)
-  return bench
+function names(set: Set): string {
+  return SETS[set].map(({ name }) => name).join(', ')
 }
 
-function parseNames(text: string): Bench[] {
-  return text.split(',').map((name) => benchNamed(name.trim()))
+function benchNamed(set: Set, name: string): Bench {
+  return findBench(set, name) ?? program.error(`error: there is no bench ${name}, only ${names(set)}`)
 }
 
-function parseSizes(text: string): ReadonlyMap<string, number> {
+function parseSizes(set: Set, text: string | undefined): ReadonlyMap<string, number> {
+  const entries = text?.split(',') ?? []
   return new Map(
-    text.split(',').map((entry) => {
+    entries.map((entry) => {
       const [name = '', size] = entry.split('=')
       const sessions = Number(size)
-      if (!Number.isInteger(sessions) || sessions < 1) throw new InvalidArgumentError(`${entry}: not <name>=<sessions>`)
-      return [benchNamed(name.trim()).name, sessions]
+      if (!Number.isInteger(sessions) || sessions < 1) program.error(`error: ${entry}: not <name>=<sessions>`)
+      return [benchNamed(set, name.trim()).name, sessions]
     }),
   )
 }

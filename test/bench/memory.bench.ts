@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
-import type { Bench, Measurement } from './bench.ts'
+import type { Measurement } from './bench.ts'
 import type { BenchGround } from './ground.ts'
 import { percentile } from './waiting.ts'
 
@@ -22,43 +22,39 @@ const GROWTH = 1.1
 const NODE_OPTIONS = '--max-semi-space-size=8'
 
 /** How long a whole server with its own PostgreSQL takes to be ready, and what it keeps resident without PostgreSQL. */
-export const memory: Bench = {
-  name: 'memory',
-  size: 2_000,
-  async run(ground, size) {
-    const dataDir = join(ground.dir, 'whole-server')
-    const start = () =>
-      startServer({
-        dataDir,
-        port: 0,
-        onLog: (line) => ground.progress(line),
-        env: { REPRISE_EXECUTOR: 'noop', REPRISE_LOG_LEVEL: 'warn', REPRISE_SLOTS: 'cpu=1000', NODE_OPTIONS },
-      })
-    ground.progress('on an empty data directory')
-    const empty = await start()
-    await empty.stop()
-    ground.progress('on a warm one')
-    const warm = await start()
-    try {
-      return [
-        {
-          what: 'start to ready, empty data directory',
-          figure: empty.readyAfterMs,
-          unit: 'ms',
-          target: { atMost: EMPTY_WITHIN_MS },
-        },
-        {
-          what: 'start to ready, warm data directory',
-          figure: warm.readyAfterMs,
-          unit: 'ms',
-          target: { atMost: WARM_WITHIN_MS },
-        },
-        ...(await resident(ground, warm, await readAdminToken(dataDir), size)),
-      ]
-    } finally {
-      await warm.stop()
-    }
-  },
+export async function* memory(ground: BenchGround, size: number): AsyncGenerator<Measurement> {
+  const dataDir = join(ground.dir, 'whole-server')
+  const start = () =>
+    startServer({
+      dataDir,
+      port: 0,
+      onLog: (line) => ground.progress(line),
+      env: { REPRISE_EXECUTOR: 'noop', REPRISE_LOG_LEVEL: 'warn', REPRISE_SLOTS: 'cpu=1000', NODE_OPTIONS },
+    })
+  ground.progress('on an empty data directory')
+  const empty = await start()
+  await empty.stop()
+  ground.progress('on a warm one')
+  const warm = await start()
+  try {
+    yield* [
+      {
+        what: 'start to ready, empty data directory',
+        figure: empty.readyAfterMs,
+        unit: 'ms',
+        target: { atMost: EMPTY_WITHIN_MS },
+      },
+      {
+        what: 'start to ready, warm data directory',
+        figure: warm.readyAfterMs,
+        unit: 'ms',
+        target: { atMost: WARM_WITHIN_MS },
+      },
+    ]
+    yield* await resident(ground, warm, await readAdminToken(dataDir), size)
+  } finally {
+    await warm.stop()
+  }
 }
 
 async function resident(

@@ -5,7 +5,7 @@ import { type Isolation, isolationName, NO_ISOLATION } from '../../src/agent/exe
 import { selectIsolation } from '../../src/agent/executors/process/isolation/select-isolation.ts'
 import { createProcessExecutor } from '../../src/agent/executors/process/process-executor.ts'
 import { createSessions } from '../../src/services/session/create-sessions.ts'
-import type { Bench, Measurement } from './bench.ts'
+import type { Measurement } from './bench.ts'
 import { openServer } from './bench-server.ts'
 import { executorAlone } from './executor-alone.ts'
 import type { BenchGround } from './ground.ts'
@@ -17,34 +17,27 @@ const CPU_SLOTS = 64
 const CREATE_BATCH_SESSIONS = 500
 
 /** Sessions that run the real program `true`, from the first create to the last end. */
-export const processes: Bench = {
-  name: 'processes',
-  size: 1_000,
-  async run(ground, size) {
-    ground.progress(`${size} processes by the executor alone`)
-    const aloneDir = join(ground.dir, 'executor-alone')
-    await mkdir(aloneDir, { recursive: true })
-    const ceiling = await executorAlone(ground, size, CPU_SLOTS, (hooks) => processExecutor(ground, aloneDir, hooks))
-    const figure = await byServer(ground, size, NO_ISOLATION)
-    const noSlurm = await whyNoSlurm()
-    return [
-      {
-        what: 'real processes (true), create to finished',
-        figure,
-        unit: 'sessions/s',
-        ceiling,
-        target: { atLeast: 150 },
-        notes: { sessions: size, atOnce: CPU_SLOTS, ...(noSlurm && { Slurm: noSlurm }) },
-      },
-      ...(await isolated(ground, size, figure)),
-      ...(noSlurm ? [] : [await besideSlurm(ground, figure, size)]),
-    ]
-  },
+export async function* processes(ground: BenchGround, size: number): AsyncGenerator<Measurement> {
+  ground.progress(`${size} processes by the executor alone`)
+  const aloneDir = join(ground.dir, 'executor-alone')
+  await mkdir(aloneDir, { recursive: true })
+  const ceiling = await executorAlone(ground, size, CPU_SLOTS, (hooks) => processExecutor(ground, aloneDir, hooks))
+  const figure = await byServer(ground, size, NO_ISOLATION)
+  const noSlurm = await whyNoSlurm()
+  yield {
+    what: 'real processes (true), create to finished',
+    figure,
+    unit: 'sessions/s',
+    ceiling,
+    target: { atLeast: 150 },
+    notes: { sessions: size, atOnce: CPU_SLOTS, ...(noSlurm && { Slurm: noSlurm }) },
+  }
+  yield* isolated(ground, size, figure)
+  if (!noSlurm) yield await besideSlurm(ground, figure, size)
 }
 
 /** Each way to isolate kernels that works here, in the same run; the ceiling is the figure without. */
-async function isolated(ground: BenchGround, size: number, ceiling: number): Promise<Measurement[]> {
-  const measurements: Measurement[] = []
+async function* isolated(ground: BenchGround, size: number, ceiling: number): AsyncGenerator<Measurement> {
   // Users of projects pass through it to their kernels.
   await chmod(ground.dir, 0o711)
   for (const mode of ['user', 'namespaces'] as const) {
@@ -55,9 +48,8 @@ async function isolated(ground: BenchGround, size: number, ceiling: number): Pro
     const by = found.isolation.namespaces?.by
     const what = `the same, isolation ${found.name}${by === undefined ? '' : ` by ${by}`}; ceiling: none`
     const ratioAtLeast = RATIOS[mode]
-    measurements.push({ what, figure, unit: 'sessions/s', ceiling, ratioAtLeast, notes: { sessions: size } })
+    yield { what, figure, unit: 'sessions/s', ceiling, ratioAtLeast, notes: { sessions: size } }
   }
-  return measurements
 }
 
 /** Of the throughput without isolation. */

@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { HEAD_OF_LINE_SKIPS_MAX } from '../../src/domain/limits.ts'
 import { createSessions } from '../../src/services/session/create-sessions.ts'
 import type { Database } from '../../src/store/database.ts'
-import type { Bench, Measurement } from './bench.ts'
+import type { Measurement } from './bench.ts'
 import { openServer, type BenchServer } from './bench-server.ts'
 import type { BenchGround } from './ground.ts'
 import { countTo, percentile } from './waiting.ts'
@@ -21,17 +21,11 @@ const KINDS = [
 ]
 
 /** How long it takes to place what is pending, and what one look costs by the length of the line. */
-export const schedule: Bench = {
-  name: 'schedule',
-  size: 10_000,
-  async run(ground, size) {
-    const measurements: Measurement[] = []
-    for (const pending of [size / 10, size, size * 10]) {
-      measurements.push(await whereAllFits(ground, pending, pending === size))
-      measurements.push(await whereAlmostNothingFits(ground, pending))
-    }
-    return measurements
-  },
+export async function* schedule(ground: BenchGround, size: number): AsyncGenerator<Measurement> {
+  for (const pending of [size / 10, size, size * 10]) {
+    yield await whereAllFits(ground, pending, pending === size)
+    yield await whereAlmostNothingFits(ground, pending)
+  }
 }
 
 /** `cpu` in each agent. */

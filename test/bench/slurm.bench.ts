@@ -12,7 +12,7 @@ import {
   startOwnSlurmCluster,
   whyNoSlurmCluster,
 } from '../support/slurm/slurm-cluster.ts'
-import type { Bench, Measurement } from './bench.ts'
+import type { Measurement } from './bench.ts'
 import { type BenchServer, openServer } from './bench-server.ts'
 import { executorAlone } from './executor-alone.ts'
 import type { BenchGround } from './ground.ts'
@@ -37,24 +37,18 @@ const ROUNDS = 3
 type Work = (index: number) => string[]
 
 /** Short sessions as jobs of a private cluster, beside jobs of that cluster without Reprise. */
-export const slurm: Bench = {
-  name: 'slurm',
-  size: 600,
-  run: (ground, size) => onCluster(ground, (cluster) => throughput(ground, cluster, size)),
+export async function* slurm(ground: BenchGround, size: number): AsyncGenerator<Measurement> {
+  yield* await onCluster(ground, (cluster) => throughput(ground, cluster, size))
 }
 
 /** Whether the nodes are as busy as with an array: the work of each session is longer than all that is done for it. */
-export const slurmFilled: Bench = {
-  name: 'slurm-filled',
-  size: 480,
-  run: (ground, size) => onCluster(ground, (cluster) => filled(ground, cluster, size)),
+export async function* slurmFilled(ground: BenchGround, size: number): AsyncGenerator<Measurement> {
+  yield* await onCluster(ground, (cluster) => filled(ground, cluster, size))
 }
 
 /** What sessions that wait in Reprise cost the controller. */
-export const slurmDepth: Bench = {
-  name: 'slurm-depth',
-  size: 10_000,
-  run: (ground, size) => onCluster(ground, (cluster) => depth(ground, cluster, size)),
+export async function* slurmDepth(ground: BenchGround, size: number): AsyncGenerator<Measurement> {
+  yield* await onCluster(ground, (cluster) => depth(ground, cluster, size))
 }
 
 /** Nothing where Slurm is not installed. */

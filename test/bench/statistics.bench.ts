@@ -3,7 +3,7 @@ import { readSessionStatistics } from '../../src/services/session/read-session-s
 import type { Viewer } from '../../src/services/service-context.ts'
 import type { Database } from '../../src/store/database.ts'
 import { addManyChains } from '../support/sessions/many-chains.ts'
-import type { Bench, Measurement } from './bench.ts'
+import type { Measurement } from './bench.ts'
 import type { BenchGround } from './ground.ts'
 import { percentile } from './waiting.ts'
 
@@ -13,33 +13,21 @@ const ROUNDS = 15
 const PAGE_CHAINS = 21
 
 /** What a web interface asks for, on many sessions over a month in some projects, as one of these and as all. */
-export const statistics: Bench = {
-  name: 'statistics',
-  size: 100_000,
-  async run(ground, size) {
-    const { db } = await ground.database()
-    ground.progress(`${size} sessions`)
-    const projects = await addManyChains(db, size, PROJECTS)
-    const measurements: Measurement[] = []
-    for (const [who, projectId] of [
-      ['one project', projects[1]!],
-      ['all projects', null],
-    ] as const) {
-      const viewer = { projectId } as Viewer
-      for (const [what, atMost, ask] of QUESTIONS) {
-        ground.progress(`${what}, ${who}`)
-        const figure = await median(ground, () => ask({ db, viewer }))
-        measurements.push({
-          what: `${what}, ${who}`,
-          figure,
-          unit: 'ms',
-          target: { atMost },
-          notes: { sessions: size },
-        })
-      }
+export async function* statistics(ground: BenchGround, size: number): AsyncGenerator<Measurement> {
+  const { db } = await ground.database()
+  ground.progress(`${size} sessions`)
+  const projects = await addManyChains(db, size, PROJECTS)
+  for (const [who, projectId] of [
+    ['one project', projects[1]!],
+    ['all projects', null],
+  ] as const) {
+    const viewer = { projectId } as Viewer
+    for (const [what, atMost, ask] of QUESTIONS) {
+      ground.progress(`${what}, ${who}`)
+      const figure = await median(ground, () => ask({ db, viewer }))
+      yield { what: `${what}, ${who}`, figure, unit: 'ms', target: { atMost }, notes: { sessions: size } }
     }
-    return measurements
-  },
+  }
 }
 
 type Ask = (context: { db: Database; viewer: Viewer }) => Promise<unknown>

@@ -3,7 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { setRetrySwitch } from '../../src/services/retry/set-retry-switch.ts'
 import type { Database } from '../../src/store/database.ts'
 import { dueRetries } from '../support/sessions/due-retries.ts'
-import type { Bench, Measurement } from './bench.ts'
+import type { Measurement } from './bench.ts'
+import type { BenchGround } from './ground.ts'
 import { openServer } from './bench-server.ts'
 import { countTo, percentile } from './waiting.ts'
 
@@ -16,52 +17,47 @@ const MIB = 2 ** 20
  * All retries of one project due at once under a rate limit, dispatched by two servers, and beside them those of a calm
  * project one by one: whether the limit is kept and used, and how late the others are.
  */
-export const storm: Bench = {
-  name: 'storm',
-  size: 10_000,
-  async run(ground, size) {
-    const { db } = await ground.database()
-    await db.query(`INSERT INTO projects (id, domain_id, name) SELECT $1, id, 'calm' FROM domains`, [randomUUID()])
-    await using first = openServer(ground, db)
-    await using second = openServer(ground, db)
-    await setRetrySwitch(first.context, { scope: 'PROJECT', name: 'default', rateLimit: LIMIT })
-    ground.progress(`${size} retries due at once`)
-    await dueRetries(first.context, { count: size })
-    await db.query('VACUUM ANALYZE')
-    const before = process.memoryUsage().rss
-    for (const server of [first, second]) await server.startServices('dispatch-retries')
-    const commits: number[] = []
-    for (const server of [first, second]) server.hub.on('events', () => commits.push(Date.now()))
-    for (let made = 0; made < CALM_RETRIES; made++) {
-      ground.signal.throwIfAborted()
-      await dueRetries(first.context, { count: 1, project: 'calm' })
-      first.hub.wake('dispatch-retries')
-      await sleep(CALM_INTERVAL_MS)
-    }
-    await countTo(ground, db, 'dispatched', DISPATCHED, size + CALM_RETRIES)
-    const grown = process.memoryUsage().rss - before
-    const late = await latenessOf(db, commits)
-    const { rows } = await db.query<{ seconds: number; first: number; children: number; parents: number }>(STORM)
-    const { seconds, first: burst, children, parents } = rows[0]!
-    const measurements: Measurement[] = [
-      {
-        what: 'a storm under a limit: retries let go after the first look',
-        figure: (size - burst) / seconds,
-        unit: 'retries/s',
-        ceiling: LIMIT.perSecond,
-        ratioAtLeast: 0.9,
-        notes: { retries: size, duplicates: children - parents, 'MiB more': Math.round(grown / MIB) },
-      },
-      {
-        what: "another project's retry beside the storm, p99",
-        figure: percentile(late, 0.99),
-        unit: 'ms late',
-        target: { atMost: 250 },
-        notes: { p50: Math.round(percentile(late, 0.5)), retries: late.length },
-      },
-    ]
-    return measurements
-  },
+export async function* storm(ground: BenchGround, size: number): AsyncGenerator<Measurement> {
+  const { db } = await ground.database()
+  await db.query(`INSERT INTO projects (id, domain_id, name) SELECT $1, id, 'calm' FROM domains`, [randomUUID()])
+  await using first = openServer(ground, db)
+  await using second = openServer(ground, db)
+  await setRetrySwitch(first.context, { scope: 'PROJECT', name: 'default', rateLimit: LIMIT })
+  ground.progress(`${size} retries due at once`)
+  await dueRetries(first.context, { count: size })
+  await db.query('VACUUM ANALYZE')
+  const before = process.memoryUsage().rss
+  for (const server of [first, second]) await server.startServices('dispatch-retries')
+  const commits: number[] = []
+  for (const server of [first, second]) server.hub.on('events', () => commits.push(Date.now()))
+  for (let made = 0; made < CALM_RETRIES; made++) {
+    ground.signal.throwIfAborted()
+    await dueRetries(first.context, { count: 1, project: 'calm' })
+    first.hub.wake('dispatch-retries')
+    await sleep(CALM_INTERVAL_MS)
+  }
+  await countTo(ground, db, 'dispatched', DISPATCHED, size + CALM_RETRIES)
+  const grown = process.memoryUsage().rss - before
+  const late = await latenessOf(db, commits)
+  const { rows } = await db.query<{ seconds: number; first: number; children: number; parents: number }>(STORM)
+  const { seconds, first: burst, children, parents } = rows[0]!
+  yield* [
+    {
+      what: 'a storm under a limit: retries let go after the first look',
+      figure: (size - burst) / seconds,
+      unit: 'retries/s',
+      ceiling: LIMIT.perSecond,
+      ratioAtLeast: 0.9,
+      notes: { retries: size, duplicates: children - parents, 'MiB more': Math.round(grown / MIB) },
+    },
+    {
+      what: "another project's retry beside the storm, p99",
+      figure: percentile(late, 0.99),
+      unit: 'ms late',
+      target: { atMost: 250 },
+      notes: { p50: Math.round(percentile(late, 0.5)), retries: late.length },
+    },
+  ]
 }
 
 /** Until the commit that makes each child visible. */

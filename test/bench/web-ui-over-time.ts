@@ -15,12 +15,12 @@ const BURSTS = 4
 const IDLE_MS = 60_000
 
 /** What a page costs that stays open: scrolled, told of many events, and left alone. As many chains as sessions. */
-export async function overTime(ground: BenchGround, chains: number): Promise<Measurement[]> {
+export async function* overTime(ground: BenchGround, chains: number): AsyncGenerator<Measurement> {
   const past = { sessions: chains, chainAttempts: 1, agents: 1, pendingRetries: 0 }
   await using setup = await openSetup(ground, 'short-chains', past)
   const notes = { chains }
-  const measured = [...(await scrolled(setup)), ...(await left(setup)), ...(await told(setup))]
-  return measured.map((measurement) => ({ ...measurement, notes }))
+  for (const part of [scrolled, left, told])
+    for (const measurement of await part(setup)) yield { ...measurement, notes }
 }
 
 /** As with a wheel that does not stop. */

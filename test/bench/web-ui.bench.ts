@@ -4,7 +4,8 @@ import type { Page } from 'playwright-core'
 import { bundleUi } from '../../scripts/bundle-ui.ts'
 import { openPage } from '../support/browser.ts'
 import { ROOT } from '../guard/source-files.ts'
-import type { Bench, Measurement } from './bench.ts'
+import type { Measurement } from './bench.ts'
+import type { BenchGround } from './ground.ts'
 import { percentile } from './waiting.ts'
 import { create, createLog, fromClick, openSetup, type Setup } from './web-ui-ground.ts'
 import { overTime } from './web-ui-over-time.ts'
@@ -18,27 +19,20 @@ const EVENTS = 50
 const LOG_LINES = 1_000_000
 
 /** What a person waits for in a browser, over a past of many sessions. */
-export const webUi: Bench = {
-  name: 'web-ui',
-  size: 100_000,
-  async run(ground, size) {
-    const built = await coldBuild()
-    await using setup = await openSetup(ground, 'long-chains', {
-      sessions: size,
-      chainAttempts: CHAIN_ATTEMPTS,
-      agents: 1,
-      pendingRetries: 0,
-    })
-    const notes = { sessions: size }
-    return [
-      built,
-      ...(await pageLoads(setup)).map((measurement) => ({ ...measurement, notes })),
-      await chainFromClick(setup),
-      ...(await logLines(setup)),
-      await eventToPixels(setup),
-      ...(await overTime(ground, size)),
-    ]
-  },
+export async function* webUi(ground: BenchGround, size: number): AsyncGenerator<Measurement> {
+  yield await coldBuild()
+  await using setup = await openSetup(ground, 'long-chains', {
+    sessions: size,
+    chainAttempts: CHAIN_ATTEMPTS,
+    agents: 1,
+    pendingRetries: 0,
+  })
+  const notes = { sessions: size }
+  for (const measurement of await pageLoads(setup)) yield { ...measurement, notes }
+  yield await chainFromClick(setup)
+  yield* await logLines(setup)
+  yield await eventToPixels(setup)
+  yield* overTime(ground, size)
 }
 
 /** Of a copy of the sources, which has no bundle yet, below the packages that they need. */

@@ -42,6 +42,7 @@ const OTHERS = [
   '--gres',
   '--help',
   '--init',
+  '--keep',
   '--live-restore',
   '--mem',
   '--max-semi-space-size',
@@ -49,6 +50,7 @@ const OTHERS = [
   '--no-requeue',
   '--only',
   '--output',
+  '--quick',
   '--time',
 ]
 

@@ -29,7 +29,7 @@ export const PARTS = {
   long: [
     'test/contract/executor/process-{control-files,fence,log-bound,warden}.test.ts',
     'test/contract/fuzz/*.test.ts',
-    'test/e2e/{channels,client-restarts,database-outage,demo,large-logs,readme-tour,stop-signals,test-run,tls}.test.ts',
+    'test/e2e/{bench,channels,client-restarts,database-outage,demo,large-logs,readme-tour,stop-signals,test-run,tls}.test.ts',
     'test/e2e/command-line/{administration,deployments,help-examples,ids,schedules}.test.ts',
     'test/e2e/deployments/*.test.ts',
     'test/e2e/remote/{checkpoints,embedded-agents,partitions,published-checkpoints,relay-crashes,relay-faults,standstill,upload}.test.ts',

@@ -21,6 +21,7 @@ type Received = Extract<SubscribersReport, { kind: 'received' }>
 
 /** Subscribers to all session events, in a process of their own. */
 export interface Subscribers extends AsyncDisposable {
+  pid: number
   connect(options: {
     url: string
     token: string | null
@@ -46,6 +47,7 @@ export function startSubscribers(): Subscribers {
   }
 
   return {
+    pid: child.pid!,
     connect: ({ selection = 'type sessionId', ...options }) =>
       tell(
         { kind: 'connect', selection, ...options, url: `${options.url.replace('http', 'ws')}/graphql` },

@@ -1,0 +1,47 @@
+import type { Bench } from '../bench.ts'
+
+/** What `npm run bench -- --quick` measures: each gives one ratio. */
+export const QUICK_BENCHES: readonly Bench[] = [
+  {
+    name: 'lifecycles',
+    size: 1_000,
+    limitSeconds: 600,
+    load: async () => (await import('./quick-lifecycles.ts')).quickLifecycles,
+  },
+  {
+    name: 'alone',
+    size: 150,
+    limitSeconds: 600,
+    load: async () => (await import('./quick-lifecycles.ts')).quickAlone,
+  },
+  {
+    name: 'retries',
+    size: 2_000,
+    limitSeconds: 600,
+    load: async () => (await import('./quick-retries.ts')).quickRetries,
+  },
+  {
+    name: 'resubmission',
+    size: 2_000,
+    limitSeconds: 600,
+    load: async () => (await import('./quick-retries.ts')).quickResubmission,
+  },
+  {
+    name: 'processes',
+    size: 200,
+    limitSeconds: 600,
+    load: async () => (await import('./quick-processes.ts')).quickProcesses,
+  },
+  {
+    name: 'point-query',
+    size: 1_000,
+    limitSeconds: 600,
+    load: async () => (await import('./quick-point-query.ts')).quickPointQuery,
+  },
+  {
+    name: 'burst',
+    size: 300,
+    limitSeconds: 600,
+    load: async () => (await import('./quick-burst.ts')).quickBurst,
+  },
+]
