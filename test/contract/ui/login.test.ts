@@ -162,7 +162,8 @@ describe('the cookie', () => {
   })
 })
 
-describe('sockets', () => {
+// Side by side: the server trusts what it has looked up for some seconds.
+describe.concurrent('sockets', () => {
   /** What becomes of a socket that is opened with these headers. */
   async function open(headers: Headers): Promise<{ socket: WebSocket; first: string }> {
     const url = `${server.url.replace('http', 'ws')}/graphql`
@@ -237,7 +238,7 @@ describe('sockets', () => {
   })
 })
 
-describe('a session ends', () => {
+describe.concurrent('a session ends', () => {
   /** Waits for as long as the server trusts what it has looked up. */
   const hasEnded = (cookie: string) => eventually(async () => (await whoAmI({ ...OURS, cookie })) === null)
 

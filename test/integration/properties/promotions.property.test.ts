@@ -56,6 +56,29 @@ const FAILED_WHILE_OTHERS_RUN: Turn[] = [
   ...Array.from({ length: 5 }, () => ALL_SERVICES),
   { ...ALL_SERVICES, reports: [{ kernel: 0, report: 1 }] },
 ]
+/** All run; then one session succeeds and one fails, each with all of its kernels. */
+const ENDED_WHOLE: Turn[] = [
+  ...Array.from({ length: 5 }, () => ALL_SERVICES),
+  {
+    ...ALL_SERVICES,
+    reports: [
+      { kernel: 0, report: 0 },
+      { kernel: 1, report: 1 },
+    ],
+  },
+]
+/** One of two kernels fails before its session is promoted to RUNNING; later the other has been stopped, too. */
+const FAILED_AT_ONCE: Turn[] = [
+  ALL_SERVICES,
+  { ...ALL_SERVICES, reports: [{ kernel: 0, report: 1 }] },
+  ALL_SERVICES,
+  ALL_SERVICES,
+]
+const PULLED: Turn[] = [
+  { ...ALL_SERVICES, obeyed: [false] },
+  { ...ALL_SERVICES, reports: [{ kernel: 0, report: 0 }] },
+]
+const PREPARED_ON_A_LOST_AGENT: Turn[] = [{ ...ALL_SERVICES, lost: true }]
 const sizes = fc.array(fc.integer({ min: 1, max: 3 }), { minLength: 6, maxLength: 6 })
 
 const SNAPSHOT = `
@@ -143,8 +166,12 @@ it(
     const examples: [number[], Turn[]][] = [
       [[1, 2, 3], FAILED_WHEN_PREPARED],
       [[2, 2, 2], FAILED_WHILE_OTHERS_RUN],
+      [[1, 1], ENDED_WHOLE],
+      [[2], FAILED_AT_ONCE],
+      [[1], PULLED],
+      [[2], PREPARED_ON_A_LOST_AGENT],
     ]
-    await checkProperty(property, { numRuns: 14, examples })
+    await checkProperty(property, { numRuns: examples.length + 12, examples })
     expect([...moved].toSorted()).toEqual(
       expect.arrayContaining([
         'CREATING→RUNNING',

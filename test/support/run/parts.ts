@@ -25,16 +25,25 @@ export const PARTS = {
     'test/e2e/remote/{namespace,ordinary-user,relay-users}.test.ts',
   ],
   browser: ['test/browser/!(chain-lifecycle).test.ts'],
-  /** Many seeds, many processes, or clocks that have to pass. */
+  /** Many seeds, many processes, large tables, large answers, or clocks that have to pass. */
   long: [
-    'test/contract/executor/process-{control-files,fence,log-bound,warden}.test.ts',
+    'test/contract/caches/*.test.ts',
+    'test/contract/executor/process-{control-files,exec-size,fence,log-bound,restart,warden}.test.ts',
     'test/contract/fuzz/*.test.ts',
-    'test/e2e/{bench,channels,client-restarts,database-outage,demo,large-logs,readme-tour,stop-signals,test-run,tls}.test.ts',
-    'test/e2e/command-line/{administration,deployments,help-examples,ids,schedules}.test.ts',
+    'test/contract/graphql/{compression,slow-consumers}.test.ts',
+    'test/contract/tenancy/*.test.ts',
+    'test/e2e/{bench,bundle,channels,client-package,client-restarts,cold-server,database-outage,demo}.test.ts',
+    'test/e2e/{hostile-reader,installed,large-answers,large-logs,readiness,readme-tour,secrets,server}.test.ts',
+    'test/e2e/{stop-signals,subscribers,test-run,tls,traces-and-logs}.test.ts',
+    'test/e2e/command-line/*.test.ts',
     'test/e2e/deployments/*.test.ts',
-    'test/e2e/remote/{checkpoints,embedded-agents,partitions,published-checkpoints,relay-crashes,relay-faults,standstill,upload}.test.ts',
-    'test/integration/agent/{published-checkpoints,uploaded-code}.test.ts',
-    'test/integration/graphql/one-state.test.ts',
+    'test/e2e/remote/{checkpoints,embedded-agents,partitions,published-checkpoints,relay-crashes,relay-faults,remote-agents,standstill,upload}.test.ts',
+    'test/integration/access/admission.test.ts',
+    'test/integration/agent/{agent-logs,checkpoints,checkpoint-failures,published-checkpoints,relayed-checkpoints,snapshot-checkpoint,uploaded-code}.test.ts',
+    'test/integration/client/{retries,streams}.test.ts',
+    'test/integration/graphql/{one-state,request-bounds}.test.ts',
+    'test/integration/store/{chain,deployment,outbox,scheduler,session}-plans.test.ts',
+    'test/integration/store/{embedded-postgres,migrate,read-pool,silent-database}.test.ts',
   ],
 } as const satisfies Record<string, readonly string[]>
 
