@@ -7,14 +7,8 @@ import { chooseContainer, type ContainerConfig } from '../../src/agent/executors
 import { FOREVER } from '../../src/domain/retention.ts'
 import { createSessions } from '../../src/services/session/create-sessions.ts'
 import type { Database } from '../../src/store/database.ts'
-import {
-  BASE_IMAGE,
-  ENGINES,
-  type EngineName,
-  type PrivateEngine,
-  startEngine,
-  whyNoEngine,
-} from '../support/containers/private-engine.ts'
+import { BASE_IMAGE, ENGINES, type EngineName, whyNoEngine } from '../support/containers/engines.ts'
+import { type PrivateEngine, startEngine } from '../support/containers/private-engine.ts'
 import type { Measurement } from './bench.ts'
 import { type BenchServer, openServer } from './bench-server.ts'
 import { executorAlone } from './executor-alone.ts'

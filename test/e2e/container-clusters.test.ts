@@ -1,14 +1,10 @@
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
+import { describeEngines } from '../support/containers/describe-engines.ts'
+import { BASE_IMAGE, type ContainerEngine, whyNoEngine } from '../support/containers/engines.ts'
 import { networksOfAgent } from '../support/containers/networks-of-agent.ts'
-import {
-  BASE_IMAGE,
-  ENGINES,
-  type PrivateEngine,
-  startEngine,
-  whyNoEngine,
-} from '../support/containers/private-engine.ts'
+import { sharedEngine } from '../support/containers/shared-engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { commandLine } from '../support/programs/command-line.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
@@ -26,16 +22,16 @@ main1)
 *) echo "$REPRISE_KERNEL_NAME of $OF, attempt $REPRISE_ATTEMPT" >index.html; exec httpd -f -p 8080 -h "$PWD";;
 esac`
 
-describe.each(ENGINES)('sessions of several kernels in containers of %s', (name) => {
+describeEngines('sessions of several kernels in containers of %s', (name) => {
   const missing = whyNoEngine(name)
-  let engine: PrivateEngine
+  let engine: ContainerEngine
   let server: ServerProcess
   let reprise: ReturnType<typeof commandLine>
 
   beforeAll(async () => {
     if (missing !== null) return
     const root = await temporaryDirectory(`clusters-${name}`)
-    engine = await startEngine(name, { ofRun: inject('runDirectory'), bridge: true })
+    engine = await sharedEngine(name)
     const dataDir = join(root, 'data')
     const env = {
       REPRISE_EXECUTOR: 'container',
@@ -50,7 +46,6 @@ describe.each(ENGINES)('sessions of several kernels in containers of %s', (name)
   }, SLOWLY_MS)
   afterAll(async () => {
     await server?.stop()
-    await engine?.[Symbol.asyncDispose]()
   })
 
   const agentId = async () =>

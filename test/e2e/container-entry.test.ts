@@ -2,16 +2,12 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
 import { lastingPort } from '../support/agents/lasting-port.ts'
-import {
-  BASE_IMAGE,
-  ENGINES,
-  type PrivateEngine,
-  startEngine,
-  whyNoEngine,
-} from '../support/containers/private-engine.ts'
+import { describeEngines } from '../support/containers/describe-engines.ts'
+import { BASE_IMAGE, type ContainerEngine, whyNoEngine } from '../support/containers/engines.ts'
+import { sharedEngine } from '../support/containers/shared-engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { commandLine, startCommand } from '../support/programs/command-line.ts'
 import { countRunning, makeToken, SHELL, startInTerminal, walkTerminal } from '../support/programs/entering.ts'
@@ -23,9 +19,9 @@ const SLOWLY_MS = 120_000
 const TEST_MS = { timeout: SLOWLY_MS * 2 }
 const LARGE_BYTES = 4_000_000
 
-describe.each(ENGINES)('into a container of %s', (name) => {
+describeEngines('into a container of %s', (name) => {
   const missing = whyNoEngine(name)
-  let engine: PrivateEngine
+  let engine: ContainerEngine
   let server: ServerProcess
   let root: string
   let environment: Record<string, string>
@@ -49,7 +45,7 @@ describe.each(ENGINES)('into a container of %s', (name) => {
   beforeAll(async () => {
     if (missing !== null) return
     root = await temporaryDirectory(`entry-${name}`)
-    engine = await startEngine(name, { ofRun: inject('runDirectory') })
+    engine = await sharedEngine(name)
     await start()
     port = await lastingPort()
     const program = ['sh', '-c', `ip link set lo up 2>/dev/null; exec nc -ll -p ${port} -e cat`]
@@ -62,7 +58,6 @@ describe.each(ENGINES)('into a container of %s', (name) => {
   afterAll(async () => {
     if (server !== undefined) await reprise('cancel', sessionId)
     await server?.stop()
-    await engine?.[Symbol.asyncDispose]()
   })
 
   test.skipIf(missing !== null)('a terminal of this machine is one there, and is given back', TEST_MS, async () => {

@@ -1,14 +1,10 @@
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
 import { lastingPort } from '../support/agents/lasting-port.ts'
-import {
-  BASE_IMAGE,
-  ENGINES,
-  type PrivateEngine,
-  startEngine,
-  whyNoEngine,
-} from '../support/containers/private-engine.ts'
+import { describeEngines } from '../support/containers/describe-engines.ts'
+import { BASE_IMAGE, type ContainerEngine, whyNoEngine } from '../support/containers/engines.ts'
+import { sharedEngine } from '../support/containers/shared-engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { commandLine, startCommand } from '../support/programs/command-line.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
@@ -21,9 +17,9 @@ const SLOWLY_MS = 120_000
 /** Of a command line, up to the program that runs in the image. */
 const words = (text: string) => [...text.split(' '), '--image', BASE_IMAGE, '--']
 
-describe.each(ENGINES)('what serves in containers of %s', (name) => {
+describeEngines('what serves in containers of %s', (name) => {
   const missing = whyNoEngine(name)
-  let engine: PrivateEngine
+  let engine: ContainerEngine
   let server: ServerProcess
   let environment: Record<string, string>
   let reprise: ReturnType<typeof commandLine>
@@ -31,7 +27,7 @@ describe.each(ENGINES)('what serves in containers of %s', (name) => {
   beforeAll(async () => {
     if (missing !== null) return
     const root = await temporaryDirectory(`services-${name}`)
-    engine = await startEngine(name, { ofRun: inject('runDirectory'), bridge: true })
+    engine = await sharedEngine(name)
     const dataDir = join(root, 'data')
     const env = {
       REPRISE_EXECUTOR: 'container',
@@ -51,7 +47,6 @@ describe.each(ENGINES)('what serves in containers of %s', (name) => {
   }, SLOWLY_MS)
   afterAll(async () => {
     await server?.stop()
-    await engine?.[Symbol.asyncDispose]()
   })
 
   const shown = async (...args: string[]) => JSON.parse((await reprise(...args, '--json')).stdout)

@@ -1,15 +1,10 @@
 /** Volumes of two agents, one for each engine, from every door: where sessions go, and what they leave in them. */
 import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
-import {
-  BASE_IMAGE,
-  ENGINES,
-  type EngineName,
-  type PrivateEngine,
-  startEngine,
-  whyNoEngine,
-} from '../support/containers/private-engine.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { describeEngines } from '../support/containers/describe-engines.ts'
+import { BASE_IMAGE, ENGINES, whyNoEngine } from '../support/containers/engines.ts'
+import { sharedEngine } from '../support/containers/shared-engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { commandLine } from '../support/programs/command-line.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
@@ -25,7 +20,6 @@ const TOKEN = `mutation { createProject(input: { name: "theirs" }) { __typename 
 let root: string
 let fleet: RemoteFleet
 let theirToken: string
-const engines: PrivateEngine[] = []
 const present = ENGINES.filter((name) => whyNoEngine(name) === null)
 
 beforeAll(async () => {
@@ -44,8 +38,7 @@ beforeAll(async () => {
   await writeFile(join(data.source, 'text'), 'from the machine\n')
   const theirs = { source: await directory('theirs'), projects: ['theirs'] }
   for (const name of present) {
-    const engine = await startEngine(name, { ofRun: inject('runDirectory') })
-    engines.push(engine)
+    const engine = await sharedEngine(name)
     const volumes = { data, theirs, [`of-${name}`]: { source: await directory(name), projects: ['default'] } }
     await fleet.startAgent({
       name,
@@ -59,10 +52,7 @@ beforeAll(async () => {
     })
   }
 }, SLOWLY_MS)
-afterAll(async () => {
-  await fleet?.[Symbol.asyncDispose]()
-  for (const engine of engines) await engine[Symbol.asyncDispose]()
-})
+afterAll(() => fleet?.[Symbol.asyncDispose]())
 
 const cli = (token = fleet.adminToken) =>
   commandLine({ REPRISE_URL: fleet.url, REPRISE_TOKEN: token, REPRISE_DATA_DIR: join(root, 'none') })
@@ -93,7 +83,7 @@ touch /mnt/data/no 2>/dev/null && echo changed
 mount -o remount,rw /mnt/data 2>/dev/null && echo remounted
 cat /mnt/data/text; exit 1`
 
-describe.each(ENGINES)('a volume that only the agent of %s has', (name: EngineName) => {
+describeEngines('a volume that only the agent of %s has', (name) => {
   const missing = whyNoEngine(name)
   const left = () => join(root, name)
 

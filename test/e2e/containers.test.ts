@@ -1,12 +1,15 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createClient } from '../../src/client/node/index.ts'
 import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
-import { ENGINES, type PrivateEngine, startEngine, whyNoEngine } from '../support/containers/private-engine.ts'
-import { pushBase, startRegistry, whyNoRegistry, type PrivateRegistry } from '../support/containers/private-registry.ts'
+import { describeEngines } from '../support/containers/describe-engines.ts'
+import { type ContainerEngine, whyNoEngine } from '../support/containers/engines.ts'
+import { pushBase, whyNoRegistry } from '../support/containers/private-registry.ts'
 import { pushPython } from '../support/containers/python-image.ts'
+import { sharedEngine, sharedRegistry } from '../support/containers/shared-engine.ts'
+import { slowDown } from '../support/containers/slow-engine.ts'
 import { whyNotInstalled } from '../support/distribution.ts'
 import { blocksOfTest } from '../support/document-blocks.ts'
 import { eventually } from '../support/eventually.ts'
@@ -24,10 +27,10 @@ interface State {
   childSession: { id: string; status: string; attempt: number } | null
 }
 
-describe.each(ENGINES)('chains in containers of %s', (name) => {
+describeEngines('chains in containers of %s', (name) => {
   const missing = whyNoEngine(name) ?? whyNoRegistry() ?? whyNotInstalled('python3')
-  let registry: PrivateRegistry
-  let engine: PrivateEngine
+  let registry: string
+  let engine: ContainerEngine
   let server: ServerProcess
   let root: string
 
@@ -43,20 +46,16 @@ describe.each(ENGINES)('chains in containers of %s', (name) => {
   beforeAll(async () => {
     if (missing !== null) return
     root = await temporaryDirectory(`containers-${name}`)
-    registry = await startRegistry(join(root, 'registry'))
-    engine = await startEngine(name, { ofRun: inject('runDirectory'), registries: [registry.host], hub: registry.host })
+    registry = await sharedRegistry()
+    engine = await sharedEngine(name)
     await start()
   })
-  afterAll(async () => {
-    await server?.stop()
-    await engine?.[Symbol.asyncDispose]()
-    await registry?.[Symbol.asyncDispose]()
-  })
+  afterAll(() => server?.stop())
 
   test.skipIf(missing !== null)('the example of the documentation works', LONG, async () => {
     const [block, ...more] = await blocksOfTest('test/e2e/containers.test.ts')
     expect(more).toEqual([])
-    await pushPython(engine, `${registry.host}/library/python:3.12`, root)
+    await pushPython(engine, `${registry}/library/python:3.12`, root)
     const npx = `npx() { shift; ${process.execPath} ${MAIN} "$@"; }`
     const { stdout, stderr } = await promisify(execFile)('bash', ['-ec', `${npx}\n${block!.text}`], {
       env: cleanEnvironment({ REPRISE_URL: server.url, REPRISE_DATA_DIR: join(root, 'data') }),
@@ -77,9 +76,11 @@ describe.each(ENGINES)('chains in containers of %s', (name) => {
       state: 'ok',
       found: expect.stringMatching(`^${called} [0-9.+a-z]+ at ${engine.socket}$`) as string,
     })
-    engine.pause()
-    const silent = await look(engine.url).finally(() => engine.goOn())
-    expect(silent).toMatchObject({ state: 'fault', found: expect.stringContaining('does not answer') as string })
+    await using silent = await slowDown(engine.socket, () => 'request')
+    expect(await look(`unix://${silent.socket}`)).toMatchObject({
+      state: 'fault',
+      found: expect.stringContaining('does not answer') as string,
+    })
     expect(await look('unix:///nowhere.sock')).toMatchObject({
       state: 'fault',
       found: '/nowhere.sock: not there',
@@ -88,7 +89,7 @@ describe.each(ENGINES)('chains in containers of %s', (name) => {
   })
 
   test.skipIf(missing !== null)('what fails is retried, and what runs outlives the server', LONG, async () => {
-    const image = await pushBase(engine, registry.host, 'team/tool:1')
+    const image = await pushBase(engine, registry, `chains-${name}/tool:1`)
     const token = await readAdminToken(join(root, 'data'))
     const create = async (given: { name: string; image: string; script: string }) => {
       await using client = createClient({ url: server.url, token })
@@ -132,7 +133,7 @@ describe.each(ENGINES)('chains in containers of %s', (name) => {
   })
 
   test.skipIf(missing !== null)('what is uploaded runs in each attempt', LONG, async () => {
-    const image = await pushBase(engine, registry.host, 'team/tool:1')
+    const image = await pushBase(engine, registry, `chains-${name}/tool:1`)
     const env = { REPRISE_URL: server.url, REPRISE_DATA_DIR: join(root, 'data') }
     await expectUploadToRun(env, ['--image', image])
   })

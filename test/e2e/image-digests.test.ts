@@ -1,19 +1,18 @@
 /** Tags that move between the attempts of a chain, and between the agents of a session. */
 import { execFile } from 'node:child_process'
-import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { describeEnginesConcurrently } from '../support/containers/describe-engines.ts'
 import {
   BASE_IMAGE,
+  type ContainerEngine,
   ENGINES,
   type EngineName,
-  type PrivateEngine,
-  startEngine,
   whyNoEngine,
-} from '../support/containers/private-engine.ts'
-import { type PrivateRegistry, startRegistry, whyNoRegistry } from '../support/containers/private-registry.ts'
+} from '../support/containers/engines.ts'
+import { whyNoRegistry } from '../support/containers/private-registry.ts'
+import { sharedEngine, sharedRegistry } from '../support/containers/shared-engine.ts'
 import { cleanEnvironment, MAIN } from '../support/programs/command-line.ts'
-import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 import { PATIENT_LEASE, type RemoteFleet, startRemoteFleet, textOf } from './remote/remote-fleet.ts'
 
 const DIGEST = expect.stringMatching(/^sha256:[0-9a-f]{64}$/) as string
@@ -35,18 +34,17 @@ interface Attempt {
 const missingRegistry = whyNoRegistry()
 const missing = (name: EngineName) => whyNoEngine(name) ?? missingRegistry
 
-let registry: PrivateRegistry
+let registry: string
 let fleet: RemoteFleet
-const engines = new Map<EngineName, PrivateEngine>()
+const engines = new Map<EngineName, ContainerEngine>()
 
 beforeAll(async () => {
   const present = ENGINES.filter((name) => missing(name) === null)
   if (present.length === 0) return
-  const root = await temporaryDirectory('image-digests')
-  registry = await startRegistry(join(root, 'registry'))
+  registry = await sharedRegistry()
   fleet = await startRemoteFleet({ lease: PATIENT_LEASE })
   for (const name of present) {
-    const engine = await startEngine(name, { ofRun: inject('runDirectory'), registries: [registry.host] })
+    const engine = await sharedEngine(name)
     engines.set(name, engine)
     await fleet.startAgent({
       name,
@@ -56,14 +54,10 @@ beforeAll(async () => {
     })
   }
 })
-afterAll(async () => {
-  await fleet?.[Symbol.asyncDispose]()
-  for (const engine of engines.values()) await engine[Symbol.asyncDispose]()
-  await registry?.[Symbol.asyncDispose]()
-})
+afterAll(() => fleet?.[Symbol.asyncDispose]())
 
 /** From now on the tag stands for an image that says so. The engine has no image of this name afterwards. */
-async function moveTag(engine: PrivateEngine, image: string, which: string): Promise<void> {
+async function moveTag(engine: ContainerEngine, image: string, which: string): Promise<void> {
   const created = await engine.cli('create', '--network', 'none', BASE_IMAGE, 'true')
   await engine.cli('commit', '--change', `ENV WHICH=${which}`, created.trim(), image)
   await engine.cli('rm', created.trim())
@@ -72,7 +66,7 @@ async function moveTag(engine: PrivateEngine, image: string, which: string): Pro
 }
 
 /** A chain whose first attempt has failed with the image that the tag stood for; its retry waits. */
-async function failedOnce(engine: PrivateEngine, image: string, retryPolicy: object = {}): Promise<Attempt> {
+async function failedOnce(engine: ContainerEngine, image: string, retryPolicy: object = {}): Promise<Attempt> {
   await moveTag(engine, image, 'old')
   const id = await fleet.createSession({
     image,
@@ -107,11 +101,11 @@ async function info(id: string): Promise<string> {
   return (await promisify(execFile)(process.execPath, [MAIN, 'info', id], { env })).stdout
 }
 
-describe.each(ENGINES)('a retry in %s', (name) => {
+describeEnginesConcurrently('a retry in %s', (name) => {
   const engine = () => engines.get(name)!
 
   test.skipIf(missing(name) !== null)('runs what the attempt before ran, where the tag has moved', LONG, async () => {
-    const image = `${registry.host}/${name}/pinned:1`
+    const image = `${registry}/digests-${name}/pinned:1`
     const first = await failedOnce(engine(), image)
     expect(first).toMatchObject({ imageDigest: DIGEST, requiredImageDigest: null })
     await moveTag(engine(), image, 'new')
@@ -123,7 +117,7 @@ describe.each(ENGINES)('a retry in %s', (name) => {
   })
 
   test.skipIf(missing(name) !== null)('runs the new one and says so, if its policy follows the tag', LONG, async () => {
-    const image = `${registry.host}/${name}/followed:1`
+    const image = `${registry}/digests-${name}/followed:1`
     const first = await failedOnce(engine(), image, { pinImage: false })
     await moveTag(engine(), image, 'new')
     expect(await retryNow(first.sessionId)).toBe('ran the new one\n')
@@ -139,11 +133,11 @@ describe.each(ENGINES)('a retry in %s', (name) => {
     ['gone', ['manifests', 'blobs']],
     ['partly-gone', ['blobs']],
   ])('of an image that is %s from its registry says so, and what to do', LONG, async (what, parts) => {
-    const repository = `${name}/${what}`
-    const image = `${registry.host}/${repository}:1`
+    const repository = `digests-${name}/${what}`
+    const image = `${registry}/${repository}:1`
     const first = await failedOnce(engine(), image)
     await moveTag(engine(), image, 'new')
-    const reference = encodeURIComponent(`${registry.host}/${repository}@${first.imageDigest}`)
+    const reference = encodeURIComponent(`${registry}/${repository}@${first.imageDigest}`)
     const { text } = await engine().call('GET', `/images/${reference}/json`)
     const { Id } = JSON.parse(text) as { Id: string }
     const digests: Record<string, string | null> = {
@@ -151,7 +145,7 @@ describe.each(ENGINES)('a retry in %s', (name) => {
       blobs: `sha256:${Id.replace('sha256:', '')}`,
     }
     for (const part of parts) {
-      const url = `http://${registry.host}/v2/${repository}/${part}/${digests[part]}`
+      const url = `http://${registry}/v2/${repository}/${part}/${digests[part]}`
       expect((await fetch(url, { method: 'DELETE' })).status).toBe(202)
     }
     await engine().cli('rmi', '--force', Id)
@@ -169,8 +163,8 @@ describe.each(ENGINES)('a retry in %s', (name) => {
 const missingOne = ENGINES.map(missing).find((why) => why !== null) ?? null
 
 test.skipIf(missingOne !== null)('two agents that find two images under one tag run one of them', LONG, async () => {
-  const image = `${registry.host}/both/tool:1`
-  const [docker, podman] = ENGINES.map((name) => engines.get(name)!) as [PrivateEngine, PrivateEngine]
+  const image = `${registry}/digests/both:1`
+  const [docker, podman] = ENGINES.map((name) => engines.get(name)!) as [ContainerEngine, ContainerEngine]
   await moveTag(docker, image, 'old')
   await docker.cli('pull', image)
   // What Docker has is not what the registry has.

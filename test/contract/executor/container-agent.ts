@@ -24,12 +24,12 @@ export interface HeldAgent {
 }
 
 export function holdAgent(
-  { agentDir, agentId }: Pick<ContainerFixture, 'agentDir' | 'agentId'>,
+  { agentDir, agentId, description }: Pick<ContainerFixture, 'agentDir' | 'agentId' | 'description'>,
   socket: string,
   specs: readonly KernelSpec[],
   overrides: Partial<ContainerOptions> = {},
 ): HeldAgent {
-  const input = { agentDir, agentId, socket, specs, overrides }
+  const input = { agentDir, agentId, description, socket, specs, overrides }
   const words = [HOLDER, Buffer.from(JSON.stringify(input)).toString('base64')]
   const child = spawn(process.execPath, words, { stdio: 'pipe' })
   let said = ''

@@ -1,19 +1,15 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Executor } from '../../../src/agent/executors/executor.ts'
 import type { KernelSpec } from '../../../src/domain/agent/protocol.ts'
-import { ENGINES, type PrivateEngine, startEngine, whyNoEngine } from '../../support/containers/private-engine.ts'
-import {
-  type PrivateRegistry,
-  pushBase,
-  startRegistry,
-  whyNoRegistry,
-} from '../../support/containers/private-registry.ts'
+import { describeEngines } from '../../support/containers/describe-engines.ts'
+import { type ContainerEngine, whyNoEngine } from '../../support/containers/engines.ts'
+import { pushBase, whyNoRegistry } from '../../support/containers/private-registry.ts'
 import { copyTag } from '../../support/containers/registry-image.ts'
+import { sharedEngine, sharedRegistry } from '../../support/containers/shared-engine.ts'
 import { type Held, slowDown, type SlowEngine } from '../../support/containers/slow-engine.ts'
 import { eventually } from '../../support/eventually.ts'
-import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import { type HeldAgent, holdAgent, SLOWLY_MS } from './container-agent.ts'
 import { type ContainerFixture, createContainerFixture } from './container-fixture.ts'
 import { find, kernelSpec, reaches, readAll } from './executor-subject.ts'
@@ -116,10 +112,9 @@ const POINTS: Record<string, CrashPoint> = {
 const ENTRIES = Object.entries(POINTS)
 
 /** One agent has them all, each at a point of its own, when it is killed; then the next takes over. */
-describe.each(ENGINES)('an agent with %s that is killed when', (name) => {
+describeEngines('an agent with %s that is killed when', (name) => {
   const missing = whyNoEngine(name) ?? whyNoRegistry()
-  let registry: PrivateRegistry
-  let engine: PrivateEngine
+  let engine: ContainerEngine
   let slow: SlowEngine
   let fixture: ContainerFixture
   let holder: HeldAgent
@@ -128,20 +123,21 @@ describe.each(ENGINES)('an agent with %s that is killed when', (name) => {
 
   beforeAll(async () => {
     if (missing !== null) return
-    registry = await startRegistry(join(await temporaryDirectory(`crash-points-${name}`), 'registry'))
-    engine = await startEngine(name, { ofRun: inject('runDirectory'), registries: [registry.host] })
+    const registry = await sharedRegistry()
+    engine = await sharedEngine(name)
     fixture = await createContainerFixture(engine)
-    await pushBase(engine, registry.host, 'team/tool:1')
+    const repository = `crash-points/${name}`
+    await pushBase(engine, registry, `${repository}:1`)
     for (const [at, [point, { waits, request }]] of ENTRIES.entries()) {
       const wait = waits === undefined ? '' : 'while [ ! -e gate ]; do sleep 0.1; done; '
       const command = ['sh', '-c', `echo begun >>/chain/witness; echo out; ${wait}echo end; exit 5`]
       const pulls = request !== undefined && 'ofImage' in request
       // Each under a name of its own, so that none finds what another has pulled.
-      const own = pulls ? `${registry.host}/team/tool:${at}` : null
-      if (own !== null) await copyTag(registry.host, 'team/tool', '1', String(at))
+      const own = pulls ? `${registry}/${repository}:${at}` : null
+      if (own !== null) await copyTag(registry, repository, '1', String(at))
       specs.set(point, kernelSpec({ command, image: own }))
     }
-    slow = await slowDown(engine.socket, `${engine.socket}.slow`, heldOf)
+    slow = await slowDown(engine.socket, heldOf)
     holder = holdAgent(fixture, slow.socket, [...specs.values()], { parallel: ENTRIES.length })
     holder.start()
     await Promise.all(ENTRIES.map(([point]) => comesTo(point)))
@@ -152,8 +148,6 @@ describe.each(ENGINES)('an agent with %s that is killed when', (name) => {
     await holder?.kill()
     await next?.close()
     await slow?.[Symbol.asyncDispose]()
-    await engine?.[Symbol.asyncDispose]()
-    await registry?.[Symbol.asyncDispose]()
     await fixture?.dispose()
   })
 

@@ -1,20 +1,22 @@
 import { appendFileSync, existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, test } from 'vitest'
 import type { Executor } from '../../../src/agent/executors/executor.ts'
 import { FENCED } from '../../../src/agent/executors/fenced.ts'
 import { parseStatus } from '../../../src/agent/executors/kernel-directory/shim-status.ts'
 import { isAlive, scanProcesses, uptimeSeconds } from '../../../src/agent/executors/process/proc-stat.ts'
 import { createFence } from '../../../src/agent/fence.ts'
 import type { KernelSpec } from '../../../src/domain/agent/protocol.ts'
-import { ENGINES, type PrivateEngine, startEngine, whyNoEngine } from '../../support/containers/private-engine.ts'
+import { describeEngines } from '../../support/containers/describe-engines.ts'
+import { whyNoEngine } from '../../support/containers/engines.ts'
+import { type PrivateEngine, startEngine } from '../../support/containers/private-engine.ts'
 import { slowDown } from '../../support/containers/slow-engine.ts'
 import { eventually } from '../../support/eventually.ts'
 import { type HeldAgent, holdAgent, SLOWLY_MS } from './container-agent.ts'
 import { type ContainerFixture, createContainerFixture } from './container-fixture.ts'
 import { kernelSpec, reaches, readAll } from './executor-subject.ts'
 
-describe.each(ENGINES)('an agent with %s that is killed', (name) => {
+describeEngines('an agent with %s that is killed', (name) => {
   const missing = whyNoEngine(name)
   let engine: PrivateEngine
   let fixture: ContainerFixture
@@ -124,9 +126,7 @@ describe.each(ENGINES)('an agent with %s that is killed', (name) => {
     ['has been started, and it does not know', 'answer'],
     ['is started when its fence has passed', 'request'],
   ] as const)('while its container %s: the keeper ends it', { timeout: 240_000 }, async (_, holds) => {
-    await using slow = await slowDown(engine.socket, `${engine.socket}.slow`, (request) =>
-      / \S+\/start(\?|$)/.test(request) ? holds : null,
-    )
+    await using slow = await slowDown(engine.socket, (request) => (/ \S+\/start(\?|$)/.test(request) ? holds : null))
     const spec = kernelSpec({ command: ['sh', '-c', 'while :; do echo beat >>heart; sleep 0.1; done'] })
     const agent = await hold(spec, slow.socket)
     agent.start()

@@ -5,7 +5,8 @@ import type { Executor } from '../../../src/agent/executors/executor.ts'
 import { parseStatus } from '../../../src/agent/executors/kernel-directory/shim-status.ts'
 import { isAlive } from '../../../src/agent/executors/process/proc-stat.ts'
 import type { KernelSpec } from '../../../src/domain/agent/protocol.ts'
-import { type PrivateEngine, startEngine, whyNoEngine } from '../../support/containers/private-engine.ts'
+import { type EngineName, whyNoEngine } from '../../support/containers/engines.ts'
+import { type PrivateEngine, startEngine } from '../../support/containers/private-engine.ts'
 import {
   type PrivateRegistry,
   pushBase,
@@ -29,7 +30,13 @@ type KernelName = (typeof KERNELS)[number]
 const SILENT = 'the container engine does not answer'
 
 /** One engine is killed and started again, with a kernel in each state; each test below is about one of them. */
-describe.each(ARRANGEMENTS)('$arrangement, killed and started again', ({ name, liveRestore }) => {
+describe.concurrent.each(ARRANGEMENTS)('$arrangement', { timeout: 3 * SLOWLY_MS }, ({ name, liveRestore }) => {
+  describe('killed and started again', { concurrent: false }, () => {
+    restarts(name, liveRestore)
+  })
+})
+
+function restarts(name: EngineName, liveRestore: boolean): void {
   const missing = whyNoEngine(name) ?? whyNoRegistry()
   let registry: PrivateRegistry
   let engine: PrivateEngine
@@ -41,7 +48,7 @@ describe.each(ARRANGEMENTS)('$arrangement, killed and started again', ({ name, l
   beforeAll(async () => {
     if (missing !== null) return
     registry = await startRegistry(join(await temporaryDirectory(`engine-restarts-${name}`), 'registry'))
-    engine = await startEngine(name, { ofRun: inject('runDirectory'), registries: [registry.host], liveRestore })
+    engine = await startEngine(name, { ofRun: inject('runDirectory'), liveRestore })
     fixture = await createContainerFixture(engine)
     const image = await pushBase(engine, registry.host, 'team/tool:1')
     executor = fixture.create({ changed: () => undefined })
@@ -150,4 +157,4 @@ describe.each(ARRANGEMENTS)('$arrangement, killed and started again', ({ name, l
       (await fixture.container(kernelId)) === undefined && !existsSync(fixture.kernel(kernelId))
     for (const spec of Object.values(specs)) await eventually(() => isGone(spec), { withinMs: SLOWLY_MS })
   })
-})
+}

@@ -1,5 +1,7 @@
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
-import { ENGINES, type PrivateEngine, startEngine, whyNoEngine } from '../../support/containers/private-engine.ts'
+import { expect, test } from 'vitest'
+import { describeEngines } from '../../support/containers/describe-engines.ts'
+import { whyNoEngine } from '../../support/containers/engines.ts'
+import { sharedEngine } from '../../support/containers/shared-engine.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createContainerFixture } from './container-fixture.ts'
 import { executorConformance } from './executor-conformance.ts'
@@ -7,22 +9,17 @@ import { kernelSpec, reaches } from './executor-subject.ts'
 
 const SLOWLY_MS = 90_000
 
-describe.each(ENGINES)('%s', (name) => {
+describeEngines('containers of %s', (name) => {
   const missing = whyNoEngine(name)
-  let engine: PrivateEngine
+  const createFixture = async () => createContainerFixture(await sharedEngine(name), { pull: 'never' })
 
-  beforeAll(async () => {
-    if (missing === null) engine = await startEngine(name, { ofRun: inject('runDirectory') })
-  })
-  afterAll(() => engine?.[Symbol.asyncDispose]())
-
-  executorConformance(`container, with ${name}`, () => createContainerFixture(engine, { pull: 'never' }), missing)
+  executorConformance(`container, with ${name}`, createFixture, missing)
 
   test.skipIf(missing !== null)(
     'what is no program in the image is told, and the same words of a program that ran are not',
     { timeout: SLOWLY_MS * 2 },
     async () => {
-      const fixture = await createContainerFixture(engine, { pull: 'never' })
+      const fixture = await createFixture()
       const executor = fixture.create({ changed: () => undefined })
       await executor.recover()
       const end = async (...command: string[]) => {

@@ -1,14 +1,13 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { join } from 'node:path'
 import { v7 as uuidv7 } from 'uuid'
 import type { Executor, ExecutorHooks } from '../../../src/agent/executors/executor.ts'
 import { createContainerExecutor } from '../../../src/agent/executors/container/container-executor.ts'
 import type { ContainerOptions } from '../../../src/agent/executors/container/container-options.ts'
-import { openEngine } from '../../../src/agent/executors/container/engine/engine.ts'
+import { type EngineDescription, openEngine } from '../../../src/agent/executors/container/engine/engine.ts'
 import { FOREVER } from '../../../src/domain/retention.ts'
-import { BASE_IMAGE, type PrivateEngine } from '../../support/containers/private-engine.ts'
+import { BASE_IMAGE, type ContainerEngine, type EngineName } from '../../support/containers/engines.ts'
 import { eventually } from '../../support/eventually.ts'
 import type { ExecutorFixture } from './executor-subject.ts'
 import { processCommands, testLog } from './process-fixture.ts'
@@ -29,6 +28,7 @@ export const CONTAINER_DEFAULTS: ContainerOptions = {
 export interface ContainerFixture extends ExecutorFixture {
   readonly agentId: string
   readonly agentDir: string
+  readonly description: EngineDescription
   kernel(kernelId: string): string
   container(kernelId: string): Promise<ListedContainer | undefined>
 }
@@ -39,21 +39,36 @@ interface ListedContainer {
   Names: string[]
 }
 
+/** Once for each program: to describe itself, Podman asks dpkg for packages, which takes 3 s of CPU. */
+const descriptions = new Map<EngineName, Promise<EngineDescription>>()
+
+async function describeEngine({ name, socket, disk }: ContainerEngine): Promise<EngineDescription> {
+  const described = descriptions.get(name) ?? openEngine(socket).describe()
+  descriptions.set(name, described)
+  try {
+    return { ...(await described), rootDir: disk }
+  } catch (error) {
+    descriptions.delete(name)
+    throw error
+  }
+}
+
 export async function createContainerFixture(
-  engine: PrivateEngine,
+  engine: ContainerEngine,
   overrides: Partial<ContainerOptions> = {},
 ): Promise<ContainerFixture> {
   const agentDir = await mkdtemp(join(tmpdir(), 'reprise-executor-'))
   const agentId = uuidv7()
-  const description = await openEngine(engine.socket).describe()
+  const description = await describeEngine(engine)
   const container = async (kernelId: string) => {
-    const { text } = await engine.call('GET', '/containers/json?all=1')
-    const all = JSON.parse(text) as ListedContainer[]
-    return all.find(({ Names }) => Names.some((name) => name.includes(`reprise-${kernelId}-`)))
+    const filters = encodeURIComponent(JSON.stringify({ name: [`reprise-${kernelId}-`] }))
+    const { text } = await engine.call('GET', `/containers/json?all=1&filters=${filters}`)
+    return (JSON.parse(text) as ListedContainer[])[0]
   }
   return {
     agentId,
     agentDir,
+    description,
     kernel: (kernelId) => join(agentDir, 'kernels', kernelId),
     container,
     commands: { ...processCommands, vanish: processCommands.hang },
@@ -64,9 +79,9 @@ export async function createContainerFixture(
         const found = await container(kernelId)
         return found?.State === 'running' && found
       })
-      // As `rm --force` does on a busy machine.
+      // As `rm --force` does on a busy machine: its end is known before it is removed.
       await engine.call('POST', `/containers/${Id}/kill`)
-      await sleep(500)
+      await eventually(async () => (await container(kernelId))?.State !== 'running')
       await engine.call('DELETE', `/containers/${Id}?force=1`)
     },
     vanishedError: 'cancelled-outside',

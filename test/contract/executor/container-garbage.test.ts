@@ -1,57 +1,41 @@
 import { readFileSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import type { Executor } from '../../../src/agent/executors/executor.ts'
 import type { ContainerOptions } from '../../../src/agent/executors/container/container-options.ts'
 import { FOREVER } from '../../../src/domain/retention.ts'
-import {
-  BASE_IMAGE,
-  ENGINES,
-  type PrivateEngine,
-  startEngine,
-  whyNoEngine,
-} from '../../support/containers/private-engine.ts'
-import {
-  type PrivateRegistry,
-  pushBase,
-  startRegistry,
-  whyNoRegistry,
-} from '../../support/containers/private-registry.ts'
+import { describeEngines } from '../../support/containers/describe-engines.ts'
+import { BASE_IMAGE, whyNoEngine } from '../../support/containers/engines.ts'
+import { type PrivateEngine, startEngine } from '../../support/containers/private-engine.ts'
+import { pushBase, whyNoRegistry } from '../../support/containers/private-registry.ts'
 import { pushVariant } from '../../support/containers/registry-image.ts'
+import { sharedRegistry } from '../../support/containers/shared-engine.ts'
 import { eventually } from '../../support/eventually.ts'
-import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import { SLOWLY_MS } from './container-agent.ts'
 import { type ContainerFixture, createContainerFixture } from './container-fixture.ts'
 import { kernelSpec, reaches } from './executor-subject.ts'
 
-const TOOL = 'team/tool'
 const DISK_BYTES = 96 * 1024 * 1024
 
-describe.each(ENGINES)('garbage of an agent with %s', (name) => {
+describeEngines('garbage of an agent with %s', (name) => {
   const missing = whyNoEngine(name) ?? whyNoRegistry()
-  let registry: PrivateRegistry
+  const repository = `garbage/${name}`
+  let registry: string
   let engine: PrivateEngine
   let fixture: ContainerFixture
   let executor: Executor
 
   beforeAll(async () => {
     if (missing !== null) return
-    registry = await startRegistry(join(await temporaryDirectory(`garbage-${name}`), 'registry'))
-    engine = await startEngine(name, {
-      ofRun: inject('runDirectory'),
-      registries: [registry.host],
-      diskBytes: DISK_BYTES,
-    })
-    await pushBase(engine, registry.host, `${TOOL}:base`)
+    registry = await sharedRegistry()
+    engine = await startEngine(name, { ofRun: inject('runDirectory'), diskBytes: DISK_BYTES })
+    await pushBase(engine, registry, `${repository}:base`)
     for (const tag of ['unused', 'used', 'theirs', 'shared', 'moves', 'full'])
-      await pushVariant(registry.host, TOOL, 'base', tag)
+      await pushVariant(registry, repository, 'base', tag)
   }, 120_000)
-  afterAll(async () => {
-    await engine?.[Symbol.asyncDispose]()
-    await registry?.[Symbol.asyncDispose]()
-  })
+  afterAll(() => engine?.[Symbol.asyncDispose]())
 
-  const image = (tag: string) => `${registry.host}/${TOOL}:${tag}`
+  const image = (tag: string) => `${registry}/${repository}:${tag}`
   const idOf = async (reference: string) => {
     const { status, text } = await engine.call('GET', `/images/${encodeURIComponent(reference)}/json`)
     return status === 404 ? null : (JSON.parse(text) as { Id: string }).Id
@@ -96,7 +80,7 @@ describe.each(ENGINES)('garbage of an agent with %s', (name) => {
       await engine.cli('tag', image('shared'), 'localhost/of-somebody:1')
       const shared = await idOf(image('shared'))
       const moved = (await idOf(image('moves')))!
-      await pushVariant(registry.host, TOOL, 'base', 'moves')
+      await pushVariant(registry, repository, 'base', 'moves')
       held.push(await runOn('moves'))
       expect(await idOf(image('moves'))).not.toBe(moved)
       for (const id of held) executor.forget(id, 1)

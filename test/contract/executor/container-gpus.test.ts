@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import type { Executor } from '../../../src/agent/executors/executor.ts'
-import { ENGINES, type PrivateEngine, startEngine, whyNoEngine } from '../../support/containers/private-engine.ts'
+import { describeEngines } from '../../support/containers/describe-engines.ts'
+import { whyNoEngine } from '../../support/containers/engines.ts'
+import { type PrivateEngine, startEngine } from '../../support/containers/private-engine.ts'
+import { sharedEngine } from '../../support/containers/shared-engine.ts'
 import { eventually } from '../../support/eventually.ts'
 import { SLOWLY_MS } from './container-agent.ts'
 import { type ContainerFixture, createContainerFixture } from './container-fixture.ts'
@@ -34,20 +37,20 @@ sleep 1`
 const SLOTS = { cpu: '0.5', mem: String(64 * 1024 * 1024) }
 const LONG = { timeout: 3 * SLOWLY_MS }
 
-describe.each(ENGINES)('GPUs of containers of %s', (name) => {
+describeEngines('GPUs of containers of %s', (name) => {
   const missing = whyNoEngine(name)
   const namesDevices = name === 'podman' && process.getuid?.() === 0
-  let engine: PrivateEngine
+  let withDevices: PrivateEngine | undefined
   let fixture: ContainerFixture
   let executor: Executor
 
   beforeAll(async () => {
     if (missing !== null) return
-    engine = await startEngine(name, {
-      ofRun: inject('runDirectory'),
-      ...(namesDevices && { devices: DEVICES }),
+    if (namesDevices) withDevices = await startEngine(name, { ofRun: inject('runDirectory'), devices: DEVICES })
+    fixture = await createContainerFixture(withDevices ?? (await sharedEngine(name)), {
+      pull: 'never',
+      network: 'none',
     })
-    fixture = await createContainerFixture(engine, { pull: 'never', network: 'none' })
     executor = fixture.create({ changed: () => undefined })
     await executor.recover()
   })
@@ -55,7 +58,7 @@ describe.each(ENGINES)('GPUs of containers of %s', (name) => {
     for (const { kernelId, assignment } of executor?.observe() ?? []) executor.forget(kernelId, assignment)
     await eventually(() => (executor?.observe() ?? []).length === 0, { withinMs: SLOWLY_MS })
     await executor?.close()
-    await engine?.[Symbol.asyncDispose]()
+    await withDevices?.[Symbol.asyncDispose]()
     await fixture?.dispose()
   })
 

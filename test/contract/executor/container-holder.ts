@@ -5,23 +5,23 @@
 import { createInterface } from 'node:readline'
 import { createContainerExecutor } from '../../../src/agent/executors/container/container-executor.ts'
 import type { ContainerOptions } from '../../../src/agent/executors/container/container-options.ts'
-import { openEngine } from '../../../src/agent/executors/container/engine/engine.ts'
+import { type EngineDescription, openEngine } from '../../../src/agent/executors/container/engine/engine.ts'
 import type { KernelSpec } from '../../../src/domain/agent/protocol.ts'
 import { CONTAINER_DEFAULTS } from './container-fixture.ts'
 import { createLogger } from '../../../src/observability/log.ts'
 
-const { agentDir, agentId, socket, specs, overrides } = JSON.parse(
+const { agentDir, agentId, description, socket, specs, overrides } = JSON.parse(
   Buffer.from(process.argv[2] ?? '', 'base64').toString(),
 ) as {
   agentDir: string
   agentId: string
+  description: EngineDescription
   socket: string
   specs: KernelSpec[]
   overrides: Partial<ContainerOptions>
 }
 const log = await createLogger({ level: 'debug', format: 'json' })
 const engine = openEngine(socket)
-const description = await engine.describe()
 const executor = createContainerExecutor(
   {
     agentDir,

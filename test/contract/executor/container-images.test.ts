@@ -1,18 +1,13 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Engine, openEngine } from '../../../src/agent/executors/container/engine/engine.ts'
 import { createImagePuller, type PullPolicy } from '../../../src/agent/executors/container/engine/pull-image.ts'
 import { openPulledImages } from '../../../src/agent/executors/container/engine/pulled-images.ts'
 import { FOREVER } from '../../../src/domain/retention.ts'
 import { lastingPort } from '../../support/agents/lasting-port.ts'
-import {
-  BASE_IMAGE,
-  ENGINES,
-  type PrivateEngine,
-  startEngine,
-  whyNoEngine,
-} from '../../support/containers/private-engine.ts'
+import { describeEngines } from '../../support/containers/describe-engines.ts'
+import { BASE_IMAGE, type ContainerEngine, whyNoEngine } from '../../support/containers/engines.ts'
 import {
   type PrivateRegistry,
   pushBase,
@@ -20,6 +15,7 @@ import {
   startRegistry,
   whyNoRegistry,
 } from '../../support/containers/private-registry.ts'
+import { sharedEngine, sharedRegistry } from '../../support/containers/shared-engine.ts'
 import { slowDown } from '../../support/containers/slow-engine.ts'
 import { eventually } from '../../support/eventually.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
@@ -31,31 +27,29 @@ import { testLog } from './process-fixture.ts'
 const DIGEST = `sha256:${'0'.repeat(64)}`
 const WRONG = { username: REGISTRY_USER.username, password: 'another password' }
 
-describe.each(ENGINES)('images of %s', (name) => {
+describeEngines('images of %s', (name) => {
   const missing = whyNoEngine(name) ?? whyNoRegistry()
   let root: string
-  let open: PrivateRegistry
+  /** Where the repositories are that everybody may read. */
+  let open: string
   let locked: PrivateRegistry
-  let privateEngine: PrivateEngine
+  let shared: ContainerEngine
   let engine: Engine
   let silent: string
 
   beforeAll(async () => {
     if (missing !== null) return
     root = await temporaryDirectory(`images-${name}`)
-    open = await startRegistry(join(root, 'open'))
+    open = `${await sharedRegistry()}/images-${name}`
     locked = await startRegistry(join(root, 'locked'), { locked: true })
     silent = `127.0.0.1:${await lastingPort()}`
-    const registries = [open.host, locked.host, silent]
-    privateEngine = await startEngine(name, { ofRun: inject('runDirectory'), registries })
-    await pushBase(privateEngine, open.host, 'team/tool:1')
-    await pushBase(privateEngine, locked.host, 'team/secret:1', REGISTRY_USER)
-    engine = openEngine(privateEngine.socket)
+    shared = await sharedEngine(name)
+    await pushBase(shared, open, 'tool:1')
+    await pushBase(shared, locked.host, 'team/secret:1', REGISTRY_USER)
+    engine = openEngine(shared.socket)
   })
   afterAll(async () => {
     await engine?.close()
-    await privateEngine?.[Symbol.asyncDispose]()
-    await open?.[Symbol.asyncDispose]()
     await locked?.[Symbol.asyncDispose]()
   })
 
@@ -102,13 +96,13 @@ describe.each(ENGINES)('images of %s', (name) => {
   }
 
   test.skipIf(missing !== null).each([
-    ['an unknown tag', 'image-not-found', () => `${open.host}/team/tool:none`],
-    ['an unknown name', 'image-not-found', () => `${open.host}/team/none:1`],
-    ['an unknown digest', 'image-not-found', () => `${open.host}/team/tool@${DIGEST}`],
+    ['an unknown tag', 'image-not-found', () => `${open}/tool:none`],
+    ['an unknown name', 'image-not-found', () => `${open}/none:1`],
+    ['an unknown digest', 'image-not-found', () => `${open}/tool@${DIGEST}`],
     ['no credentials', 'image-unauthorised', () => `${locked.host}/team/secret:1`],
     ['nobody who answers', 'image-unreachable', () => `${silent}/team/tool:1`],
     ['a host that nobody knows', 'image-unreachable', () => 'registry.invalid/team/tool:1'],
-    ['no valid name', 'image-invalid', () => `${open.host}/Team/TOOL:1`],
+    ['no valid name', 'image-invalid', () => `${open}/Team/TOOL:1`],
   ])('%s: %s', async (_, reason, image) => {
     const { answer } = await resolve(image())
     expect(answer).toMatchObject({ name: reason, message: expect.stringContaining(image()) as string })
@@ -128,22 +122,22 @@ describe.each(ENGINES)('images of %s', (name) => {
   })
 
   test.skipIf(missing !== null)('by id there are only those of the name', async () => {
-    await privateEngine.cli('tag', BASE_IMAGE, 'localhost/private:1')
-    const { id } = (await engine.inspectImage('localhost/private:1'))!
+    await shared.cli('tag', BASE_IMAGE, 'localhost/images-of-one:1')
+    const { id } = (await engine.inspectImage('localhost/images-of-one:1'))!
     const byId = async (image: string) => (await resolve(image, { digest: id, policy: 'never' })).answer
-    expect(await byId('localhost/private:2')).toMatchObject({ id, digest: id })
-    expect(await byId(`${open.host}/team/other:1`)).toMatchObject({ name: 'image-not-found' })
+    expect(await byId('localhost/images-of-one:2')).toMatchObject({ id, digest: id })
+    expect(await byId(`${open}/other:1`)).toMatchObject({ name: 'image-not-found' })
   })
 
   test.skipIf(missing !== null)('an image that is named by its digest has that one', async () => {
-    const tagged = await resolve(await pushBase(privateEngine, open.host, 'team/named:1'))
+    const tagged = await resolve(await pushBase(shared, open, 'named:1'))
     const digest = 'digest' in tagged.answer ? tagged.answer.digest : ''
-    const named = await resolve(`${open.host}/team/named@${digest}`)
+    const named = await resolve(`${open}/named@${digest}`)
     expect(named.answer).toMatchObject({ digest })
   })
 
   test.skipIf(missing !== null)('what is there is not pulled, and nothing is where nothing may be', async () => {
-    const image = `${open.host}/team/tool:1`
+    const image = `${open}/tool:1`
     expect((await resolve(image, { policy: 'never' })).answer).toMatchObject({ name: 'image-not-found' })
     const pulled = await resolve(image)
     expect(pulled.progress[0]).toBe(`pulling ${image}`)
@@ -152,8 +146,8 @@ describe.each(ENGINES)('images of %s', (name) => {
   })
 
   test.skipIf(missing !== null)('however many wait for an image, it is pulled once', async () => {
-    const image = await pushBase(privateEngine, open.host, 'team/awaited:1')
-    await using proxy = await slowDown(privateEngine.socket, `${privateEngine.socket}.pull`, (request) =>
+    const image = await pushBase(shared, open, 'awaited:1')
+    await using proxy = await slowDown(shared.socket, (request) =>
       request.startsWith('POST /images/create') ? 'request' : null,
     )
     const slow = openEngine(proxy.socket)
@@ -174,19 +168,19 @@ describe.each(ENGINES)('images of %s', (name) => {
     async () => {
       const image = `${locked.host}/team/secret:1`
       await engine.removeImage(image)
-      const fixture = await createContainerFixture(privateEngine)
+      const fixture = await createContainerFixture(shared)
       const spec = kernelSpec({ command: ['env'], image })
       const refused = kernelSpec({ command: ['env'], image: `${locked.host}/team/none:1` })
       const auth = await authFile(REGISTRY_USER)
-      const agent = holdAgent(fixture, privateEngine.socket, [spec, refused], { authFile: auth, pull: 'always' })
+      const agent = holdAgent(fixture, shared.socket, [spec, refused], { authFile: auth, pull: 'always' })
       agent.start()
       await agent.reaches(spec.kernelId, 'EXITED')
       await agent.reaches(refused.kernelId, 'FAILED')
       const { Id } = (await fixture.container(spec.kernelId))!
       const kept = [
         agent.said(),
-        (await privateEngine.call('GET', `/containers/${Id}/json`)).text,
-        (await privateEngine.call('GET', `/images/${encodeURIComponent(image)}/json`)).text,
+        (await shared.call('GET', `/containers/${Id}/json`)).text,
+        (await shared.call('GET', `/images/${encodeURIComponent(image)}/json`)).text,
         ...(await everyFile(fixture.agentDir)),
       ].join('\n')
       expect(kept).toContain(spec.kernelId)
@@ -196,7 +190,7 @@ describe.each(ENGINES)('images of %s', (name) => {
         expect(kept).not.toContain(secret)
       }
       await agent.kill()
-      await privateEngine.call('DELETE', `/containers/${Id}?force=1`)
+      await shared.call('DELETE', `/containers/${Id}?force=1`)
       await fixture.dispose()
     },
   )

@@ -4,10 +4,12 @@ import { chmod } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { v7 as uuidv7 } from 'uuid'
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Executor } from '../../../src/agent/executors/executor.ts'
 import type { KernelSpec } from '../../../src/domain/agent/protocol.ts'
-import { ENGINES, type PrivateEngine, startEngine, whyNoEngine } from '../../support/containers/private-engine.ts'
+import { describeEngines } from '../../support/containers/describe-engines.ts'
+import { type ContainerEngine, whyNoEngine } from '../../support/containers/engines.ts'
+import { sharedEngine } from '../../support/containers/shared-engine.ts'
 import { eventually } from '../../support/eventually.ts'
 import { SLOWLY_MS } from './container-agent.ts'
 import { type ContainerFixture, createContainerFixture } from './container-fixture.ts'
@@ -67,9 +69,9 @@ const ATTEMPTS: Record<string, string> = {
 /** Who asks is not its own process group's leader: it survives what it starts. */
 const BOMB = `i=0; while [ $i -lt 200 ]; do sleep 1000 & i=$((i + 1)); done`
 
-describe.each(ENGINES)('seen from inside a container of %s', (name) => {
+describeEngines('seen from inside a container of %s', (name) => {
   const missing = whyNoEngine(name)
-  let engine: PrivateEngine
+  let engine: ContainerEngine
   let fixture: ContainerFixture
   let executor: Executor
   let other: KernelSpec
@@ -77,7 +79,7 @@ describe.each(ENGINES)('seen from inside a container of %s', (name) => {
 
   beforeAll(async () => {
     if (missing !== null) return
-    engine = await startEngine(name, { ofRun: inject('runDirectory') })
+    engine = await sharedEngine(name)
     fixture = await createContainerFixture(engine, {
       pull: 'never',
       processes: PROCESSES,
@@ -93,7 +95,6 @@ describe.each(ENGINES)('seen from inside a container of %s', (name) => {
     for (const { kernelId, assignment } of executor?.observe() ?? []) executor.forget(kernelId, assignment)
     await eventually(() => (executor?.observe() ?? []).length === 0, { withinMs: SLOWLY_MS })
     await executor?.close()
-    await engine?.[Symbol.asyncDispose]()
     await fixture?.dispose()
   })
 

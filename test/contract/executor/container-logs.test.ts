@@ -1,9 +1,11 @@
 import { readFileSync, statSync } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Executor } from '../../../src/agent/executors/executor.ts'
-import { ENGINES, type PrivateEngine, startEngine, whyNoEngine } from '../../support/containers/private-engine.ts'
+import { describeEngines } from '../../support/containers/describe-engines.ts'
+import { type ContainerEngine, whyNoEngine } from '../../support/containers/engines.ts'
+import { sharedEngine } from '../../support/containers/shared-engine.ts'
 import { eventually } from '../../support/eventually.ts'
 import { holdAgent, SLOWLY_MS } from './container-agent.ts'
 import { type ContainerFixture, createContainerFixture } from './container-fixture.ts'
@@ -28,15 +30,15 @@ while [ $block -lt 40 ]; do
 done
 head -c ${LINE_BYTES} /dev/zero | tr '\\0' x`
 
-describe.each(ENGINES)('output of containers of %s', (name) => {
+describeEngines('output of containers of %s', (name) => {
   const missing = whyNoEngine(name)
-  let engine: PrivateEngine
+  let engine: ContainerEngine
   let fixture: ContainerFixture
   let executor: Executor
 
   beforeAll(async () => {
     if (missing !== null) return
-    engine = await startEngine(name, { ofRun: inject('runDirectory') })
+    engine = await sharedEngine(name)
     fixture = await createContainerFixture(engine, { pull: 'never' })
     executor = fixture.create({ changed: () => undefined })
   })
@@ -44,7 +46,6 @@ describe.each(ENGINES)('output of containers of %s', (name) => {
     for (const { kernelId, assignment } of executor?.observe() ?? []) executor.forget(kernelId, assignment)
     await eventually(() => (executor?.observe() ?? []).length === 0, { withinMs: SLOWLY_MS })
     await executor?.close()
-    await engine?.[Symbol.asyncDispose]()
     await fixture?.dispose()
   })
 
@@ -86,7 +87,10 @@ describe.each(ENGINES)('output of containers of %s', (name) => {
       executor.start(spec, 1)
       await reaches(executor, spec.kernelId, 'RUNNING', SLOWLY_MS)
       expect(await reaches(executor, spec.kernelId, 'EXITED', SLOWLY_MS * 2)).toMatchObject({ exitCode: 0 })
-      expect(await largestFile(engine.disk)).toBeLessThan(80 * 1024 * 1024)
+      const { Id } = (await fixture.container(spec.kernelId))!
+      const largest = await largestFile(engine.disk, Id)
+      expect(largest).toBeGreaterThan(1024 * 1024)
+      expect(largest).toBeLessThan(80 * 1024 * 1024)
       executor.forget(spec.kernelId, 1)
     },
   )
@@ -96,10 +100,11 @@ function lines(count: number): Buffer {
   return Buffer.from(Array.from({ length: count }, (_, at) => `${at + 1}\n`).join(''))
 }
 
-async function largestFile(directory: string): Promise<number> {
+/** Of those of a container: its id is in their paths. */
+async function largestFile(directory: string, container: string): Promise<number> {
   const found = await readdir(directory, { recursive: true, withFileTypes: true })
   const sizes = found
-    .filter((each) => each.isFile() && !each.name.startsWith('busybox'))
+    .filter((each) => each.isFile() && join(each.parentPath, each.name).includes(container))
     .map((each) =>
       stat(join(each.parentPath, each.name)).then(
         ({ size }) => size,

@@ -1,6 +1,8 @@
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Executor } from '../../../src/agent/executors/executor.ts'
-import { ENGINES, type PrivateEngine, startEngine, whyNoEngine } from '../../support/containers/private-engine.ts'
+import { describeEnginesConcurrently } from '../../support/containers/describe-engines.ts'
+import { type ContainerEngine, whyNoEngine } from '../../support/containers/engines.ts'
+import { sharedEngine } from '../../support/containers/shared-engine.ts'
 import { eventually } from '../../support/eventually.ts'
 import { SLOWLY_MS } from './container-agent.ts'
 import { type ContainerFixture, createContainerFixture } from './container-fixture.ts'
@@ -12,15 +14,15 @@ const mem = { mem: String(MEM_BYTES) }
 const EATS = 'tail </dev/zero >/dev/null'
 const OUT_OF_MEMORY = { name: 'oom-killed', message: `ran out of its ${MEM_BYTES} bytes of memory` }
 
-describe.each(ENGINES)('what %s says of a container that was killed', (name) => {
+describeEnginesConcurrently('what %s says of a container that was killed', (name) => {
   const missing = whyNoEngine(name)
-  let engine: PrivateEngine
+  let engine: ContainerEngine
   let fixture: ContainerFixture
   let executor: Executor
 
   beforeAll(async () => {
     if (missing !== null) return
-    engine = await startEngine(name, { ofRun: inject('runDirectory') })
+    engine = await sharedEngine(name)
     fixture = await createContainerFixture(engine, { pull: 'never' })
     executor = fixture.create({ changed: () => undefined })
     await executor.recover()
@@ -29,7 +31,6 @@ describe.each(ENGINES)('what %s says of a container that was killed', (name) => 
     for (const { kernelId, assignment } of executor?.observe() ?? []) executor.forget(kernelId, assignment)
     await eventually(() => (executor?.observe() ?? []).length === 0, { withinMs: SLOWLY_MS })
     await executor?.close()
-    await engine?.[Symbol.asyncDispose]()
     await fixture?.dispose()
   })
 

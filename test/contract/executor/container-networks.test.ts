@@ -1,14 +1,15 @@
-import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
+import { afterEach, beforeEach, expect, inject, test } from 'vitest'
 import { v7 as uuidv7 } from 'uuid'
 import { addressesOf } from '../../../src/agent/executors/container/session-networks.ts'
 import type { Executor } from '../../../src/agent/executors/executor.ts'
 import { lastingPort } from '../../support/agents/lasting-port.ts'
+import { describeEngines } from '../../support/containers/describe-engines.ts'
+import { type ContainerEngine, whyNoEngine } from '../../support/containers/engines.ts'
 import { networksOfAgent } from '../../support/containers/networks-of-agent.ts'
-import { ENGINES, type PrivateEngine, startEngine, whyNoEngine } from '../../support/containers/private-engine.ts'
+import { startEngine } from '../../support/containers/private-engine.ts'
+import { sharedEngine } from '../../support/containers/shared-engine.ts'
 import { slowDown } from '../../support/containers/slow-engine.ts'
 import { eventually } from '../../support/eventually.ts'
-import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import { type ContainerFixture, createContainerFixture } from './container-fixture.ts'
 import { kernelSpec, reaches, readAll } from './executor-subject.ts'
 
@@ -25,9 +26,9 @@ test.each([
   expect(addressesOf(subnet, count)).toEqual(addresses)
 })
 
-describe.each(ENGINES)('kernels of one session in containers of %s', (name) => {
+describeEngines('kernels of one session in containers of %s', (name) => {
   const missing = whyNoEngine(name)
-  let engine: PrivateEngine
+  let engine: ContainerEngine
   let fixture: ContainerFixture
   let executor: Executor
 
@@ -37,12 +38,9 @@ describe.each(ENGINES)('kernels of one session in containers of %s', (name) => {
   }
   const networks = (agentId = fixture.agentId) => networksOfAgent(engine, agentId)
 
-  beforeAll(async () => {
-    if (missing === null) engine = await startEngine(name, { ofRun: inject('runDirectory'), bridge: true })
-  })
-  afterAll(() => engine?.[Symbol.asyncDispose]())
   beforeEach(async () => {
     if (missing !== null) return
+    engine = await sharedEngine(name)
     fixture = await createContainerFixture(engine, { pull: 'never', network: 'default' })
     await open()
   })
@@ -86,11 +84,10 @@ describe.each(ENGINES)('kernels of one session in containers of %s', (name) => {
 
   test.skipIf(missing !== null)('one that is made while another is removed goes, too', async () => {
     let holds = true
-    const socket = join(await temporaryDirectory('slow-engine'), 'engine.sock')
-    await using slow = await slowDown(engine.socket, socket, (request) =>
+    await using slow = await slowDown(engine.socket, (request) =>
       holds && /^DELETE \S*\/networks\/reprise-.{36}$/.test(request) ? 'request' : null,
     )
-    const own = await createContainerFixture({ ...engine, socket }, { pull: 'never', network: 'default' })
+    const own = await createContainerFixture({ ...engine, socket: slow.socket }, { pull: 'never', network: 'default' })
     const slowed = own.create({ changed: () => undefined })
     await slowed.recover()
     const [first, second] = [pair(8080), pair(8080)]
@@ -130,17 +127,21 @@ describe.each(ENGINES)('kernels of one session in containers of %s', (name) => {
   test.skipIf(missing !== null || name === 'podman')(
     'share the network of the machine where the engine has no other for them',
     async () => {
-      const taken: string[] = []
-      for (let refused = false; !refused;) {
-        const { status } = await engine.call('POST', '/networks/create', { Name: `taken-${taken.length}` })
-        if ((refused = status >= 400)) break
-        taken.push(`taken-${taken.length}`)
-      }
+      await using full = await startEngine(name, { ofRun: inject('runDirectory'), bridge: true })
+      let taken = 0
+      while ((await full.call('POST', '/networks/create', { Name: `taken-${taken}` })).status < 400) taken++
+      expect(taken).toBeGreaterThan(0)
+      const own = await createContainerFixture(full, { pull: 'never', network: 'default' })
+      const agent = own.create({ changed: () => undefined })
+      await agent.recover()
       const { main, sub } = pair(await lastingPort())
-      for (const spec of [main, sub]) executor.start(spec, 1)
-      await reaches(executor, sub.kernelId, 'EXITED')
-      expect((await readAll(executor, sub.kernelId, 'STDOUT')).text).toBe('from main1\nmain1=main1,sub1=sub1\n')
-      for (const each of taken) await engine.call('DELETE', `/networks/${each}`)
+      for (const spec of [main, sub]) agent.start(spec, 1)
+      await reaches(agent, sub.kernelId, 'EXITED')
+      expect((await readAll(agent, sub.kernelId, 'STDOUT')).text).toBe('from main1\nmain1=main1,sub1=sub1\n')
+      for (const { kernelId } of [main, sub]) agent.forget(kernelId, 1)
+      await eventually(() => agent.observe().length === 0)
+      await agent.close()
+      await own.dispose()
     },
   )
 })

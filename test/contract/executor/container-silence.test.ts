@@ -1,10 +1,12 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import type { Executor } from '../../../src/agent/executors/executor.ts'
 import { parseStatus } from '../../../src/agent/executors/kernel-directory/shim-status.ts'
 import { isAlive } from '../../../src/agent/executors/process/proc-stat.ts'
-import { ENGINES, type PrivateEngine, startEngine, whyNoEngine } from '../../support/containers/private-engine.ts'
+import { describeEngines } from '../../support/containers/describe-engines.ts'
+import { whyNoEngine } from '../../support/containers/engines.ts'
+import { type PrivateEngine, startEngine } from '../../support/containers/private-engine.ts'
 import { eventually } from '../../support/eventually.ts'
 import { SLOWLY_MS } from './container-agent.ts'
 import { type ContainerFixture, createContainerFixture } from './container-fixture.ts'
@@ -14,7 +16,7 @@ const SILENT = 'the container engine does not answer'
 const LONG = { timeout: 3 * SLOWLY_MS }
 const MAY_BE_MISSING = '[reprise: the container engine was down; output may be missing]\n'
 
-describe.each(ENGINES)('an agent whose %s does not answer', (name) => {
+describeEngines('an agent whose %s does not answer', (name) => {
   const missing = whyNoEngine(name)
   let engine: PrivateEngine
   let fixture: ContainerFixture

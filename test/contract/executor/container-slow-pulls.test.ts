@@ -1,66 +1,53 @@
+import { randomBytes } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Engine, openEngine } from '../../../src/agent/executors/container/engine/engine.ts'
 import { createImagePuller } from '../../../src/agent/executors/container/engine/pull-image.ts'
-import {
-  BASE_IMAGE,
-  ENGINES,
-  type PrivateEngine,
-  startEngine,
-  whyNoEngine,
-} from '../../support/containers/private-engine.ts'
-import {
-  type PrivateRegistry,
-  pushBase,
-  startRegistry,
-  whyNoRegistry,
-} from '../../support/containers/private-registry.ts'
+import { describeEngines } from '../../support/containers/describe-engines.ts'
+import { BASE_IMAGE, type ContainerEngine, whyNoEngine } from '../../support/containers/engines.ts'
+import { whyNoRegistry } from '../../support/containers/private-registry.ts'
+import { sharedEngine, sharedRegistry } from '../../support/containers/shared-engine.ts'
 import { throttle, type ThrottledProxy } from '../../support/containers/throttled-proxy.ts'
 import { eventually } from '../../support/eventually.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import { SLOWLY_MS } from './container-agent.ts'
 
-/** The image takes some seconds. */
+const LAYER_BYTES = 600_000
 const BYTES_PER_SECOND = 150_000
 const SILENT_MAX_MS = 5_000
 const LONG = { timeout: 3 * SLOWLY_MS }
-const NAME = 'team/large:1'
 
 interface Told {
   text: string
   at: number
 }
 
-describe.each(ENGINES)('pulls of %s over a narrow line', (name) => {
+describeEngines('pulls of %s over a narrow line', (name) => {
   const missing = whyNoEngine(name) ?? whyNoRegistry()
-  let registry: PrivateRegistry
+  const image = `slow-pulls/${name}:1`
   let proxy: ThrottledProxy
-  let privateEngine: PrivateEngine
+  let shared: ContainerEngine
   let engine: Engine
 
   beforeAll(async () => {
     if (missing !== null) return
-    registry = await startRegistry(join(await temporaryDirectory(`slow-pulls-${name}`), 'registry'))
-    proxy = await throttle(registry.host, BYTES_PER_SECOND)
-    const registries = [registry.host, proxy.host]
-    privateEngine = await startEngine(name, { ofRun: inject('runDirectory'), registries })
-    await pushBase(privateEngine, registry.host, NAME)
-    // Its layer would be here under that name.
-    await privateEngine.cli('rmi', BASE_IMAGE)
-    engine = openEngine(privateEngine.socket)
+    const registry = await sharedRegistry()
+    proxy = await throttle(registry, BYTES_PER_SECOND)
+    shared = await sharedEngine(name)
+    await pushLayer(shared, `${registry}/${image}`)
+    engine = openEngine(shared.socket)
   })
   afterAll(async () => {
     await engine?.close()
-    await privateEngine?.[Symbol.asyncDispose]()
     await proxy?.[Symbol.asyncDispose]()
-    await registry?.[Symbol.asyncDispose]()
   })
 
   /** For as many as ask for it at once, each of whom is told how far it is. */
   function pull(times: number, { silentMaxMs }: { silentMaxMs?: number } = {}) {
     const pulled = { look: <T>(look: () => Promise<T>) => look(), pulled: () => undefined }
     const puller = createImagePuller(engine, { pulled, retryAfterMs: [10], ...(silentMaxMs && { silentMaxMs }) })
-    const request = { name: `${proxy.host}/${NAME}`, digest: null, policy: 'missing' as const }
+    const request = { name: `${proxy.host}/${image}`, digest: null, policy: 'missing' as const }
     const told = Array.from({ length: times }, (): Told[] => [])
     const all = told.map((each) => puller.resolve(request, (text) => void each.push({ text, at: performance.now() })))
     return { told, answers: Promise.all(all).finally(() => puller.close()) }
@@ -72,7 +59,7 @@ describe.each(ENGINES)('pulls of %s over a narrow line', (name) => {
       expect(answer).toMatchObject({ id: expect.stringMatching(/^sha256:/) as string })
     for (const each of told) expect(each.map(({ text }) => text)).toEqual(told[0]!.map(({ text }) => text))
     const [first, ...more] = told[0]!
-    expect(first!.text).toBe(`pulling ${proxy.host}/${NAME}`)
+    expect(first!.text).toBe(`pulling ${proxy.host}/${image}`)
     for (const { text } of more) expect(text).toMatch(/^pulling \S+: \d+ of \d+ layers(, \d+\.\d MiB)?$/)
     const amounts = more.flatMap(({ text }) => /, ([\d.]+) MiB/.exec(text)?.[1] ?? []).map(Number)
     expect(amounts.length).toBeGreaterThanOrEqual(2)
@@ -83,7 +70,7 @@ describe.each(ENGINES)('pulls of %s over a narrow line', (name) => {
   })
 
   test.skipIf(missing !== null)('one of which nothing more comes is given up, and says so', LONG, async () => {
-    await privateEngine.cli('rmi', `${proxy.host}/${NAME}`)
+    await shared.cli('rmi', `${proxy.host}/${image}`)
     const { told, answers } = pull(1, { silentMaxMs: SILENT_MAX_MS })
     await eventually(() => told[0]!.some(({ text }) => text.includes('MiB')), { withinMs: SLOWLY_MS })
     proxy.stall()
@@ -96,3 +83,15 @@ describe.each(ENGINES)('pulls of %s over a narrow line', (name) => {
     expect(told[0]!.map(({ text }) => text)).toContainEqual(expect.stringMatching(/^pulling again: /))
   })
 })
+
+/** The base image with a layer that the engine has under no other name, once the image is gone there. */
+async function pushLayer(engine: ContainerEngine, image: string): Promise<void> {
+  const file = join(await temporaryDirectory('layer'), 'random')
+  await writeFile(file, randomBytes(LAYER_BYTES))
+  const container = (await engine.cli('create', '--network', 'none', BASE_IMAGE, 'true')).trim()
+  await engine.cli('cp', file, `${container}:/random`)
+  await engine.cli('commit', container, image)
+  await engine.cli('rm', container)
+  await engine.push(image)
+  await engine.cli('rmi', image)
+}

@@ -1,10 +1,11 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Executor } from '../../../src/agent/executors/executor.ts'
-import { ENGINES, type PrivateEngine, startEngine, whyNoEngine } from '../../support/containers/private-engine.ts'
-import { eventually } from '../../support/eventually.ts'
+import { describeEngines } from '../../support/containers/describe-engines.ts'
+import { type ContainerEngine, whyNoEngine } from '../../support/containers/engines.ts'
+import { sharedEngine } from '../../support/containers/shared-engine.ts'
+import { eventually, pause } from '../../support/eventually.ts'
 import { type HeldAgent, holdAgent, SLOWLY_MS } from './container-agent.ts'
 import { type ContainerFixture, createContainerFixture } from './container-fixture.ts'
 import { kernelSpec, reaches, readAll } from './executor-subject.ts'
@@ -21,9 +22,9 @@ const CASES = [
   { what: 'that does not, and whose grace passes meanwhile', script: IGNORES, graceMs: SHORT_MS, exitCode: 137 },
 ]
 
-describe.each(ENGINES)('an agent with %s that is killed while it stops a kernel', (name) => {
+describeEngines('an agent with %s that is killed while it stops a kernel', (name) => {
   const missing = whyNoEngine(name)
-  let engine: PrivateEngine
+  let engine: ContainerEngine
   let fixture: ContainerFixture
   let next: Executor
   let holder: HeldAgent
@@ -31,7 +32,7 @@ describe.each(ENGINES)('an agent with %s that is killed while it stops a kernel'
 
   beforeAll(async () => {
     if (missing !== null) return
-    engine = await startEngine(name, { ofRun: inject('runDirectory') })
+    engine = await sharedEngine(name)
     fixture = await createContainerFixture(engine, { pull: 'never' })
     next = fixture.create({ changed: () => undefined })
     holder = holdAgent(fixture, engine.socket, specs)
@@ -42,7 +43,7 @@ describe.each(ENGINES)('an agent with %s that is killed while it stops a kernel'
     for (const { kernelId } of specs.slice(0, 2))
       await eventually(() => says(kernelId, 'heard'), { withinMs: SLOWLY_MS })
     await holder.kill()
-    await sleep(SHORT_MS)
+    await pause(SHORT_MS)
     writeFileSync(join(fixture.kernel(specs[0]!.kernelId), 'work', 'gate'), '')
     await next.recover()
   }, 240_000)
@@ -51,7 +52,6 @@ describe.each(ENGINES)('an agent with %s that is killed while it stops a kernel'
     for (const { kernelId, assignment } of next?.observe() ?? []) next.forget(kernelId, assignment)
     await eventually(() => (next?.observe() ?? []).length === 0, { withinMs: SLOWLY_MS })
     await next?.close()
-    await engine?.[Symbol.asyncDispose]()
     await fixture?.dispose()
   })
 

@@ -2,11 +2,13 @@
 import { execFileSync } from 'node:child_process'
 import { chmod, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { ContainerVolume } from '../../../src/agent/executors/container/container-volumes.ts'
 import type { Executor, ExecutorHooks } from '../../../src/agent/executors/executor.ts'
 import type { KernelSpec } from '../../../src/domain/agent/protocol.ts'
-import { ENGINES, type PrivateEngine, startEngine, whyNoEngine } from '../../support/containers/private-engine.ts'
+import { describeEngines } from '../../support/containers/describe-engines.ts'
+import { whyNoEngine } from '../../support/containers/engines.ts'
+import { sharedEngine } from '../../support/containers/shared-engine.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import { type ContainerFixture, createContainerFixture } from './container-fixture.ts'
 import { find, kernelSpec, reaches, readAll } from './executor-subject.ts'
@@ -15,16 +17,14 @@ const HOOKS: ExecutorHooks = { changed: () => undefined, fetchCode: () => Promis
 const DATA = { volume: 'data', path: '/mnt/data', readOnly: true }
 const SHARED = { volume: 'shared', path: '/mnt/shared', readOnly: false }
 
-describe.each(ENGINES)('volumes in %s', (name) => {
+describeEngines('volumes in %s', (name) => {
   const missing = whyNoEngine(name)
-  let engine: PrivateEngine
   let fixture: ContainerFixture
   let executor: Executor
   let root: string
 
   beforeAll(async () => {
     if (missing !== null) return
-    engine = await startEngine(name, { ofRun: inject('runDirectory') })
     root = await temporaryDirectory(`volumes-${name}`)
     const volume = async (called: string, more: Partial<ContainerVolume> = {}): Promise<ContainerVolume> => {
       const source = join(root, called)
@@ -39,14 +39,13 @@ describe.each(ENGINES)('volumes in %s', (name) => {
       await volume('moved'),
     ]
     await writeFile(join(root, 'data', 'text'), 'from the machine\n')
-    fixture = await createContainerFixture(engine, { pull: 'never', volumes })
+    fixture = await createContainerFixture(await sharedEngine(name), { pull: 'never', volumes })
     executor = fixture.create(HOOKS)
     await executor.recover()
   })
   afterAll(async () => {
     await executor?.close()
     await fixture?.dispose()
-    await engine?.[Symbol.asyncDispose]()
   })
 
   async function run(script: string, given: Partial<KernelSpec>): Promise<string> {

@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, inject, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { parseStatus } from '../../../src/agent/executors/kernel-directory/shim-status.ts'
 import { isAlive, readProcStat } from '../../../src/agent/executors/process/proc-stat.ts'
-import { startEngine, whyNoEngine } from '../../support/containers/private-engine.ts'
+import { whyNoEngine } from '../../support/containers/engines.ts'
+import { sharedEngine } from '../../support/containers/shared-engine.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createContainerFixture } from './container-fixture.ts'
 import { kernelSpec, reaches } from './executor-subject.ts'
@@ -17,8 +18,7 @@ test.skipIf(missing !== null)(
   'a container of which Podman says for ever that it runs',
   { timeout: 240_000 },
   async () => {
-    await using engine = await startEngine('podman', { ofRun: inject('runDirectory') })
-    const fixture = await createContainerFixture(engine, { pull: 'never' })
+    const fixture = await createContainerFixture(await sharedEngine('podman'), { pull: 'never' })
     const executor = fixture.create({ changed: () => undefined })
     await executor.recover()
     const spec = kernelSpec({ command: ['sleep', '1000'] })

@@ -9,6 +9,7 @@ export default defineConfig({
     experimental: { viteModuleRunner: false, nodeLoader: false },
     include: ['test/contract/executor/{container,slurm}-*.test.ts'],
     provide: { runDirectory: process.env['HOME'] ?? '' },
+    globalSetup: 'test/support/containers/ordinary-user.setup.ts',
     testTimeout: 60_000,
     hookTimeout: 120_000,
   },

@@ -5,63 +5,29 @@ import { existsSync } from 'node:fs'
 import { chmod, mkdir, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { request as httpRequest, type IncomingMessage } from 'node:http'
-import { findProgram, skipReason } from '../distribution.ts'
+import { findProgram } from '../distribution.ts'
 import { eventually } from '../eventually.ts'
+import { BASE_IMAGE, type ContainerEngine, engineAt, type EngineName, type EnginePlace } from './engines.ts'
 
 const run = promisify(execFile)
-
-export const ENGINES = ['docker', 'podman'] as const
-export type EngineName = (typeof ENGINES)[number]
-
-const NEEDED: Record<EngineName, Record<string, string>> = {
-  docker: { dockerd: 'docker.io', ip: 'iproute2', runc: 'runc', 'docker-init': 'tini', busybox: 'busybox-static' },
-  podman: { podman: 'podman', runc: 'runc', catatonit: 'catatonit', busybox: 'busybox-static' },
-}
-/** To an ordinary user, Podman gives containers as well. */
-const AM_ROOT = process.getuid?.() === 0
-
-/** Why this engine cannot be started here; null where it can. */
-export function whyNoEngine(name: EngineName): string | null {
-  const missing = Object.entries(NEEDED[name]).flatMap(([program, debian]) =>
-    findProgram(program) === null ? [debian] : [],
-  )
-  if (missing.length > 0) return skipReason(name, `it takes more: apt-get install ${missing.join(' ')}`)
-  return skipReason(name, AM_ROOT || name === 'podman' ? null : 'this is not root')
-}
 
 /** Images are too large for memory, where a run has its files, and Podman refuses a long path. */
 const PLACE = '/var/tmp/reprise-'
 /** A container in a container may not raise limits; these are those that all have. */
 const LIMITS = ['nofile=1024:1024', 'nproc=1024:1024']
-/** What is in every image of these tests: busybox under all its names. */
-export const BASE_IMAGE = 'localhost/base:1'
 
-export interface PrivateEngine extends AsyncDisposable {
-  readonly name: EngineName
-  readonly socket: string
-  readonly url: string
-  /** Where its images are. */
-  readonly disk: string
+export interface PrivateEngine extends ContainerEngine, AsyncDisposable {
+  readonly place: EnginePlace
   start(): Promise<void>
   stop(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>
   /** It answers nobody until it goes on. */
   pause(): void
   goOn(): void
-  /** One request to its API. */
-  call(method: string, path: string, body?: unknown): Promise<{ status: number; text: string }>
-  /** Its own program, for the same images and containers. */
-  cli(...args: string[]): Promise<string>
-  /** To a registry that speaks plain HTTP. */
-  push(image: string): Promise<void>
-  command(...args: string[]): { program: string; args: string[]; env: NodeJS.ProcessEnv }
 }
 
 export interface EngineOptions {
   /** Of the run, so that its processes end with that. */
   ofRun: string
-  /** host:port of registries that speak plain HTTP. */
-  registries?: readonly string[]
   /** host:port of the registry that stands in for Docker's own, from which images without a registry come. */
   hub?: string
   /** Docker's containers outlive it; those of Podman always do. */
@@ -84,7 +50,7 @@ const DEVICES = '/etc/cdi'
 export async function startEngine(name: EngineName, options: EngineOptions): Promise<PrivateEngine> {
   const root = await mkdtemp(PLACE)
   const socket = join(root, 'engine.sock')
-  const env: NodeJS.ProcessEnv = {
+  const env: Record<string, string> = {
     PATH: `${process.env['PATH']}:/usr/local/sbin:/usr/sbin:/sbin`,
     RUN_DIRECTORY: options.ofRun,
     HOME: root,
@@ -96,19 +62,21 @@ export async function startEngine(name: EngineName, options: EngineOptions): Pro
     await run('mount', ['-t', 'tmpfs', '-o', `size=${options.diskBytes}`, 'reprise-test', disk])
   }
   const bridge = name === 'docker' && options.bridge ? await addBridge() : null
+  const program = findProgram(name === 'docker' ? 'dockerd' : 'podman')!
+  const podmans = name === 'docker' ? [] : await podmanOptions(root, env, options)
   const args =
     name === 'docker'
       ? dockerArguments(root, socket, options, bridge)
-      : await podmanArguments(root, socket, env, options)
-  const program = findProgram(name === 'docker' ? 'dockerd' : 'podman')!
+      : [...podmans, 'system', 'service', '--time=0', `unix://${socket}`]
   const server = await withDevices([program, ...args], root, options)
+  const client: EnginePlace['client'] =
+    name === 'docker' ? [findProgram('docker')!, '-H', `unix://${socket}`] : [program, ...podmans]
+  const place: EnginePlace = { name, socket, disk, client, env }
   let child: ChildProcess | null = null
 
   const engine: PrivateEngine = {
-    name,
-    socket,
-    disk,
-    url: `unix://${socket}`,
+    ...engineAt(place),
+    place,
     async start() {
       // Of a Docker that was killed: its containerd went with it, but is a zombie where nobody waits for orphans.
       await rm(join(root, 'exec', 'containerd', 'containerd.pid'), { force: true })
@@ -118,7 +86,7 @@ export async function startEngine(name: EngineName, options: EngineOptions): Pro
       await once(child, 'spawn')
       await log.close()
       const isUp = () =>
-        call(socket, 'GET', '/_ping').then(
+        engine.call('GET', '/_ping').then(
           ({ status }) => status === 200,
           () => false,
         )
@@ -136,20 +104,8 @@ export async function startEngine(name: EngineName, options: EngineOptions): Pro
     },
     pause: () => void child!.kill('SIGSTOP'),
     goOn: () => void child!.kill('SIGCONT'),
-    call: (method, path, body) => call(socket, method, path, body),
-    command(...words) {
-      if (name === 'docker') return { program: findProgram('docker')!, args: ['-H', `unix://${socket}`, ...words], env }
-      return { program: findProgram('podman')!, args: [...args.slice(0, args.indexOf('system')), ...words], env }
-    },
-    async cli(...words) {
-      const { program: client, args: all } = engine.command(...words)
-      return (await run(client, all, { env, cwd: root, maxBuffer: 64 * 1024 * 1024 })).stdout
-    },
-    async push(image) {
-      await engine.cli('push', ...(name === 'podman' ? ['--tls-verify=false'] : []), image)
-    },
     async [Symbol.asyncDispose]() {
-      const isUp = await call(socket, 'GET', '/_ping').then(
+      const isUp = await engine.call('GET', '/_ping').then(
         () => true,
         () => false,
       )
@@ -199,12 +155,8 @@ async function addBridge(): Promise<string> {
   return name
 }
 
-async function podmanArguments(
-  root: string,
-  socket: string,
-  env: NodeJS.ProcessEnv,
-  { registries = [], hub }: EngineOptions,
-): Promise<string[]> {
+/** Of every command; its settings go to the environment. */
+async function podmanOptions(root: string, env: Record<string, string>, { hub }: EngineOptions): Promise<string[]> {
   const files = {
     CONTAINERS_CONF: `[containers]
 default_ulimits = ${JSON.stringify(LIMITS)}
@@ -217,7 +169,8 @@ events_logfile_path = "${join(root, 'events')}"
 runtime = "runc"
 `,
     CONTAINERS_REGISTRIES_CONF: [
-      ...registries.map((location) => `[[registry]]\nlocation = "${location}"\ninsecure = true\n`),
+      // As Docker has it, registries of this machine speak plain HTTP, at whatever port.
+      '[[registry]]\nlocation = "127.0.0.1"\ninsecure = true\n',
       ...(hub === undefined ? [] : [`[[registry]]\nprefix = "docker.io"\nlocation = "${hub}"\ninsecure = true\n`]),
     ].join(''),
   }
@@ -227,7 +180,7 @@ runtime = "runc"
     Object.assign(env, { [variable]: path })
   }
   const places = ['root', 'runroot', 'tmpdir'].flatMap((place) => [`--${place}`, join(root, place)])
-  return [...places, '--storage-driver', 'vfs', 'system', 'service', '--time=0', `unix://${socket}`]
+  return [...places, '--storage-driver', 'vfs']
 }
 
 /** No other engine sees them: two that know a device by the same name know it no more. */
@@ -279,18 +232,4 @@ async function unmountBelow(root: string): Promise<void> {
   for (const mount of mounts.filter((each) => each.startsWith(`${root}/`)).toReversed()) {
     if (existsSync(mount)) await run('umount', ['--lazy', mount]).catch(() => undefined)
   }
-}
-
-async function call(
-  socketPath: string,
-  method: string,
-  path: string,
-  body?: unknown,
-): Promise<{ status: number; text: string }> {
-  const sent = httpRequest({ socketPath, method, path, headers: { 'content-type': 'application/json' } })
-  sent.end(body === undefined ? body : JSON.stringify(body))
-  const [answer] = (await once(sent, 'response')) as [IncomingMessage]
-  let text = ''
-  for await (const chunk of answer.setEncoding('utf8')) text += chunk as string
-  return { status: answer.statusCode ?? 0, text }
 }

@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { lastingPort } from '../agents/lasting-port.ts'
 import { findProgram, skipReason } from '../distribution.ts'
 import { eventually } from '../eventually.ts'
-import { BASE_IMAGE, type PrivateEngine } from './private-engine.ts'
+import { runService } from '../run/run-service.ts'
+import { BASE_IMAGE, type ContainerEngine } from './engines.ts'
 
 export function whyNoRegistry(): string | null {
   const found = findProgram('docker-registry') !== null
@@ -57,9 +58,20 @@ export async function startRegistry(directory: string, { locked = false } = {}):
   }
 }
 
+const PROGRAM = join(import.meta.dirname, '../programs/shared-registry-program.ts')
+
+/**
+ * The registry that all files of a run share: each has repositories of its own there.
+ *
+ * @returns host:port
+ */
+export async function registryOfRun(runDirectory: string): Promise<string> {
+  return (await runService<{ host: string }>(runDirectory, 'registry', PROGRAM)).host
+}
+
 /** Puts the base image there under a name of its own. @returns its full name */
 export async function pushBase(
-  engine: PrivateEngine,
+  engine: ContainerEngine,
   host: string,
   name: string,
   user?: typeof REGISTRY_USER,

@@ -3,7 +3,7 @@ import { mkdir, realpath, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { findProgram } from '../distribution.ts'
-import type { PrivateEngine } from './private-engine.ts'
+import type { ContainerEngine } from './engines.ts'
 
 const run = promisify(execFile)
 
@@ -20,7 +20,7 @@ const OMITTED = [
 ]
 
 /** The Python of this machine, in the engine under this name and in the registry of the name. */
-export async function pushPython(engine: PrivateEngine, image: string, directory: string): Promise<void> {
+export async function pushPython(engine: ContainerEngine, image: string, directory: string): Promise<void> {
   // What is on the path may be a script that chooses one.
   const { stdout: told } = await run(findProgram('python3')!, [
     '-Ic',

@@ -1,5 +1,7 @@
 import { once } from 'node:events'
 import { createConnection, createServer, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { temporaryDirectory } from '../run/temporary-directory.ts'
 
 /** In front of an engine: one that takes its time with some of what it is asked. */
 export interface SlowEngine extends AsyncDisposable {
@@ -21,8 +23,12 @@ export type Held = 'request' | 'answer' | null
 
 const REQUEST = /^(?:GET|POST|DELETE) \S+/
 
-/** @param hold is asked for each request, by method and path */
-export async function slowDown(engine: string, socket: string, hold: (request: string) => Held): Promise<SlowEngine> {
+/**
+ * @param engine its socket
+ * @param hold is asked for each request, by method and path
+ */
+export async function slowDown(engine: string, hold: (request: string) => Held): Promise<SlowEngine> {
+  const socket = join(await temporaryDirectory('slow'), 'engine.sock')
   const sockets = new Set<Socket>()
   const held: ((answered: boolean) => void)[] = []
   const [asked, answered]: [string[], string[]] = [[], []]

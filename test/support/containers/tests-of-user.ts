@@ -12,16 +12,23 @@ interface Report {
 }
 
 /**
- * Has an ordinary user run a file of tests, none of which may fail.
+ * Has an ordinary user run files of tests, none of which may fail.
  *
  * @param names a pattern: only those with such a name
  * @returns names of those that passed, which leaves out what was skipped
  */
-export async function passedAs(user: OrdinaryUser, file: string, names = ''): Promise<string[]> {
+export async function passedAs(user: OrdinaryUser, files: string | string[], names = ''): Promise<string[]> {
   const report = join(user.home, 'report.json')
   const where = ['--configLoader', 'native', '--root', user.inCheckout('.'), '--config', user.inCheckout(CONFIG)]
   const how = ['--reporter', 'json', '--outputFile', report, '--testNamePattern', names]
-  const { stdout, stderr } = await user.run([user.node, user.inCheckout(VITEST), 'run', ...where, ...how, file])
+  const { stdout, stderr } = await user.run([
+    user.node,
+    user.inCheckout(VITEST),
+    'run',
+    ...where,
+    ...how,
+    ...[files].flat(),
+  ])
   const text = await readFile(report, 'utf8').catch(() => {
     throw new Error(`no report: ${stdout}\n${stderr}`)
   })
