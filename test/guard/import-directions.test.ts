@@ -85,7 +85,7 @@ const DOMAIN_PACKAGES = ['zod', 'node:crypto', 'croner']
 /** The bundle of the sources, and the package of the platform. */
 const COMPUTED_IMPORTS = ['src/main.ts', 'src/store/postgres/binaries.ts']
 
-let files: SourceFile[]
+let files: readonly SourceFile[]
 let edges: Edge[]
 
 beforeAll(async () => {

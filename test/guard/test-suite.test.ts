@@ -46,6 +46,56 @@ test('the list of unsteady tests is short, and names tests that there are', asyn
   }
 })
 
+/**
+ * Where tests wait for time to pass, and why nothing can be awaited instead. By file: how often, and the reason. Pauses
+ * that are written as a number of at most 200 ms need none.
+ */
+const WAITS: Record<string, readonly [times: number, reason: string]> = {
+  'test/contract/executor/container-stops.test.ts': [1, 'a grace passes while nobody holds the kernels'],
+  'test/contract/executor/process-stops.test.ts': [1, 'each stop comes 8 ms later in the start than the one before'],
+  'test/contract/executor/slurm-jobs.test.ts': [1, 'shows that nothing happens while Slurm is asked several times'],
+  'test/contract/executor/slurm-shared-directory.test.ts': [4, 'shows that nothing happens while a directory is away'],
+  'test/contract/graphql/slow-consumers.test.ts': [
+    1,
+    'shows that the time of stalled readers is not for those who wait',
+  ],
+  'test/e2e/client-restarts.test.ts': [1, 'a server goes at a random moment, at most 100 ms from now'],
+  'test/e2e/crashes.test.ts': [3, 'kills at random moments; work comes in, and is asked about, a little at a time'],
+  'test/e2e/database-outage.test.ts': [1, 'an outage has a length'],
+  'test/e2e/demo.test.ts': [1, 'Ctrl-C at moments that no output tells'],
+  'test/e2e/proxies.test.ts': [1, 'a connection is idle for longer than a proxy allows'],
+  'test/e2e/readiness.test.ts': [1, 'shows that a client waits while the server starts'],
+  'test/e2e/remote/partitions.test.ts': [2, 'a cut shorter than the lease; a lease passes while the agent is cut off'],
+  'test/e2e/remote/remote-agents.test.ts': [1, 'a server is away for longer than an agent may be silent'],
+  'test/e2e/several-servers.test.ts': [3, 'kills and an outage have a length; work comes in a little at a time'],
+  'test/e2e/slurm.test.ts': [1, 'shows that nothing happens while Slurm is asked several times'],
+  'test/integration/client/streams.test.ts': [1, 'a reader is slow'],
+  'test/integration/retention/drop-old-checkpoints.test.ts': [1, 'steps come up to 5 ms apart'],
+  'test/support/containers/throttled-proxy.ts': [1, 'a slow network'],
+  'test/support/programs/client-program.ts': [1, 'a program that is busy'],
+  'test/support/programs/killed-in-deployment-program.ts': [1, 'a program that is killed meanwhile'],
+  'test/support/servers/loop-hold.ts': [1, '2 ms between two probes'],
+}
+
+const PAUSE_MAX_MS = 200
+/** `pause(…)` and the like, and promises of a timer; not a method of that name, nor one that is declared. */
+const PAUSE = /(?<![.\w])(?:(?:pause|sleep|delay)\(|await setTimeout\(|setTimeout\(resolve, )([^(),:]+)(?=[(),])/g
+
+test('tests wait for states, not for time to pass', async () => {
+  const paths = globSync('test/**/*.ts', { cwd: ROOT }).map((path) => path.replaceAll('\\', '/'))
+  const found: Record<string, number> = {}
+  let shortOnes = 0
+  for (const path of paths.filter((each) => !/^test\/(bench|guard|support\/(run|eventually))/.test(each))) {
+    const text = await readFile(join(ROOT, path), 'utf8')
+    for (const [, ms] of text.matchAll(PAUSE)) {
+      if (Number(ms!.replaceAll('_', '')) <= PAUSE_MAX_MS) shortOnes++
+      else found[path] = (found[path] ?? 0) + 1
+    }
+  }
+  expect(shortOnes).toBeGreaterThan(5)
+  expect(found).toEqual(Object.fromEntries(Object.entries(WAITS).map(([path, [times]]) => [path, times])))
+})
+
 async function filesWith(paths: readonly string[], pattern: RegExp): Promise<string[]> {
   const texts = await Promise.all(paths.map(async (path) => ({ path, text: await readFile(join(ROOT, path), 'utf8') })))
   return texts
