@@ -53,6 +53,8 @@ function projectOf(part: Exclude<Part, 'pure'>) {
         ? { include: ['test/**/*.test.ts'], exclude: Object.values(PARTS).flat() }
         : { include: [...PARTS[part]] }),
       globalSetup: 'test/support/run/run.setup.ts',
+      // Each container costs as much CPU as many tests elsewhere: with more, all of them wait for the processors.
+      ...(part === 'containers' && { maxWorkers: 2, maxConcurrency: 2 }),
       sequence: { groupOrder: ORDER.indexOf(part) },
       // Of servers that live for seconds: each connection first looks everything up, which costs more than to wait.
       env: { REPRISE_DATABASE_CONNECTIONS: '5' },

@@ -2,9 +2,13 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { whyNoBrowser } from '../support/browser.ts'
 import { eventually } from '../support/eventually.ts'
+import { commandLine } from '../support/programs/command-line.ts'
 import { startUiServer, type UiServer } from '../support/servers/ui-server.ts'
 
-/** A chain of attempts from its form to its end, in a real browser, on a real server whose agent runs real processes. */
+/**
+ * A chain of attempts from its form to its end, in a real browser, on a real server whose agent runs real processes; and
+ * the same chain over GraphQL, over REST and on the command line.
+ */
 
 /** The first attempt fails, the second one writes lines until it is terminated. */
 const SCRIPT = `[ $REPRISE_ATTEMPT = 1 ] && exit 3
@@ -62,5 +66,36 @@ describe.skipIf(whyNoBrowser() !== null)('a chain in the browser', () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Terminate' }).click()
     await page.getByRole('option', { name: /^attempt 2, epoch 0, terminated/ }).waitFor()
     expect(opened.faults).toEqual([])
+  })
+
+  test('is the same over GraphQL, over REST and on the command line', async () => {
+    const { chains } = await ui.query(
+      `{ chains(first: 1, filter: { search: "goes-on" }) { edges { node {
+        chainId state attempts sessions(first: 5) { edges { node {
+          sessionId attempt status retryCount parentSession { sessionId } retryState { phase childSession { sessionId } }
+        } } }
+      } } } }`,
+    )
+    const { chainId, sessions, ...chain } = chains.edges[0].node
+    expect(chain).toEqual({ state: 'CANCELLED', attempts: 2 })
+    const attempts = sessions.edges.map(({ node }: any) => node)
+    const [first, second] = attempts.map(({ sessionId }: any) => sessionId as string)
+    expect(attempts).toMatchObject([
+      { attempt: 1, status: 'ERROR', retryCount: 0, parentSession: null },
+      { attempt: 2, status: 'TERMINATED', retryCount: 1, parentSession: { sessionId: first } },
+    ])
+    expect(attempts[0].retryState).toEqual({ phase: 'DISPATCHED', childSession: { sessionId: second } })
+
+    const answer = await fetch(`${ui.url}/v2/chains/${chainId}`, { headers: { authorization: `Bearer ${ui.token}` } })
+    expect(answer.status).toBe(200)
+    expect(await answer.json()).toMatchObject({ chain_id: chainId, state: 'CANCELLED', attempts: 2 })
+
+    const reprise = commandLine({ REPRISE_URL: ui.url, REPRISE_TOKEN: ui.token })
+    const shown = await reprise('chain', chainId)
+    expect(shown).toMatchObject({ status: 0, stderr: '' })
+    expect(shown.stdout.match(/[├└]─ \d {2}\S+ {2}[A-Z]+/g)).toEqual([
+      `├─ 1  ${first}  ERROR`,
+      `└─ 2  ${second}  TERMINATED`,
+    ])
   })
 })
