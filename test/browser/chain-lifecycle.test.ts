@@ -88,7 +88,12 @@ describe.skipIf(whyNoBrowser() !== null)('a chain in the browser', () => {
 
     const answer = await fetch(`${ui.url}/v2/chains/${chainId}`, { headers: { authorization: `Bearer ${ui.token}` } })
     expect(answer.status).toBe(200)
-    expect(await answer.json()).toMatchObject({ chain_id: chainId, state: 'CANCELLED', attempts: 2 })
+    expect(await answer.json()).toMatchObject({
+      id: chainId,
+      state: 'CANCELLED',
+      attempts: 2,
+      newest_session_id: second,
+    })
 
     const reprise = commandLine({ REPRISE_URL: ui.url, REPRISE_TOKEN: ui.token })
     const shown = await reprise('chain', chainId)
