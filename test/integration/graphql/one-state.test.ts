@@ -5,8 +5,8 @@ import { startGraphQLServer, type TestServer } from '../../support/servers/graph
 import { connect } from '../../support/servers/graphql-stream.ts'
 import { moveSessions } from '../../support/sessions/move-sessions.ts'
 
-const OPERATIONS = 2_000
-const EVENTS = 500
+const OPERATIONS = 600
+const EVENTS = 200
 const AT_ONCE = 8
 
 let server: TestServer
