@@ -22,7 +22,7 @@ describe.skipIf(missing !== null)('the agents', () => {
   beforeAll(async () => {
     await bundleUi(ROOT)
     fleet = await startRemoteFleet()
-  }, 180_000)
+  })
   afterAll(async () => {
     if (works !== undefined) {
       await fleet.graphql(
@@ -32,7 +32,7 @@ describe.skipIf(missing !== null)('the agents', () => {
       await fleet.until(works, ([first]) => first!.status === 'TERMINATED')
     }
     await fleet?.[Symbol.asyncDispose]()
-  }, 60_000)
+  })
 
   const open = (options: { width?: number; colorScheme?: 'light' | 'dark'; token?: string } = {}) => {
     const { width = 1440, token = fleet.adminToken, ...rest } = options
@@ -98,7 +98,7 @@ describe.skipIf(missing !== null)('the agents', () => {
     await page.goto('/agents?colour=red')
     await page.getByText('left out: colour').waitFor()
     expect(opened.faults).toEqual([])
-  }, 120_000)
+  })
 
   test('one by itself has what runs there, what failed there, and what became of it', async () => {
     const failed = await fleet.createSession({
@@ -125,7 +125,7 @@ describe.skipIf(missing !== null)('the agents', () => {
     await kernels.getByRole('link', { name: 'works-here' }).click()
     await page.waitForURL(/\/chains\/[0-9a-f-]{36}\?attempt=1/)
     expect(opened.faults).toEqual([])
-  }, 60_000)
+  })
 
   test('one is drained with a reason, and resumed, by the keyboard', async () => {
     await using opened = await open()
@@ -186,7 +186,7 @@ describe.skipIf(missing !== null)('the agents', () => {
     await page.getByRole('button', { name: /^Removed/ }).click()
     await rowOf(page, LONG).waitFor()
     expect(opened.faults).toEqual([])
-  }, 180_000)
+  })
 
   test('whoever may not drain is told who may', async () => {
     const { createToken } = await fleet.graphql(

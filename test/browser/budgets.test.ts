@@ -60,7 +60,7 @@ describe.skipIf(whyNoBrowser() !== null)('a browser', () => {
   beforeAll(async () => {
     server = await startGraphQLServer({ ui: await readUiFiles(await bundleUi(ROOT)) })
     first = (await loadOf(FIRST)).files
-  }, 120_000)
+  })
   afterAll(async () => {
     await server?.close()
   })

@@ -35,10 +35,10 @@ describe.skipIf(missing !== null)('an action on many chains', () => {
       ...waiting.map((id) => ui.reached(id, ['WAITING_RETRY'])),
       ui.reached(running, ['LIVE']),
     ])
-  }, 180_000)
+  })
   afterAll(async () => {
     await ui?.close()
-  }, 120_000)
+  })
 
   const rowOf = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name })
   const reasons = async (page: Page) =>
@@ -91,7 +91,7 @@ describe.skipIf(missing !== null)('an action on many chains', () => {
     expect(opened.faults).toEqual([])
     const { chains } = await ui.query('{ chains(filter: { attempts: { min: 2 } }) { edges { node { name } } } }')
     expect(chains.edges.map(({ node }: any) => node.name).toSorted()).toEqual([LONG, 'failed-one', 'failed-two'])
-  }, 60_000)
+  })
 
   test('by the filter: all that match are retried now, and the rest is refused', async () => {
     await using opened = await ui.open()
@@ -126,7 +126,7 @@ describe.skipIf(missing !== null)('an action on many chains', () => {
       refusals: [{ code: 'NO_PENDING_RETRY', count: 6 }],
     })
     expect(opened.faults).toEqual([])
-  }, 60_000)
+  })
 
   test('many are resubmitted with what is changed for all of them, which is tried before', async () => {
     const ids = await Promise.all(
@@ -183,7 +183,7 @@ describe.skipIf(missing !== null)('an action on many chains', () => {
       })
     }
     expect(opened.faults).toEqual([])
-  }, 60_000)
+  })
 
   test('what is of another project is refused, though somebody else selected it on this page', async () => {
     const { createToken } = await ui.query(
@@ -225,7 +225,7 @@ describe.skipIf(missing !== null)('an action on many chains', () => {
     await rowOf(page, 'does not exist').waitFor()
     expect(await rowOf(page, 'own-one').count()).toBe(0)
     expect(new URL(page.url()).search).toBe('?show=refused')
-  }, 60_000)
+  })
 
   test('what nothing can be done about, and what is refused as a whole, is said', async () => {
     await using opened = await ui.open()
@@ -277,7 +277,7 @@ describe.skipIf(missing !== null)('an action on many chains', () => {
     )
     expect(resubmissions.edges[0].node).toEqual({ done: 120, overrides: '{"reason":"not needed any more"}' })
     expect(opened.faults).toEqual([])
-  }, 90_000)
+  })
 
   test('whoever may only read is told that', async () => {
     const { createToken } = await ui.query(

@@ -19,10 +19,10 @@ describe.skipIf(whyNoBrowser() !== null)('a chain in the browser', () => {
 
   beforeAll(async () => {
     ui = await startUiServer('chain-lifecycle')
-  }, 180_000)
+  })
   afterAll(async () => {
     await ui?.close()
-  }, 120_000)
+  })
 
   const field = (page: Page, label: string) => page.getByLabel(label, { exact: true })
   const bar = (page: Page, attempt: number) => page.getByRole('option', { name: new RegExp(`^attempt ${attempt}, `) })

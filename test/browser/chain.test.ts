@@ -14,10 +14,10 @@ describe.skipIf(missing !== null)('the page of a chain', () => {
 
   beforeAll(async () => {
     ui = await startUiServer('chain-page')
-  }, 180_000)
+  })
   afterAll(async () => {
     await ui?.close()
-  }, 120_000)
+  })
 
   const create = (name: string, script: string, retryPolicy: object) => ui.create(name, script, retryPolicy)
   const reached = (chainId: string, states: readonly string[]) => ui.reached(chainId, states)
@@ -107,7 +107,7 @@ describe.skipIf(missing !== null)('the page of a chain', () => {
     expect(await elements()).toBeLessThanOrEqual(300)
     await page.locator('.overview').waitFor()
     expect(opened.faults).toEqual([])
-  }, 240_000)
+  })
 
   test('marks the attempts that go on from what an earlier one has left', async () => {
     const script = `[ $REPRISE_ATTEMPT = 1 ] && { echo 1 >"$REPRISE_CHAIN_DIR/steps"; exit 3; }
@@ -150,7 +150,7 @@ describe.skipIf(missing !== null)('the page of a chain', () => {
     await page.reload()
     await line('424242').waitFor()
     expect(opened.faults).toEqual([])
-  }, 120_000)
+  })
 
   test('reads the logs of all attempts as one, and goes on with the next attempt', async () => {
     const script = 'echo "said by $REPRISE_ATTEMPT"; exit 3'

@@ -18,7 +18,7 @@ describe.skipIf(missing !== null)('the list of chains', () => {
     await create('steady', 'team', 'cms')
     await create('train-vision-812', 'team', 'atlas')
     await create(LONG, 'team', 'cms')
-  }, 120_000)
+  })
   afterAll(async () => {
     await server?.close()
   })

@@ -26,13 +26,13 @@ describe.skipIf(missing !== null)('the deployments', () => {
   beforeAll(async () => {
     server = await startUiServer('deployments-page', { REPRISE_AGENT_ADDRESS: '127.0.0.1' })
     control = await temporaryDirectory('served')
-  }, 180_000)
+  })
   afterAll(async () => {
     const destroy = `mutation ($id: UUID!) { destroyDeployment(input: { deploymentId: $id }) { __typename } }`
     for (const id of created) await server.query(destroy, { id })
     for (const id of created) await eventually(async () => (await look(id)).status === 'DESTROYED')
     await server?.close()
-  }, 120_000)
+  })
 
   async function deploy(name: string, command: string[], input: object = {}): Promise<string> {
     const { createDeployment } = await server.query(CREATE, {
@@ -89,7 +89,7 @@ describe.skipIf(missing !== null)('the deployments', () => {
     await page.goto('/deployments?status=odd')
     await page.getByText('left out: status').waitFor()
     expect(opened.faults).toEqual([])
-  }, 120_000)
+  })
 
   test('one by itself shows its replicas as they come and go, and is scaled', async () => {
     await using opened = await open()
@@ -122,7 +122,7 @@ describe.skipIf(missing !== null)('the deployments', () => {
     expect(await look(web)).toMatchObject({ replicas: 3, healthyReplicas: 3 })
     await page.getByRole('region', { name: 'History' }).getByText('scaling-deployment').first().waitFor()
     expect(opened.faults).toEqual([])
-  }, 60_000)
+  })
 
   test('one goes back to an earlier revision, which says what changed', async () => {
     await server.query(`mutation ($input: UpdateDeploymentInput!) { updateDeployment(input: $input) { __typename } }`, {
@@ -150,7 +150,7 @@ describe.skipIf(missing !== null)('the deployments', () => {
     })
     await eventually(async () => (await look(web)).settled)
     expect(opened.faults).toEqual([])
-  }, 90_000)
+  })
 
   test('one that fails says why and when it is tried again, and is destroyed', async () => {
     await using opened = await open()
@@ -160,7 +160,7 @@ describe.skipIf(missing !== null)('the deployments', () => {
     await page
       .locator('.page-note')
       .getByText(/the next one is started in \d/)
-      .waitFor({ timeout: 60_000 })
+      .waitFor({ timeout: 120_000 })
     await page
       .getByRole('table', { name: 'Routes' })
       .getByText(/^(failed to start|ended)$/)
@@ -177,7 +177,7 @@ describe.skipIf(missing !== null)('the deployments', () => {
     await page.goto('/deployments?status=destroyed')
     await rowOf(page, LONG).waitFor()
     expect(opened.faults).toEqual([])
-  }, 120_000)
+  })
 
   test('whoever may only read is told so, and what is not there is one page', async () => {
     const { createToken } = await server.query(

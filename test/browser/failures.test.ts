@@ -13,10 +13,10 @@ describe.skipIf(missing !== null)('the page of failures', () => {
 
   beforeAll(async () => {
     ui = await startUiServer('failures-page')
-  }, 180_000)
+  })
   afterAll(async () => {
     await ui?.close()
-  }, 120_000)
+  })
 
   const create = (name: string, input: { exit?: number; retries?: number; image?: string; team?: string }) => {
     const { exit = 0, retries = 0, image, team = 'cms' } = input
@@ -95,7 +95,7 @@ describe.skipIf(missing !== null)('the page of failures', () => {
     await page.getByRole('table', { name: 'Failed attempts by agent' }).getByRole('link').first().click()
     expect(await rows()).toEqual(['broken', 'broken', 'saved', 'without-image'])
     expect(opened.faults).toEqual([])
-  }, 180_000)
+  })
 
   test('are those of a cause where that is chosen, in numbers or shares, and in a time', async () => {
     await using opened = await open()

@@ -13,7 +13,7 @@ describe.skipIf(missing !== null)('logging in, in a browser', () => {
 
   beforeAll(async () => {
     server = await startGraphQLServer({ ui: await readUiFiles(await bundleUi(ROOT)) })
-  }, 120_000)
+  })
   afterAll(async () => {
     await server?.close()
   })

@@ -21,10 +21,10 @@ describe.skipIf(missing !== null)('a session from a form', () => {
       `mutation { setRetryDefaults(input: { scope: PROJECT, name: "research", policy: { maxRetries: 4, retryDelay: 45, backoff: EXPONENTIAL, jitter: NONE } }) {
         __typename } }`,
     )
-  }, 180_000)
+  })
   afterAll(async () => {
     await ui?.close()
-  }, 120_000)
+  })
 
   const field = (page: Page, label: string) => page.getByLabel(label, { exact: true })
   /** What is said at a field. */
@@ -87,7 +87,7 @@ describe.skipIf(missing !== null)('a session from a form', () => {
       },
     })
     expect(opened.faults).toEqual([])
-  }, 60_000)
+  })
 
   test('has secrets, a time before which it does not start and others that it waits for; what was typed survives', async () => {
     const first = await ui.create('goes-first', 'sleep 600')
@@ -137,7 +137,7 @@ describe.skipIf(missing !== null)('a session from a form', () => {
     await page.getByRole('heading', { name: 'New session' }).waitFor()
     expect(await field(page, 'Command').inputValue()).toBe('')
     expect(opened.faults).toEqual([])
-  }, 60_000)
+  })
 
   test('has volumes that agents offer, where it wants them, and its page says so', async () => {
     await ui.query('mutation { createResourceGroup(input: { name: "boxes" }) { __typename } }')
@@ -180,7 +180,7 @@ describe.skipIf(missing !== null)('a session from a form', () => {
       { volume: 'models', path: '/opt/models', readOnly: false },
     ])
     expect(opened.faults).toEqual([])
-  }, 60_000)
+  })
 
   test('the project is chosen above the page, too, and what was typed stays', async () => {
     await using opened = await ui.open()
@@ -259,7 +259,7 @@ describe.skipIf(missing !== null)('a session from a form', () => {
     await page.locator('[data-wrong]').getByLabel('Project', { exact: true }).waitFor()
     expect(await noteAt(page, 'Project')).toMatch(/no project nowhere/)
     expect(opened.faults).toEqual([])
-  }, 60_000)
+  })
 
   test('the command that stands beside it creates the same session', async () => {
     await using opened = await ui.open()
@@ -297,7 +297,7 @@ describe.skipIf(missing !== null)('a session from a form', () => {
     for (const other of others) expect(other).toEqual(first)
     expect(chains.edges.map(({ node }: any) => node.chainId)).toContain(createSession.session.chainId)
     expect(opened.faults).toEqual([])
-  }, 90_000)
+  })
 
   test('whoever may only read is told that', async () => {
     const { createToken } = await ui.query(

@@ -14,10 +14,10 @@ describe.skipIf(missing !== null)('the overview', () => {
 
   beforeAll(async () => {
     ui = await startUiServer('overview-page')
-  }, 180_000)
+  })
   afterAll(async () => {
     await ui?.close()
-  }, 120_000)
+  })
 
   const create = (name: string, script: string, retries: number, more: { policy?: object; input?: object } = {}) =>
     ui.create(name, script, { maxRetries: retries, retryDelay: 0.1, ...more.policy }, more.input)
@@ -104,7 +104,7 @@ describe.skipIf(missing !== null)('the overview', () => {
       id: running,
     })
     await reached(running, 'CANCELLED')
-  }, 180_000)
+  })
 
   test('is worked with by keys: bars by arrows, each leading to the chains of its time', async () => {
     await using opened = await open()

@@ -29,10 +29,10 @@ describe.skipIf(missing !== null)('somebody', () => {
 
   beforeAll(async () => {
     server = await startUiServer('paths')
-  }, 180_000)
+  })
   afterAll(async () => {
     await server?.close()
-  }, 60_000)
+  })
 
   const bar = (page: Page, attempt: number) => page.getByRole('option', { name: new RegExp(`^attempt ${attempt}, `) })
   const rowOf = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name })
@@ -149,7 +149,7 @@ describe.skipIf(missing !== null)('somebody', () => {
     expect(await isMarked(page)).toBe(true)
     await page.getByText('Live', { exact: true }).waitFor()
     expect(opened.faults.filter((fault) => !/ERR_CONNECTION_REFUSED|response code: 503/.test(fault))).toEqual([])
-  }, 120_000)
+  })
 
   test.each(['revoked', 'logged out elsewhere'])(
     'whose token is %s reads on, logs in again over the page, and is where they were',

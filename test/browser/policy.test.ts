@@ -15,7 +15,7 @@ describe.skipIf(missing !== null)('a policy that is tried', () => {
 
   beforeAll(async () => {
     server = await startGraphQLServer({ ui: await readUiFiles(await bundleUi(ROOT)) })
-  }, 120_000)
+  })
   afterAll(async () => {
     await server?.close()
   })

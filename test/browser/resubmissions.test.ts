@@ -14,10 +14,10 @@ describe.skipIf(missing !== null)('the record of actions on many chains', () => 
 
   beforeAll(async () => {
     ui = await startUiServer('resubmissions-page')
-  }, 180_000)
+  })
   afterAll(async () => {
     await ui?.close()
-  }, 120_000)
+  })
 
   const rowOf = (page: Page, name: string | RegExp) => page.getByRole('row').filter({ hasText: name })
 
@@ -117,7 +117,7 @@ describe.skipIf(missing !== null)('the record of actions on many chains', () => 
     await rowOf(page, 'broken').getByRole('link').click()
     await page.waitForURL(new RegExp(`/chains/${ids[0]}`))
     expect(opened.faults).toEqual([])
-  }, 90_000)
+  })
 
   test('what goes on is followed to its end, batch by batch, and all of its chains can be looked through', async () => {
     await createMany('followed', MANY)
@@ -150,7 +150,7 @@ describe.skipIf(missing !== null)('the record of actions on many chains', () => 
     await page.getByRole('button', { name: /^Left/ }).click()
     await page.getByText('None is left.').waitFor()
     expect(opened.faults).toEqual([])
-  }, 90_000)
+  })
 
   test('what goes on is stopped, and says what was left undone and by whom', async () => {
     await createMany('stopped', 2_000)
@@ -166,7 +166,7 @@ describe.skipIf(missing !== null)('the record of actions on many chains', () => 
     await page.getByText(/stopped by admin/).waitFor()
     await page.getByRole('button', { name: /^Left undone/ }).waitFor()
     expect(await opened.violations()).toEqual([])
-  }, 90_000)
+  })
 
   test('what is not there, or is not yours, has one page', async () => {
     const { createToken } = await ui.query(

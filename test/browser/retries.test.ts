@@ -14,10 +14,10 @@ describe.skipIf(missing !== null)('the queue of retries', () => {
 
   beforeAll(async () => {
     ui = await startUiServer('retries-page')
-  }, 180_000)
+  })
   afterAll(async () => {
     await ui?.close()
-  }, 120_000)
+  })
 
   const create = (name: string, input: { project?: string; exit?: number; delay?: number } = {}) => {
     const { project = 'default', exit = 3, delay = 900 } = input
@@ -86,7 +86,7 @@ describe.skipIf(missing !== null)('the queue of retries', () => {
     await page.mouse.move(5, 400)
     await rowOf(page, 'later').waitFor({ state: 'detached' })
     expect(opened.faults).toEqual([])
-  }, 120_000)
+  })
 
   test('a row does not move under the pointer, and says when it has left', async () => {
     const chainId = await create('pointed-at', { delay: 1_200 })

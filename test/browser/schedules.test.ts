@@ -14,10 +14,10 @@ describe.skipIf(missing !== null)('the schedules', () => {
 
   beforeAll(async () => {
     server = await startUiServer('schedules-page')
-  }, 180_000)
+  })
   afterAll(async () => {
     await server?.close()
-  }, 120_000)
+  })
 
   const schedule = async (name: string, input: object, script = 'true'): Promise<string> => {
     const { createSchedule } = await server.query(CREATE, {

@@ -105,12 +105,12 @@ describe.skipIf(missing !== null)('screenshots', () => {
     })
     token = await readAdminToken(dataDir)
     blank = await visit({ url: server.url, isNew: true })
-  }, 180_000)
+  })
   afterAll(async () => {
     await server?.stop()
     await work?.close()
     await database?.close()
-  }, 60_000)
+  })
 
   async function take(state: State, options: BrowserContextOptions, isWhole = false): Promise<Buffer> {
     const viewport = state.size ?? WIDE

@@ -14,10 +14,10 @@ describe.skipIf(missing !== null)('the sessions', () => {
 
   beforeAll(async () => {
     server = await startUiServer('sessions-page')
-  }, 180_000)
+  })
   afterAll(async () => {
     await server?.close()
-  }, 60_000)
+  })
 
   async function create(name: string, script: string, sessionType = 'BATCH'): Promise<void> {
     const resourceSlots = [{ slot: 'cpu', amount: '0.1' }]
@@ -52,7 +52,7 @@ describe.skipIf(missing !== null)('the sessions', () => {
     await rowOf(page, 'notebook').waitFor()
     expect(await rowOf(page, 'fails').count()).toBe(0)
     expect(opened.faults).toEqual([])
-  }, 120_000)
+  })
 
   test('a row stays under the pointer while others come', async () => {
     await using opened = await open()

@@ -19,10 +19,10 @@ describe.skipIf(missing !== null)('the settings', () => {
     await ui.query('mutation { createProject(input: { name: "research" }) { __typename } }')
     viewer = await tokenOf('VIEWER')
     member = await tokenOf('MEMBER')
-  }, 180_000)
+  })
   afterAll(async () => {
     await ui?.close()
-  }, 120_000)
+  })
 
   async function tokenOf(role: string): Promise<string> {
     const { createToken } = await ui.query(
@@ -216,7 +216,7 @@ describe.skipIf(missing !== null)('the settings', () => {
     expect(opened.faults).toEqual([])
     const { retrySwitches } = await ui.query('{ retrySwitches { name disabled } }')
     expect(retrySwitches).toContainEqual({ name: 'crowded', disabled: true })
-  }, 180_000)
+  })
 
   test('retry defaults are set in a form, shown, changed and cleared', async () => {
     await using opened = await open()

@@ -21,10 +21,10 @@ describe.skipIf(whyNoBrowser() !== null)('with trusted documents', () => {
     const file = join(await temporaryDirectory('trusted'), 'documents.json')
     await writeFile(file, JSON.stringify({ [createHash('sha256').update(CREATE).digest('hex')]: CREATE }))
     server = await startUiServer('trusted-documents', { REPRISE_TRUSTED_DOCUMENTS: file })
-  }, 180_000)
+  })
   afterAll(async () => {
     await server?.close()
-  }, 60_000)
+  })
 
   test('the web UI reads, follows and acts', async () => {
     const { createSession } = await server.query(CREATE)

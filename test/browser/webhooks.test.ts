@@ -17,11 +17,11 @@ describe.skipIf(missing !== null)('webhooks in the settings', () => {
   beforeAll(async () => {
     endpoint = await webhookReceiver()
     ui = await startUiServer('webhooks-page', { REPRISE_WEBHOOK_ALLOW_NETWORKS: '127.0.0.0/8' })
-  }, 180_000)
+  })
   afterAll(async () => {
     await ui?.close()
     await endpoint?.close()
-  }, 120_000)
+  })
 
   const open = (options: Parameters<UiServer['open']>[0] = {}) => ui.open(options)
   const dialog = (page: Page) => page.getByRole('dialog')
@@ -122,7 +122,7 @@ describe.skipIf(missing !== null)('webhooks in the settings', () => {
     await page.goBack()
     await page.getByRole('heading', { name: 'There is no such webhook' }).waitFor()
     expect(opened.faults).toEqual([])
-  }, 120_000)
+  })
 
   test('a viewer sees its deliveries, and why nothing of it can be changed', async () => {
     const { createToken } = await ui.query(

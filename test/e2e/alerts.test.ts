@@ -67,7 +67,7 @@ beforeAll(async () => {
     if (status !== 200) throw new Error(`${status}: ${page}`)
     return page.includes('bai_database_up 0') && page
   })
-}, 120_000)
+})
 
 afterAll(async () => {
   if (missing) return

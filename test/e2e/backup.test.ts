@@ -12,7 +12,7 @@ import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 const copy = promisify(execFile)
 
 /** As docs/operation.md says: the data directory of a stopped server, copied with its owners and modes. */
-test('a backup of the data directory comes back elsewhere, and goes on', { timeout: 90_000 }, async () => {
+test('a backup of the data directory comes back elsewhere, and goes on', async () => {
   const root = await temporaryDirectory('backup')
   const [dataDir, backup, restored] = ['data', 'backup', 'restored'].map((name) => join(root, name)) as [
     string,
@@ -33,7 +33,7 @@ test('a backup of the data directory comes back elsewhere, and goes on', { timeo
     })
     sessionId = session.sessionId
     await expect
-      .poll(async () => (await client.session(sessionId)).retryState.phase, { timeout: 20_000 })
+      .poll(async () => (await client.session(sessionId)).retryState.phase, { timeout: 120_000 })
       .toBe('SCHEDULED')
   }
   expect(await first.stop()).toBe(0)

@@ -87,7 +87,7 @@ beforeAll(async () => {
   environment = { REPRISE_URL: servers[1]!.ready, REPRISE_TOKEN: token, REPRISE_DATA_DIR: join(directory, 'none') }
   reprise = commandLine(environment)
   agent = await startAgent()
-}, 120_000)
+})
 /** The agent has room for as many as the machine has processors. */
 afterEach(async () => {
   for (const sessionId of created.splice(0)) await reprise('cancel', sessionId)
@@ -113,12 +113,12 @@ test('a command has its input, its output and its status, and is written down', 
   const ended = () => audited(sessionId, 'session.exec.ended')
   await eventually(async () => (await ended()).length === 1)
   expect(await ended()).toMatchObject([{ details: { exitCode: 42, bytesIn: 10, bytesOut: 16 } }])
-}, 60_000)
+})
 
 test('a terminal of this machine is one there: keys, Ctrl-C and its size, and it is given back', async () => {
   const sessionId = await create('sleep', '1000')
   await walkTerminal(sessionId, environment, directory)
-}, 90_000)
+})
 
 test('who may not enter is told so at once, by each of the two commands', async () => {
   const sessionId = await create('sleep', '1000')
@@ -151,7 +151,7 @@ test('who may not enter is told so at once, by each of the two commands', async 
     stdout: '',
     stderr: expect.stringContaining('SESSION_NOT_RUNNING') as string,
   })
-}, 90_000)
+})
 
 test('a token that is revoked loses what it has open', async () => {
   const echo =
@@ -180,12 +180,12 @@ test('a token that is revoked loses what it has open', async () => {
     status: 4,
     stderr: expect.stringContaining('UNAUTHENTICATED') as string,
   })
-  await eventually(() => countRunning(mark) === 0, { withinMs: 60_000 })
+  await eventually(() => countRunning(mark) === 0, { withinMs: 120_000 })
   for (const action of ['session.exec.ended', 'session.connect.ended']) {
     await eventually(async () => (await audited(sessionId, action)).length === 1)
     expect(await audited(sessionId, action)).toMatchObject([{ details: { reason: 'The token is no longer valid' } }])
   }
-}, 120_000)
+})
 
 test('connections lead to a port of the session, and to no other port of the machine', async () => {
   const script =
@@ -211,7 +211,7 @@ test('connections lead to a port of the session, and to no other port of the mac
   expect((await forward.ended).status).toBe(130)
   others.close()
   expect((await audited(sessionId, 'session.connect')).length).toBe(4)
-}, 90_000)
+})
 
 test('who may not change a session may not enter it, and a cookie counts for nothing', async () => {
   const sessionId = await create('sleep', '1000')
@@ -230,7 +230,7 @@ test('who may not change a session may not enter it, and a cookie counts for not
   expect(await statusOf(sessionId, { cookie: cookie!, origin, 'sec-fetch-site': 'same-origin' })).toBe(401)
   expect(await as(token!)).toBe(101)
   expect(await statusOf('00000000-0000-7000-8000-00000000000a', { authorization: `Bearer ${token}` })).toBe(404)
-}, 90_000)
+})
 
 async function statusOf(sessionId: string, headers: Record<string, string>): Promise<number> {
   const url = `${servers[1]!.ready.replace('http', 'ws')}/v2/sessions/${sessionId}/exec`
@@ -268,4 +268,4 @@ test('a command ends with its session, with its agent and with its server, and i
   servers[1] = await startServer('b')
   environment['REPRISE_URL'] = servers[1].ready
   reprise = commandLine(environment)
-}, 120_000)
+})

@@ -31,7 +31,7 @@ beforeAll(async () => {
   await installPacked(directory)
   server = await starting
   token = await readAdminToken(dataDir)
-}, 300_000)
+})
 
 afterAll(async () => {
   await server?.stop()
@@ -43,11 +43,11 @@ async function runProgram(name: string, code: string): Promise<string> {
   const path = join(directory, name)
   await writeFile(path, code)
   const env = { PATH: process.env['PATH'], TOKEN: token, SPARE_URL: 'http://127.0.0.1:1', CURSOR: START_OF_TIME }
-  const { stdout } = await run(process.execPath, ['--unhandled-rejections=strict', path], { env, timeout: 60_000 })
+  const { stdout } = await run(process.execPath, ['--unhandled-rejections=strict', path], { env, timeout: 120_000 })
   return stdout
 }
 
-test('the examples of docs/client.md do what it says', { timeout: 120_000 }, async () => {
+test('the examples of docs/client.md do what it says', async () => {
   const examples = (await blocksOfTest('test/e2e/client-package.test.ts')).map(({ text }) => text)
   expect(examples).toHaveLength(3)
   const outputs: string[] = []
@@ -60,7 +60,7 @@ test('the examples of docs/client.md do what it says', { timeout: 120_000 }, asy
   expect(outputs[2]).toBe('mine\n')
 })
 
-test('the command line comes along, and talks to the server', { timeout: 60_000 }, async () => {
+test('the command line comes along, and talks to the server', async () => {
   const bin = join(directory, 'node_modules/reprise/bin/reprise.mjs')
   const env = { PATH: process.env['PATH'], REPRISE_URL: server.url, REPRISE_TOKEN: token, XDG_CONFIG_HOME: directory }
   const { stdout } = await run(process.execPath, [bin, 'run', '-n', 'packed', '--', 'echo', 'from afar'], { env })
@@ -84,7 +84,7 @@ async function compiled(code: string): Promise<string> {
   )
 }
 
-test('the types come along, and hold', { timeout: 60_000 }, async () => {
+test('the types come along, and hold', async () => {
   const head = `import { createClient, type Session } from 'reprise/client'\nconst client = createClient()\n`
   const use = `const session: Session = await client.session('x')\nexport const phase: 'HELD' | string = session.retryState.phase\n`
   expect(await compiled(`${head}${use}`)).toBe('')
@@ -92,7 +92,7 @@ test('the types come along, and hold', { timeout: 60_000 }, async () => {
   expect(wrong).toContain("Type 'number | null' is not assignable to type 'string'")
 })
 
-test('the entry for operations of others comes along, with types', { timeout: 60_000 }, async () => {
+test('the entry for operations of others comes along, with types', async () => {
   const complaint = await compiled(`
     import { createConnection, type Connection } from 'reprise/client/connection'
     const connection: Connection = createConnection({ url: 'http://localhost' })
@@ -114,12 +114,12 @@ describe('in browsers', () => {
     return JSON.stringify({ outcome, exitCode, attempts: attempts.length, log })`
   const expected = { outcome: 'FAILED', exitCode: 3, attempts: 2, log: 'seen\nseen\n' }
 
-  test('the bundle needs nothing of Node', { timeout: 60_000 }, async () => {
+  test('the bundle needs nothing of Node', async () => {
     const bundle = await bundleForBrowsers(directory)
     expect(JSON.parse(await runInBareContext(bundle, story(server.url)))).toEqual(expected)
   })
 
-  test.skipIf(findChromium() === undefined)('Chromium runs it', { timeout: 90_000 }, async () => {
+  test.skipIf(findChromium() === undefined)('Chromium runs it', async () => {
     const bundle = await bundleForBrowsers(directory)
     const outcome = await runInChromium({ bundle, story, target: server.url, directory: join(directory, 'profile') })
     expect(JSON.parse(outcome)).toEqual(expected)

@@ -35,7 +35,7 @@ const sessions = (count: number, bytes: number, values: number) => ({
 test.each([
   ['bytes', sessions(1_000, 7_500, 0)],
   ['values', sessions(1_000, 0, 85)],
-])('the first request may be the largest: %s', { timeout: 60_000 }, async (_what, i) => {
+])('the first request may be the largest: %s', async (_what, i) => {
   const { server, token } = await startCold()
   const loop = watchLoop(server.url, threadTimeOf(server.pid))
   const body = JSON.stringify({ query: CREATE, variables: { i } })

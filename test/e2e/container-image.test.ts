@@ -68,7 +68,7 @@ describe.skipIf(missing !== null)(`the image ${missing ?? ''}`, () => {
           () => true,
           () => false,
         ),
-      { withinMs: 90_000, what: `${name} is healthy` },
+      { withinMs: 120_000, what: `${name} is healthy` },
     )
   const inspect = async (name: string, format: string) => (await podman('inspect', '--format', format, name)).trim()
 
@@ -88,7 +88,7 @@ describe.skipIf(missing !== null)(`the image ${missing ?? ''}`, () => {
     expect(await inspect(IMAGE, '{{.Config.User}} {{.Config.StopSignal}}')).toBe('10001:10001 SIGTERM')
   })
 
-  test('serves from a volume, its agent runs sessions, and both stop when told', { timeout: 300_000 }, async () => {
+  test('serves from a volume, its agent runs sessions, and both stop when told', async () => {
     await startServer()
     await expect(podman('healthcheck', 'run', 'server')).rejects.toThrow('healthcheck run')
     await healthy('server')
@@ -128,7 +128,7 @@ describe.skipIf(missing !== null)(`the image ${missing ?? ''}`, () => {
     await expect(fetch(url)).rejects.toThrow('fetch failed')
   })
 
-  test('another container of the same volume has the same data', { timeout: 180_000 }, async () => {
+  test('another container of the same volume has the same data', async () => {
     await podman('rm', 'server')
     await startServer()
     await healthy('server')

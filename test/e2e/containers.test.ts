@@ -18,7 +18,7 @@ import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 import { expectUploadToRun } from './uploaded-files.ts'
 
 /** A busy machine takes its time to start a container. */
-const SLOWLY = { withinMs: 90_000 }
+const SLOWLY = { withinMs: 120_000 }
 const LONG = { timeout: 300_000 }
 const STATE = 'query ($id: UUID!) { session(id: $id) { status childSession { id status attempt } } }'
 

@@ -52,7 +52,7 @@ async function work(url: string): Promise<void> {
 }
 
 describe.each(['a new data directory', 'one of an earlier version'])('in %s', (which) => {
-  test('a running server is no superuser, and may not run programs', { timeout: 90_000 }, async () => {
+  test('a running server is no superuser, and may not run programs', async () => {
     if (which.includes('earlier')) {
       await mkdir(dataDir)
       await copyPreparedCluster(join(dataDir, 'postgres'))
@@ -109,7 +109,7 @@ describe.runIf(process.getuid?.() === 0)('as root', () => {
   })
 })
 
-test('others may not look into the data directory, also one that was open', { timeout: 60_000 }, async () => {
+test('others may not look into the data directory, also one that was open', async () => {
   const closed = process.getuid?.() === 0 ? 0o711 : 0o700
   const first = await startServer({ dataDir, port: 0, onLog: () => {} })
   expect((await stat(dataDir)).mode & 0o777).toBe(closed)

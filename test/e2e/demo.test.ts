@@ -11,7 +11,7 @@ import { startCommand } from '../support/programs/command-line.ts'
 import { eventually, pause } from '../support/eventually.ts'
 
 /** What newcomers run first. It checks itself; here its exit status counts, and that it shows what it is about. */
-test('the demo ends well', { timeout: 300_000 }, async () => {
+test('the demo ends well', async () => {
   const main = join(import.meta.dirname, '../../src/main.ts')
   const child = spawn(process.execPath, [...heapFlags(), main, 'demo'], { stdio: ['ignore', 'pipe', 'pipe'] })
   const output: Buffer[] = []
@@ -27,29 +27,25 @@ test('the demo ends well', { timeout: 300_000 }, async () => {
   expect({ status, text }).toMatchObject({ status: 0 })
 })
 
-test(
-  'with --stay its server can be looked at until Ctrl-C, which leaves nothing behind',
-  { timeout: 300_000 },
-  async () => {
-    const { child, output, ended } = startCommand(['demo', '--stay'], {})
-    const last = await eventually(() => /stays until Ctrl-C/.test(output.stdout) && addressesIn(output.stdout).at(-1), {
-      withinMs: 240_000,
-    })
-    const [address, code] = last.split('/login#code=')
-    const authorization = `Code ${code}`
-    const session = await fetch(`${address}/ui/session`, { method: 'POST', headers: { authorization } })
-    expect(session.status).toBe(204)
-    const cookie = session.headers.getSetCookie()[0]!.split(';')[0]!
-    const headers = { cookie, 'sec-fetch-site': 'same-origin' }
-    const listed = await fetch(`${address}/v2/sessions?name=primes`, { headers })
-    expect(listed.status).toBe(200)
-    expect(await (await fetch(`${address}/chains`)).text()).toContain('<div id="root">')
-    child.kill('SIGINT')
-    const { status, stdout } = await ended
-    expect({ status, stdout }).toMatchObject({ status: 0 })
-    await expect(fetch(`${address}/healthz`)).rejects.toThrow('fetch failed')
-  },
-)
+test('with --stay its server can be looked at until Ctrl-C, which leaves nothing behind', async () => {
+  const { child, output, ended } = startCommand(['demo', '--stay'], {})
+  const last = await eventually(() => /stays until Ctrl-C/.test(output.stdout) && addressesIn(output.stdout).at(-1), {
+    withinMs: 240_000,
+  })
+  const [address, code] = last.split('/login#code=')
+  const authorization = `Code ${code}`
+  const session = await fetch(`${address}/ui/session`, { method: 'POST', headers: { authorization } })
+  expect(session.status).toBe(204)
+  const cookie = session.headers.getSetCookie()[0]!.split(';')[0]!
+  const headers = { cookie, 'sec-fetch-site': 'same-origin' }
+  const listed = await fetch(`${address}/v2/sessions?name=primes`, { headers })
+  expect(listed.status).toBe(200)
+  expect(await (await fetch(`${address}/chains`)).text()).toContain('<div id="root">')
+  child.kill('SIGINT')
+  const { status, stdout } = await ended
+  expect({ status, stdout }).toMatchObject({ status: 0 })
+  await expect(fetch(`${address}/healthz`)).rejects.toThrow('fetch failed')
+})
 
 /** Each with the last that is seen before Ctrl-C. */
 test.skipIf(!PSEUDO_TERMINAL).each<[string, RegExp | null, number]>([
@@ -57,11 +53,11 @@ test.skipIf(!PSEUDO_TERMINAL).each<[string, RegExp | null, number]>([
   ['sessions run', /submitted survivor/, 500],
   ['its server is dead', /killed with SIGKILL/, 0],
   ['its server starts again', /killed with SIGKILL/, 1_400],
-])('Ctrl-C while %s ends it soon, and leaves nothing behind', { timeout: 120_000 }, async (_when, seen, pauseMs) => {
+])('Ctrl-C while %s ends it soon, and leaves nothing behind', async (_when, seen, pauseMs) => {
   const TMPDIR = await temporaryDirectory('demo')
   const run = startInTerminal(['demo'], { columns: 80, environment: { TMPDIR, NO_COLOR: '1' } })
   const begun = () => (seen === null ? readdirSync(TMPDIR).length > 0 : seen.test(run.seen.text))
-  await eventually(begun, { withinMs: 60_000 })
+  await eventually(begun, { withinMs: 120_000 })
   await pause(pauseMs)
   const pressedAt = performance.now()
   run.press(CTRL_C)

@@ -98,4 +98,4 @@ test('without any isolation nobody else is let in until it is set by hand, and t
   expect(ready).toEqual([expect.stringContaining('without isolation (REPRISE_ISOLATION)')])
   expect(doctor).toEqual(ready)
   await byHand.stop()
-}, 60_000)
+})

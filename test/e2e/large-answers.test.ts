@@ -21,7 +21,7 @@ beforeAll(async () => {
   const env = { REPRISE_DATABASE_URL: database.connectionString, REPRISE_ROLES: 'api' }
   server = await startServer({ dataDir, port: 0, onLog: () => {}, env })
   token = await readAdminToken(dataDir)
-}, 120_000)
+})
 afterAll(async () => {
   await server?.stop()
   await database?.close()
@@ -43,20 +43,20 @@ async function ask(query: string) {
 /** So many fields of a session. */
 const fields = (count: number) => Array.from({ length: count }, (_, n) => `f${n}: statusReason`).join(' ')
 
-test('of a page of sessions with many fields', { timeout: 60_000 }, async () => {
+test('of a page of sessions with many fields', async () => {
   const { loop, answer } = await ask(`{ sessions(first: 100) { edges { node { ${fields(190)} } } } }`)
   expect(answer.data.sessions.edges).toHaveLength(ATTEMPTS)
   loop.expectFree()
 })
 
-test('of whole chains', { timeout: 60_000 }, async () => {
+test('of whole chains', async () => {
   const { loop, answer } = await ask(`{ sessions(first: 100) { edges { node { retryChain { ${fields(15)} } } } } }`)
   const lengths = answer.data.sessions.edges.map(({ node }: any) => node.retryChain.length)
   expect(lengths).toEqual(Array(ATTEMPTS).fill(ATTEMPTS))
   loop.expectFree()
 })
 
-test('which has more fields than it may, whatever its price was: it is refused', { timeout: 60_000 }, async () => {
+test('which has more fields than it may, whatever its price was: it is refused', async () => {
   const { loop, answer } = await ask(`{ sessions(first: 100) { edges { node { retryChain { ${fields(90)} } } } } }`)
   expect(answer.errors[0]).toMatchObject({
     message: expect.stringContaining('more than 200000 fields') as string,
@@ -77,13 +77,13 @@ describe('of sessions with as many variables as they may have', () => {
     }))
     // As many as one request may bring.
     for (let from = 0; from < sessions.length; from += 7) await client.createSessions(sessions.slice(from, from + 7))
-  }, 120_000)
+  })
 
   const page = (first: number) =>
     `{ sessions(first: ${first}, filter: { name: { startsWith: "large-" } }) { edges { node { environ { name value } } } } }`
   const TOO_LARGE = 'The answer is too large: more than 16777216 bytes. Ask for fewer items, or for less of each.'
 
-  test('a page within the bound is answered', { timeout: 60_000 }, async () => {
+  test('a page within the bound is answered', async () => {
     const { loop, answer } = await ask(page(15))
     expect(answer.data.sessions.edges).toHaveLength(15)
     expect(answer.data.sessions.edges[14].node.environ).toEqual(VARIABLES)
@@ -93,13 +93,13 @@ describe('of sessions with as many variables as they may have', () => {
   test.each([
     ['a page', page(100)],
     ['many pages', `{ ${Array.from({ length: 10 }, (_, n) => `p${n}: ${page(10).slice(1, -1)}`).join(' ')} }`],
-  ])('%s beyond it is refused', { timeout: 60_000 }, async (_name, query) => {
+  ])('%s beyond it is refused', async (_name, query) => {
     const { loop, answer } = await ask(query)
     expect(answer.errors[0]).toMatchObject({ message: TOO_LARGE, extensions: { code: 'VALIDATION_FAILED' } })
     loop.expectFree()
   })
 
-  test('and so is one of REST', { timeout: 60_000 }, async () => {
+  test('and so is one of REST', async () => {
     const loop = watchLoop(server.url, threadTimeOf(server.pid))
     await loop.begin()
     const response = await fetch(`${server.url}/v2/sessions?limit=100`, {

@@ -40,7 +40,7 @@ beforeAll(async () => {
   server = await startServer({ dataDir, port: 0, onLog: () => {}, env })
   admin = await readAdminToken(dataDir)
   tokens = await Promise.all(Array.from({ length: TOKENS }, () => token({ role: 'ADMIN' })))
-}, 120_000)
+})
 afterAll(async () => {
   await server?.stop()
   await database?.close()
@@ -75,7 +75,7 @@ async function growthWhile(work: () => Promise<void>): Promise<number> {
 const readers = <Result>(read: (token: string) => Promise<Result>) =>
   Promise.all(tokens.flatMap((token) => Array.from({ length: READERS_PER_TOKEN }, () => read(token))))
 
-test('by readers that are fast, compressed or not', { timeout: 240_000 }, async () => {
+test('by readers that are fast, compressed or not', async () => {
   const expected = await digestOf(await open(admin))
   const growth = await growthWhile(async () => {
     let n = 0
@@ -87,7 +87,7 @@ test('by readers that are fast, compressed or not', { timeout: 240_000 }, async 
   expect(growth).toBeLessThan(ALL_LOGS_BYTES / 2)
 })
 
-test('by readers that take the beginning and then wait', { timeout: 240_000 }, async () => {
+test('by readers that take the beginning and then wait', async () => {
   await digestOf(await open(admin))
   const leave = new AbortController()
   const growth = await growthWhile(async () => {

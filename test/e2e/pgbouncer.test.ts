@@ -121,7 +121,7 @@ async function doctor({ url, token }: { url: string; token: string }): Promise<s
 }
 
 describe.skipIf(missing)(`PgBouncer${missing ? `: ${missing}` : ''}`, () => {
-  test('in transaction mode, with the database itself beside it', { timeout: 300_000 }, async () => {
+  test('in transaction mode, with the database itself beside it', async () => {
     await using pooled = await pooler('transaction')
     const server = await startWith({
       REPRISE_DATABASE_URL: pooled.url,
@@ -132,7 +132,7 @@ describe.skipIf(missing)(`PgBouncer${missing ? `: ${missing}` : ''}`, () => {
     expect(await doctor(server)).toContain('through a pooler in transaction mode')
   })
 
-  test('in transaction mode alone is refused with a sentence', { timeout: 60_000 }, async () => {
+  test('in transaction mode alone is refused with a sentence', async () => {
     await using pooled = await pooler('transaction')
     const { status, log } = await run({ REPRISE_DATABASE_URL: pooled.url })
     expect({ status, log }).toMatchObject({ status: 78, log: expect.stringContaining('pooler in transaction mode') })
@@ -144,7 +144,7 @@ describe.skipIf(missing)(`PgBouncer${missing ? `: ${missing}` : ''}`, () => {
     })
   })
 
-  test('a direct URL of another database is refused', { timeout: 60_000 }, async () => {
+  test('a direct URL of another database is refused', async () => {
     await using pooled = await pooler('transaction')
     const other = await emptyDatabase()
     const env = { REPRISE_DATABASE_URL: pooled.url, REPRISE_DATABASE_DIRECT_URL: other.connectionString }
@@ -152,7 +152,7 @@ describe.skipIf(missing)(`PgBouncer${missing ? `: ${missing}` : ''}`, () => {
     await other.drop()
   })
 
-  test('in session mode, for everything', { timeout: 300_000 }, async () => {
+  test('in session mode, for everything', async () => {
     await using pooled = await pooler('session', 40)
     const server = await startWith({ REPRISE_DATABASE_URL: pooled.url })
     await useIt(server)

@@ -35,7 +35,7 @@ beforeAll(async () => {
   server = await startServer({ dataDir, port: 0, onLog: () => {}, env })
   token = await readAdminToken(dataDir)
   between = await cuttingProxy(Number(new URL(server.url).port))
-}, 120_000)
+})
 afterAll(async () => {
   await between?.close()
   await server?.stop()
@@ -94,7 +94,6 @@ const blocks = await blocksOfTest('test/e2e/python.test.ts')
 
 test.skipIf(REQUESTS !== null)(
   `the program of docs/python.md does what the page says${REQUESTS === null ? '' : `: skipped, ${REQUESTS}`}`,
-  { timeout: 180_000 },
   async () => {
     const code = blocks.filter(({ page }) => page === 'docs/python.md').map(({ text }) => text)
     expect(code.length).toBeGreaterThan(10)
@@ -156,7 +155,7 @@ describe('a delivery', () => {
     await graphql(`mutation { sendTestEvent(input: { webhookId: "${webhook.webhookId}" }) { __typename } }`)
     const { headers, body } = await eventually(() => receiver.received[0])
     sent = { secret, body, headers: headers as Record<string, string> }
-  }, 60_000)
+  })
 
   /** What is verified: the delivery, and what has been done to it. */
   function cases() {

@@ -58,7 +58,7 @@ function shape(line: string): string {
     .replaceAll(/─+$/g, '')
 }
 
-test('the tour of the README, and what docs/ adds to it, works as it stands there', { timeout: 240_000 }, async () => {
+test('the tour of the README, and what docs/ adds to it, works as it stands there', async () => {
   const tour = blocks('README.md')
   const [start, started, first, firstOutput, ...rest] = tour
   expect(start).toMatchObject({ language: 'sh', text: 'npm start\n' })

@@ -17,7 +17,7 @@ import { webhookReceiver } from '../support/servers/webhook-receiver.ts'
 /** The outbox is ordered by transaction ids, which begin again elsewhere when a database moves. */
 
 const missing = whyNoPostgres()
-const WITHIN = { timeout: 40_000, interval: 50 }
+const WITHIN = { timeout: 120_000, interval: 50 }
 const MANY = 5_000
 
 const clusters: PrivatePostgres[] = []
@@ -88,7 +88,6 @@ async function firstLife(dataDir: string, from: PrivatePostgres, hook: string) {
 describe.skipIf(missing)(`a database that has moved${missing ? `: ${missing}` : ''}`, () => {
   test.each(['lower', 'higher', 'lower, and was not noted before'])(
     'a dump restored in a cluster whose transaction ids are %s goes on: cursors, order, webhooks',
-    { timeout: 240_000 },
     async (ids) => {
       const root = await temporaryDirectory('restored')
       const dataDir = join(root, 'data')
@@ -128,59 +127,55 @@ describe.skipIf(missing)(`a database that has moved${missing ? `: ${missing}` : 
     },
   )
 
-  test(
-    'a standby that is promoted goes on where its primary was, for a server that keeps running',
-    { timeout: 240_000 },
-    async () => {
-      const root = await temporaryDirectory('promoted')
-      const dataDir = join(root, 'data')
-      const hook = await webhookReceiver()
-      const primary = await cluster(root, 'primary')
-      const before = await firstLife(dataDir, primary, hook.url)
-      await vi.waitFor(() => expect(names(hook).toSorted()).toEqual(['one', 'three', 'two']), WITHIN)
-      const standby = await standbyOf(primary, join(root, 'standby'), primary.port)
-      clusters.push(standby)
-      // What the standby never hears of: the ids of these transactions are given out again.
-      await burnTransactions(primary, MANY)
-      await using client = createClient({ url: servers[0]!.url, token: before.token })
-      await create(client, 'lost')
-      const { cursors } = await createdAfter(client, before.end, 'lost')
-      const following = createdAfter(client, cursors[0]!, 'last')
+  test('a standby that is promoted goes on where its primary was, for a server that keeps running', async () => {
+    const root = await temporaryDirectory('promoted')
+    const dataDir = join(root, 'data')
+    const hook = await webhookReceiver()
+    const primary = await cluster(root, 'primary')
+    const before = await firstLife(dataDir, primary, hook.url)
+    await vi.waitFor(() => expect(names(hook).toSorted()).toEqual(['one', 'three', 'two']), WITHIN)
+    const standby = await standbyOf(primary, join(root, 'standby'), primary.port)
+    clusters.push(standby)
+    // What the standby never hears of: the ids of these transactions are given out again.
+    await burnTransactions(primary, MANY)
+    await using client = createClient({ url: servers[0]!.url, token: before.token })
+    await create(client, 'lost')
+    const { cursors } = await createdAfter(client, before.end, 'lost')
+    const following = createdAfter(client, cursors[0]!, 'last')
 
-      await primary.stop('immediate')
-      await standby.start()
-      // A standby has not come to the cursor either, which is no word about the database that it becomes.
-      await vi.waitFor(async () => {
-        const response = await fetch(`${servers[0]!.url}/graphql`, {
-          method: 'POST',
-          headers: { 'content-type': 'application/json', authorization: `Bearer ${before.token}` },
-          body: JSON.stringify({ query: `{ events(first: 1, after: "${cursors[0]}") { totalCount } }` }),
-        })
-        const answer = await response.json()
-        expect(answer).toMatchObject({
-          errors: [{ message: 'The database is being promoted.', extensions: { code: 'DATABASE_UNAVAILABLE' } }],
-        })
-      }, WITHIN)
-      await standby.run('pg_ctl', 'promote', '-D', standby.directory, '-w')
-      // Once more of what was under way may fail while connections are found to be broken.
-      await vi.waitFor(() => client.request('{ sessions(first: 1) { totalCount } }'), WITHIN)
-      await vi.waitFor(async () => {
-        const [home] = await standby.query<{ value: { era: number } }>(
-          `SELECT value FROM settings WHERE key = 'outbox.home'`,
-        )
-        expect(home!.value.era).toBe(1)
-      }, WITHIN)
-      for (const name of ['four', 'last']) await create(client, name)
-      expect((await following).names).toEqual(['four', 'last'])
-      expect((await createdAfter(client, before.beginning, 'last')).names).toEqual([
-        'one',
-        'two',
-        'three',
-        'four',
-        'last',
-      ])
-      await vi.waitFor(() => expect(names(hook).slice(-2).toSorted()).toEqual(['four', 'last']), WITHIN)
-      await hook.close()
-    },
-  )
+    await primary.stop('immediate')
+    await standby.start()
+    // A standby has not come to the cursor either, which is no word about the database that it becomes.
+    await vi.waitFor(async () => {
+      const response = await fetch(`${servers[0]!.url}/graphql`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization: `Bearer ${before.token}` },
+        body: JSON.stringify({ query: `{ events(first: 1, after: "${cursors[0]}") { totalCount } }` }),
+      })
+      const answer = await response.json()
+      expect(answer).toMatchObject({
+        errors: [{ message: 'The database is being promoted.', extensions: { code: 'DATABASE_UNAVAILABLE' } }],
+      })
+    }, WITHIN)
+    await standby.run('pg_ctl', 'promote', '-D', standby.directory, '-w')
+    // Once more of what was under way may fail while connections are found to be broken.
+    await vi.waitFor(() => client.request('{ sessions(first: 1) { totalCount } }'), WITHIN)
+    await vi.waitFor(async () => {
+      const [home] = await standby.query<{ value: { era: number } }>(
+        `SELECT value FROM settings WHERE key = 'outbox.home'`,
+      )
+      expect(home!.value.era).toBe(1)
+    }, WITHIN)
+    for (const name of ['four', 'last']) await create(client, name)
+    expect((await following).names).toEqual(['four', 'last'])
+    expect((await createdAfter(client, before.beginning, 'last')).names).toEqual([
+      'one',
+      'two',
+      'three',
+      'four',
+      'last',
+    ])
+    await vi.waitFor(() => expect(names(hook).slice(-2).toSorted()).toEqual(['four', 'last']), WITHIN)
+    await hook.close()
+  })
 })

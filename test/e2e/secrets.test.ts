@@ -51,7 +51,7 @@ const reprise = (args: string[], options: { environment?: Record<string, string>
     options.input,
   ).ended
 
-test('a secret reaches the kernels of every attempt, and nothing else', { timeout: 60_000 }, async () => {
+test('a secret reaches the kernels of every attempt, and nothing else', async () => {
   const program = `[ "$TOKEN" = ${SECRET.slice(0, 5)}"${SECRET.slice(5)}" ] && [ "$FILE" = ${SECRET.slice(0, 5)}"-file" ] && [ $REPRISE_ATTEMPT = 2 ]`
   const created = await reprise(
     [
@@ -90,7 +90,7 @@ test('a secret reaches the kernels of every attempt, and nothing else', { timeou
   }
 })
 
-test('the example of the documentation works', { timeout: 60_000 }, async () => {
+test('the example of the documentation works', async () => {
   const [block, ...more] = await blocksOfTest('test/e2e/secrets.test.ts')
   expect(more).toEqual([])
   const npx = `npx() { shift; ${process.execPath} ${MAIN} "$@"; }`
@@ -114,7 +114,7 @@ test('the first start makes a key that only its owner reads', async () => {
   expect((await readdir(join(root, 'first'))).filter((name) => name.startsWith('secrets-key'))).toEqual(['secrets-key'])
 })
 
-test('a server with another key does not start, and one with the same key does', { timeout: 60_000 }, async () => {
+test('a server with another key does not start, and one with the same key does', async () => {
   const other = serve('second', { REPRISE_ROLES: 'api' })
   await expect(other).rejects.toThrow(/All servers of a database share one key: copy the file/)
   const missing = serve('third', { REPRISE_ROLES: 'api', REPRISE_SECRETS_KEY_FILE: join(root, 'nowhere') })
@@ -124,21 +124,17 @@ test('a server with another key does not start, and one with the same key does',
   expect(await second.stop()).toBe(0)
 })
 
-test(
-  'webhooks that were there before secrets were encrypted are encrypted by the start',
-  { timeout: 60_000 },
-  async () => {
-    await db.query(
-      `INSERT INTO webhooks (id, url, event_types, secret) VALUES (gen_random_uuid(), 'https://example.com', '{none}', $1)`,
-      [Buffer.alloc(32, 'plain')],
-    )
-    const key = { REPRISE_SECRETS_KEY_FILE: join(root, 'first', 'secrets-key') }
-    await (await serve('second', { REPRISE_ROLES: 'api', ...key })).stop()
-    const { rows } = await db.query<{ secret: Buffer; sealed: boolean }>(
-      'SELECT secret, secret_sealed AS sealed FROM webhooks',
-    )
-    expect(rows).toHaveLength(1)
-    expect(rows[0]!.sealed).toBe(true)
-    expect(rows[0]!.secret.includes('plain')).toBe(false)
-  },
-)
+test('webhooks that were there before secrets were encrypted are encrypted by the start', async () => {
+  await db.query(
+    `INSERT INTO webhooks (id, url, event_types, secret) VALUES (gen_random_uuid(), 'https://example.com', '{none}', $1)`,
+    [Buffer.alloc(32, 'plain')],
+  )
+  const key = { REPRISE_SECRETS_KEY_FILE: join(root, 'first', 'secrets-key') }
+  await (await serve('second', { REPRISE_ROLES: 'api', ...key })).stop()
+  const { rows } = await db.query<{ secret: Buffer; sealed: boolean }>(
+    'SELECT secret, secret_sealed AS sealed FROM webhooks',
+  )
+  expect(rows).toHaveLength(1)
+  expect(rows[0]!.sealed).toBe(true)
+  expect(rows[0]!.secret.includes('plain')).toBe(false)
+})

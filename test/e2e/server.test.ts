@@ -16,7 +16,7 @@ import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 
 const MAIN = join(import.meta.dirname, '../../src/main.ts')
 
-const WITHIN = { timeout: 20_000, interval: 100 }
+const WITHIN = { timeout: 120_000, interval: 100 }
 
 let root: string
 let dataDir: string
@@ -39,7 +39,7 @@ async function run(args: string[], environment: Record<string, string>) {
   return { status, output: Buffer.concat(output).toString() }
 }
 
-test('starts, stops cleanly, and goes on where it stopped with what ran meanwhile', { timeout: 180_000 }, async () => {
+test('starts, stops cleanly, and goes on where it stopped with what ran meanwhile', async () => {
   const first = await startServer({ dataDir, port: await lastingPort(), onLog: () => {} })
   const token = await readAdminToken(dataDir)
   expect((await stat(join(dataDir, 'admin-token'))).mode & 0o777).toBe(0o600)
@@ -74,7 +74,7 @@ test('starts, stops cleanly, and goes on where it stopped with what ran meanwhil
   expect(await findLeftovers(dataDir)).toEqual([])
 })
 
-test('uses the database that it is given, and stops cleanly at Ctrl-C', { timeout: 60_000 }, async () => {
+test('uses the database that it is given, and stops cleanly at Ctrl-C', async () => {
   const database = await emptyDatabase()
   try {
     await mkdir(dataDir)
@@ -140,7 +140,7 @@ describe('says what is wrong', () => {
     expect(output).toContain('ECONNREFUSED')
   })
 
-  test('a port that is taken', { timeout: 60_000 }, async () => {
+  test('a port that is taken', async () => {
     const database = await emptyDatabase()
     const taken = createServer().listen(0, '127.0.0.1')
     await once(taken, 'listening')
@@ -159,7 +159,7 @@ describe('says what is wrong', () => {
   })
 })
 
-test('a stranger learns nothing', { timeout: 60_000 }, async () => {
+test('a stranger learns nothing', async () => {
   const database = await testDatabase()
   const env = { REPRISE_DATABASE_URL: database.connectionString }
   const server = await startServer({ dataDir, port: 0, onLog: () => {}, env })

@@ -84,7 +84,7 @@ beforeAll(async () => {
   client = createClient({ urls, token: await readAdminToken(join(directory, 'servers')) })
   const token = await agentToken()
   agents.push(...(await Promise.all(['one', 'two'].map((name) => startAgent(name, token)))))
-}, 120_000)
+})
 
 afterAll(async () => {
   await client?.close()
@@ -122,42 +122,38 @@ async function agentToken(): Promise<string> {
   return createToken.secret
 }
 
-test(
-  'whatever server dies, and when the database is away for a while, every promise holds and work goes on',
-  { timeout: 240_000 },
-  async () => {
-    const ended = new AbortController()
-    const seen: { cursor: string; sessionId: string }[] = []
-    const following = follow(seen, ended.signal)
-    const progress = watchProgress()
-    const submitting = submitAll()
+test('whatever server dies, and when the database is away for a while, every promise holds and work goes on', async () => {
+  const ended = new AbortController()
+  const seen: { cursor: string; sessionId: string }[] = []
+  const following = follow(seen, ended.signal)
+  const progress = watchProgress()
+  const submitting = submitAll()
 
-    for (let kill = 0; kill < KILLS; kill++) {
-      await pause(KILL_PAUSE_MS)
-      const index = kill % servers.length
-      const { url, kill: end } = servers[index]!
-      await end()
-      servers[index] = await serve(index, url === '' ? 0 : Number(new URL(url).port))
-      if (kill === KILLS / 2) await interruptDatabase(progress)
-    }
-    const chainIds = await submitting
-    await eventually(isOver, { withinMs: 120_000, what: 'all chains decided' })
-    progress.stop()
-    const gapMs = progress.longestGapMs()
-    expect({ tooLong: gapMs > GAP_MAX_MS, gapMs, log: gapMs > GAP_MAX_MS ? log : [] }).toEqual({
-      tooLong: false,
-      gapMs,
-      log: [],
-    })
+  for (let kill = 0; kill < KILLS; kill++) {
+    await pause(KILL_PAUSE_MS)
+    const index = kill % servers.length
+    const { url, kill: end } = servers[index]!
+    await end()
+    servers[index] = await serve(index, url === '' ? 0 : Number(new URL(url).port))
+    if (kill === KILLS / 2) await interruptDatabase(progress)
+  }
+  const chainIds = await submitting
+  await eventually(isOver, { withinMs: 120_000, what: 'all chains decided' })
+  progress.stop()
+  const gapMs = progress.longestGapMs()
+  expect({ tooLong: gapMs > GAP_MAX_MS, gapMs, log: gapMs > GAP_MAX_MS ? log : [] }).toEqual({
+    tooLong: false,
+    gapMs,
+    log: [],
+  })
 
-    await expectChains(chainIds)
-    await expectNotes(chainIds)
-    await expectNothingLeft()
-    await expectEvents(seen)
-    ended.abort()
-    await following
-  },
-)
+  await expectChains(chainIds)
+  await expectNotes(chainIds)
+  await expectNothingLeft()
+  await expectEvents(seen)
+  ended.abort()
+  await following
+})
 
 async function interruptDatabase(progress: { pause(): void; resume(): void }): Promise<void> {
   progress.pause()
@@ -275,6 +271,6 @@ async function follow(seen: { cursor: string; sessionId: string }[], signal: Abo
 /** The subscriber, whose servers died under it, has every event once and in the outbox's order. */
 async function expectEvents(seen: readonly { sessionId: string }[]): Promise<void> {
   const { rows } = await db.query<{ id: string }>('SELECT session_id AS id FROM session_events e ORDER BY e.xid, e.id')
-  await eventually(() => seen.length >= rows.length, { withinMs: 20_000, what: 'all events seen' })
+  await eventually(() => seen.length >= rows.length, { withinMs: 120_000, what: 'all events seen' })
   expect(seen.map(({ sessionId }) => sessionId)).toEqual(rows.map(({ id }) => id))
 }

@@ -122,7 +122,7 @@ describe.skipIf(missing !== null)(`the example of the documentation${missing ===
     await eventually(have, { withinMs: SLOWLY_MS }).catch(() => expect(counts).toMatchObject(to))
   }
 
-  test('is set up in ten lines', { timeout: 300_000 }, async () => {
+  test('is set up in ten lines', async () => {
     expect(blocks).toHaveLength(4)
     const [setUp] = blocks as [DocumentBlock]
     expect(setUp.text.trim().split('\n')).toHaveLength(10)

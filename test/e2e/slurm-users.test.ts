@@ -88,7 +88,7 @@ describe.skipIf(missing !== null)(`projects with users on Slurm${missing === nul
       environment: { ...settings('two'), REPRISE_TOKEN: (JSON.parse(created.stdout) as { secret: string }).secret },
       ready: /^reprise agent ready (http:\S+)$/,
     })
-  }, 120_000)
+  })
   afterAll(async () => {
     await second?.stop()
     await server?.stop()
@@ -119,7 +119,7 @@ describe.skipIf(missing !== null)(`projects with users on Slurm${missing === nul
     const [first, next] = [data.session.kernels[0], data.session.childSession.kernels[0]]
     expect(next).toMatchObject({ agent: { isolation: 'slurm-user' } })
     expect(first.agent.name).not.toBe(next.agent.name)
-  }, 300_000)
+  })
 
   test('a project that has no user is refused, and its session says what to do', async () => {
     await using client = createClient({ url: server.url, token: environment['REPRISE_TOKEN']! })
@@ -128,5 +128,5 @@ describe.skipIf(missing !== null)(`projects with users on Slurm${missing === nul
     await client.waitForChain(session.sessionId)
     const ended = await client.session(session.sessionId)
     expect(JSON.stringify(ended)).toContain('project other has no Unix user on this agent: REPRISE_SLURM_USERS')
-  }, 120_000)
+  })
 })

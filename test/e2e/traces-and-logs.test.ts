@@ -71,7 +71,7 @@ beforeAll(async () => {
   await isDecided(resubmittedId)
   await client.close()
   await server.stop()
-}, 120_000)
+})
 
 afterAll(async () => {
   await client?.close()

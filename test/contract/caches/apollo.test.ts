@@ -25,7 +25,7 @@ const complaints: string[] = []
 
 beforeAll(async () => {
   live = await startLiveServer()
-}, 240_000)
+})
 afterAll(() => live?.[Symbol.asyncDispose]())
 
 beforeEach(async () => {

@@ -38,7 +38,7 @@ const complaints: string[] = []
 
 beforeAll(async () => {
   ;[artifacts, live] = await Promise.all([compiled(), startLiveServer()])
-}, 240_000)
+})
 afterAll(() => live?.[Symbol.asyncDispose]())
 
 beforeEach(() => {

@@ -29,7 +29,7 @@ const complaints: string[] = []
 beforeAll(async () => {
   keyless = await typesWithoutId()
   live = await startLiveServer()
-}, 240_000)
+})
 afterAll(() => live?.[Symbol.asyncDispose]())
 
 beforeEach(() => {

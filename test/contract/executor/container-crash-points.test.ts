@@ -142,7 +142,7 @@ describeEngines('an agent with %s that is killed when', (name) => {
     holder.start()
     await Promise.all(ENTRIES.map(([point]) => comesTo(point)))
     await holder.kill()
-  }, 240_000)
+  })
 
   afterAll(async () => {
     await holder?.kill()

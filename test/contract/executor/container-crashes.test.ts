@@ -64,24 +64,20 @@ describeEngines('an agent with %s that is killed', (name) => {
   }
   const workFile = (kernelId: string, file: string) => join(fixture.kernel(kernelId), 'work', file)
 
-  test.skipIf(missing !== null)(
-    'while its container is made: that one runs, and once',
-    { timeout: 240_000 },
-    async () => {
-      const spec = kernelSpec({ command: ['sh', '-c', 'echo begun >>witness; exit 5'] })
-      const agent = await hold(spec)
-      engine.pause()
-      agent.start()
-      await eventually(() => hasScript(spec.kernelId), { withinMs: SLOWLY_MS })
-      await agent.kill()
-      engine.goOn()
-      await next.recover()
-      expect(await reaches(next, spec.kernelId, 'EXITED', SLOWLY_MS)).toMatchObject({ exitCode: 5, error: null })
-      expect(readFileSync(workFile(spec.kernelId, 'witness'), 'utf8')).toBe('begun\n')
-    },
-  )
+  test.skipIf(missing !== null)('while its container is made: that one runs, and once', async () => {
+    const spec = kernelSpec({ command: ['sh', '-c', 'echo begun >>witness; exit 5'] })
+    const agent = await hold(spec)
+    engine.pause()
+    agent.start()
+    await eventually(() => hasScript(spec.kernelId), { withinMs: SLOWLY_MS })
+    await agent.kill()
+    engine.goOn()
+    await next.recover()
+    expect(await reaches(next, spec.kernelId, 'EXITED', SLOWLY_MS)).toMatchObject({ exitCode: 5, error: null })
+    expect(readFileSync(workFile(spec.kernelId, 'witness'), 'utf8')).toBe('begun\n')
+  })
 
-  test.skipIf(missing !== null)('while it runs: its output is whole, to the byte', { timeout: 240_000 }, async () => {
+  test.skipIf(missing !== null)('while it runs: its output is whole, to the byte', async () => {
     const script =
       'print() { head -c 20000 /bin/busybox; echo line; echo error >&2; }; print; touch said; while [ ! -e gate ]; do sleep 0.1; done; print'
     const spec = kernelSpec({ command: ['sh', '-c', script] })
@@ -101,7 +97,7 @@ describeEngines('an agent with %s that is killed', (name) => {
   test.skipIf(missing !== null).each([
     ['past its fence', false],
     ['past its fence, and the engine is killed as well', true],
-  ])('%s: its container is ended, by nobody but the keeper', { timeout: 240_000 }, async (_, isEngineDown) => {
+  ])('%s: its container is ended, by nobody but the keeper', async (_, isEngineDown) => {
     const spec = kernelSpec({ command: ['sh', '-c', 'while :; do echo beat >>heart; sleep 0.1; done'] })
     const agent = await hold(spec)
     agent.start()
@@ -125,7 +121,7 @@ describeEngines('an agent with %s that is killed', (name) => {
   test.skipIf(missing !== null).each([
     ['has been started, and it does not know', 'answer'],
     ['is started when its fence has passed', 'request'],
-  ] as const)('while its container %s: the keeper ends it', { timeout: 240_000 }, async (_, holds) => {
+  ] as const)('while its container %s: the keeper ends it', async (_, holds) => {
     await using slow = await slowDown(engine.socket, (request) => (/ \S+\/start(\?|$)/.test(request) ? holds : null))
     const spec = kernelSpec({ command: ['sh', '-c', 'while :; do echo beat >>heart; sleep 0.1; done'] })
     const agent = await hold(spec, slow.socket)

@@ -94,7 +94,7 @@ function restarts(name: EngineName, liveRestore: boolean): void {
     }
     registry.goOn()
     await engine.start()
-  }, 300_000)
+  })
 
   afterAll(async () => {
     registry?.goOn()

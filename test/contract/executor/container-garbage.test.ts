@@ -32,7 +32,7 @@ describeEngines('garbage of an agent with %s', (name) => {
     await pushBase(engine, registry, `${repository}:base`)
     for (const tag of ['unused', 'used', 'theirs', 'shared', 'moves', 'full'])
       await pushVariant(registry, repository, 'base', tag)
-  }, 120_000)
+  })
   afterAll(() => engine?.[Symbol.asyncDispose]())
 
   const image = (tag: string) => `${registry}/${repository}:${tag}`
@@ -69,7 +69,6 @@ describeEngines('garbage of an agent with %s', (name) => {
 
   test.skipIf(missing !== null)(
     'images that it has pulled go when they were not used for so long; those of others stay',
-    { timeout: 300_000 },
     async () => {
       await engine.cli('pull', ...(name === 'podman' ? ['--tls-verify=false'] : []), image('theirs'))
       await open({ pull: 'always', imageKeep: { ageSeconds: 1, count: null } })
@@ -98,7 +97,6 @@ describeEngines('garbage of an agent with %s', (name) => {
 
   test.skipIf(missing !== null)(
     'an image that somebody removes before its container is made is fetched again',
-    { timeout: 120_000 },
     async () => {
       await open({ imageKeep: FOREVER })
       const spec = kernelSpec({ command: ['sh', '-c', 'exit 5'], image: image('unused') })
@@ -113,7 +111,6 @@ describeEngines('garbage of an agent with %s', (name) => {
 
   test.skipIf(missing !== null)(
     'while the disk is full, the images that nothing uses go, also those of an earlier instance',
-    { timeout: 300_000 },
     async () => {
       await open({ imageKeep: FOREVER })
       await runOnce('unused')

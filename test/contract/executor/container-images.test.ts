@@ -164,7 +164,6 @@ describeEngines('images of %s', (name) => {
 
   test.skipIf(missing !== null)(
     'credentials are in nothing that an agent writes, says or gives to the engine to keep',
-    { timeout: 240_000 },
     async () => {
       const image = `${locked.host}/team/secret:1`
       await engine.removeImage(image)

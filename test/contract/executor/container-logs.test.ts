@@ -53,7 +53,6 @@ describeEngines('output of containers of %s', (name) => {
 
   test.skipIf(missing !== null)(
     'bytes, a long line and many lines are exact, stream by stream, when the agent is killed in the midst of it',
-    { timeout: 240_000 },
     async () => {
       const spec = kernelSpec({ command: ['sh', '-c', SCRIPT] })
       const agent = holdAgent(fixture, engine.socket, [spec])
@@ -73,27 +72,23 @@ describeEngines('output of containers of %s', (name) => {
     },
   )
 
-  test.skipIf(missing !== null)(
-    'whatever a program writes, the engine keeps a bounded file of it',
-    { timeout: 300_000 },
-    async () => {
-      const spec = kernelSpec({
-        command: [
-          'sh',
-          '-c',
-          `awk 'BEGIN { for (i = 1; i <= ${FLOOD_LINES}; i++) printf "%0${FLOOD_LINE_BYTES - 1}d\\n", i }'`,
-        ],
-      })
-      executor.start(spec, 1)
-      await reaches(executor, spec.kernelId, 'RUNNING', SLOWLY_MS)
-      expect(await reaches(executor, spec.kernelId, 'EXITED', SLOWLY_MS * 2)).toMatchObject({ exitCode: 0 })
-      const { Id } = (await fixture.container(spec.kernelId))!
-      const largest = await largestFile(engine.disk, Id)
-      expect(largest).toBeGreaterThan(1024 * 1024)
-      expect(largest).toBeLessThan(80 * 1024 * 1024)
-      executor.forget(spec.kernelId, 1)
-    },
-  )
+  test.skipIf(missing !== null)('whatever a program writes, the engine keeps a bounded file of it', async () => {
+    const spec = kernelSpec({
+      command: [
+        'sh',
+        '-c',
+        `awk 'BEGIN { for (i = 1; i <= ${FLOOD_LINES}; i++) printf "%0${FLOOD_LINE_BYTES - 1}d\\n", i }'`,
+      ],
+    })
+    executor.start(spec, 1)
+    await reaches(executor, spec.kernelId, 'RUNNING', SLOWLY_MS)
+    expect(await reaches(executor, spec.kernelId, 'EXITED', SLOWLY_MS * 2)).toMatchObject({ exitCode: 0 })
+    const { Id } = (await fixture.container(spec.kernelId))!
+    const largest = await largestFile(engine.disk, Id)
+    expect(largest).toBeGreaterThan(1024 * 1024)
+    expect(largest).toBeLessThan(80 * 1024 * 1024)
+    executor.forget(spec.kernelId, 1)
+  })
 })
 
 function lines(count: number): Buffer {

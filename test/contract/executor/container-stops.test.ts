@@ -46,7 +46,7 @@ describeEngines('an agent with %s that is killed while it stops a kernel', (name
     await pause(SHORT_MS)
     writeFileSync(join(fixture.kernel(specs[0]!.kernelId), 'work', 'gate'), '')
     await next.recover()
-  }, 240_000)
+  })
   afterAll(async () => {
     await holder?.kill()
     for (const { kernelId, assignment } of next?.observe() ?? []) next.forget(kernelId, assignment)

@@ -78,7 +78,7 @@ test('on disk a program that writes up to 300 MB/s takes no more than the limit'
   const samples = await samplesOf(documented)
   expect(samples.at(-1)!.size).toBe(400 * 3_000_000)
   expect(Math.max(...samples.map(({ allocated }) => allocated))).toBeLessThanOrEqual(LOG_FILE_BYTES_MAX)
-}, 120_000)
+})
 
 /** The longest that a shell which looks as often as the keeper, with as many programs, has gone without a look. */
 function slowestLook(): { ms(): number } & Disposable {
@@ -105,7 +105,7 @@ test('a faster one, on a busy machine, takes no more than the limit and what it 
     return allocated - (size - before) - LOG_FILE_CUT_BYTES
   })
   expect(Math.max(...excess)).toBeLessThanOrEqual(0)
-}, 120_000)
+})
 
 /** A file system that cannot punch holes. @throws where it cannot be mounted */
 function mountWithoutHoles(): { directory: string } & Disposable {

@@ -39,7 +39,7 @@ describe.each(arrangements)('a stop soon after the start, $arrangement', ({ arra
   test.skipIf(fault !== null).each([
     ['at any moment', [], 24],
     ['while its first shell is slow', LARGE, 6],
-  ])('reaches the command, %s', { timeout: 90_000 }, async (_, environ, count) => {
+  ])('reaches the command, %s', async (_, environ, count) => {
     const specs = Array.from({ length: count }, () => kernelSpec({ command: ['sleep', '1000'], environ: [...environ] }))
     const stops = specs.map(async ({ kernelId }, index) => {
       executor.start(specs[index]!, 1)

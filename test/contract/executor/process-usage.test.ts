@@ -80,7 +80,7 @@ async function isSeen(spec: KernelSpec, cgroups: boolean): Promise<number> {
   return parts.reduce((sum, part) => sum + part, 0)
 }
 
-const SLOWLY = { withinMs: 60_000 }
+const SLOWLY = { withinMs: 120_000 }
 
 function noted(spec: KernelSpec): number {
   if (!existsSync(at(spec, 'usage'))) return 0

@@ -108,7 +108,7 @@ test('and not before, nor once another instance has renewed it', async () => {
   await eventually(() => !isAlive(shim) && next.observe().length === 0)
   await next.close()
   await fixture.dispose()
-}, 60_000)
+})
 
 /** The processes of the agent's keeper and of one kernel that has begun. */
 async function startKept() {

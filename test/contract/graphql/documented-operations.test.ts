@@ -37,7 +37,7 @@ describe('operations of the documentation', () => {
     const stream = connection.subscribe(operation)
     const next = stream.take(1).catch((error: unknown) => error)
     // What is refused is refused before it is listened for.
-    await vi.waitFor(() => expect(server.bus.subscribers).toBe(1), { timeout: 40_000 })
+    await vi.waitFor(() => expect(server.bus.subscribers).toBe(1), { timeout: 120_000 })
     await connection.close()
     await next
   })

@@ -136,9 +136,9 @@ test('complete ends a subscription on the server, and its id may be used again',
   const socket = await initiated()
   for (let n = 0; n < 3; n++) {
     say(socket, { type: 'subscribe', id: 'same', payload: WAIT })
-    await vi.waitFor(() => expect(server.bus.subscribers).toBe(1), { interval: 5, timeout: 40_000 })
+    await vi.waitFor(() => expect(server.bus.subscribers).toBe(1), { interval: 5, timeout: 120_000 })
     say(socket, { type: 'complete', id: 'same' })
-    await vi.waitFor(() => expect(server.bus.subscribers).toBe(0), { interval: 5, timeout: 40_000 })
+    await vi.waitFor(() => expect(server.bus.subscribers).toBe(0), { interval: 5, timeout: 120_000 })
   }
   expect(socket.readyState).toBe(WebSocket.OPEN)
 })
@@ -176,7 +176,7 @@ test('a connection whose other end is gone is cut off, and its subscriptions end
   const socket = await initiated({ autoPong: false })
   say(socket, { type: 'subscribe', id: '1', payload: WAIT })
   expect((await closed(socket)).code).toBe(1006)
-  await vi.waitFor(() => expect(server.bus.subscribers).toBe(0), { interval: 5, timeout: 40_000 })
+  await vi.waitFor(() => expect(server.bus.subscribers).toBe(0), { interval: 5, timeout: 120_000 })
 })
 
 test.each(['/elsewhere', '/'])('an upgrade of %s is refused', async (path) => {

@@ -42,10 +42,10 @@ test('a token that is none is refused', async () => {
 test('a subscription ends on the server when the client leaves it', async () => {
   const events = client().iterate(WAIT)
   const next = events.next().catch(() => null)
-  await vi.waitFor(() => expect(server.bus.subscribers).toBe(1), { timeout: 40_000 })
+  await vi.waitFor(() => expect(server.bus.subscribers).toBe(1), { timeout: 120_000 })
   await events.return!()
   await next
-  await vi.waitFor(() => expect(server.bus.subscribers).toBe(0), { timeout: 40_000 })
+  await vi.waitFor(() => expect(server.bus.subscribers).toBe(0), { timeout: 120_000 })
 })
 
 test('the stream is not cached, and text of its own kind', async () => {
@@ -63,5 +63,5 @@ test('the stream is not cached, and text of its own kind', async () => {
   expect(response.headers.get('content-type')).toMatch(/^text\/event-stream/)
   expect(response.headers.get('cache-control')).toBe('no-cache')
   hangUp.abort()
-  await vi.waitFor(() => expect(server.bus.subscribers).toBe(0), { timeout: 40_000 })
+  await vi.waitFor(() => expect(server.bus.subscribers).toBe(0), { timeout: 120_000 })
 })

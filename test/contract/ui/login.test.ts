@@ -15,7 +15,7 @@ let port: string
 beforeAll(async () => {
   server = await startGraphQLServer({ ui: await readUiFiles(await bundleUi(ROOT)) })
   port = new URL(server.url).port
-}, 60_000)
+})
 afterAll(() => server?.close())
 
 type Headers = Record<string, string>

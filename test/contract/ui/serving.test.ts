@@ -13,7 +13,7 @@ let script: string
 beforeAll(async () => {
   server = await startGraphQLServer({ ui: await readUiFiles(await bundleUi(ROOT)) })
   script = /href="(\/assets\/program-[^"]+\.js)"/.exec((await ask('/')).text)![1]!
-}, 60_000)
+})
 afterAll(() => server?.close())
 
 interface Answer {

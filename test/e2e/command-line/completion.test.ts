@@ -12,7 +12,7 @@ import { startGraphQLServer, type TestServer } from '../../support/servers/graph
 /** What is offered at a prompt comes from a live server; there is none of these names elsewhere. */
 
 /** A busy machine answers too late for a prompt, which is offered nothing then. */
-const IN_TIME = { timeout: 60_000 }
+const IN_TIME = { timeout: 120_000 }
 
 let server: TestServer
 let environment: Record<string, string>
@@ -48,20 +48,16 @@ async function completed(words: readonly string[], before = ''): Promise<string[
   return stdout.split('\n').filter(Boolean)
 }
 
-test(
-  'sessions by name, and by id once one is begun; no name that a shell would take apart',
-  { timeout: 180_000 },
-  async () => {
-    await expect.poll(() => offered('session', ''), IN_TIME).toEqual(['nightly-report'])
-    await expect.poll(() => offered('session', 'night'), IN_TIME).toEqual(['nightly-report'])
-    expect(await offered('session', 'day')).toEqual([])
-    for (const begun of [session.slice(0, 3), session.slice(0, 8), session.slice(0, 20)]) {
-      await expect.poll(() => offered('session', begun), IN_TIME).toContain(session)
-    }
-  },
-)
+test('sessions by name, and by id once one is begun; no name that a shell would take apart', async () => {
+  await expect.poll(() => offered('session', ''), IN_TIME).toEqual(['nightly-report'])
+  await expect.poll(() => offered('session', 'night'), IN_TIME).toEqual(['nightly-report'])
+  expect(await offered('session', 'day')).toEqual([])
+  for (const begun of [session.slice(0, 3), session.slice(0, 8), session.slice(0, 20)]) {
+    await expect.poll(() => offered('session', begun), IN_TIME).toContain(session)
+  }
+})
 
-test('each kind is answered, or nothing is', { timeout: 180_000 }, async () => {
+test('each kind is answered, or nothing is', async () => {
   await expect.poll(() => offered('project', 'def'), IN_TIME).toEqual(['default'])
   await expect.poll(() => offered('domain', ''), IN_TIME).toContain('default')
   await expect.poll(() => offered('group', ''), IN_TIME).toContain('default')
@@ -78,7 +74,7 @@ test('each kind is answered, or nothing is', { timeout: 180_000 }, async () => {
   expect(await offered('nothing', '')).toEqual([])
 })
 
-test('the server is that of the line; without one nothing is said', { timeout: 180_000 }, async () => {
+test('the server is that of the line; without one nothing is said', async () => {
   const nowhere = 'http://127.0.0.1:2'
   expect(await offered('session', '', 'info', '--url', nowhere)).toEqual([])
   const away = commandLine({ ...environment, REPRISE_URL: nowhere })
@@ -87,7 +83,7 @@ test('the server is that of the line; without one nothing is said', { timeout: 1
   await expect.poll(async () => (await back()).stdout, IN_TIME).toBe('nightly-report\n')
 })
 
-test('bash completes `npx reprise`, and leaves npx what it had', { timeout: 180_000 }, async () => {
+test('bash completes `npx reprise`, and leaves npx what it had', async () => {
   expect(await completed(['npx', 'rep'])).toEqual(['reprise'])
   expect(await completed(['npx', 'reprise', 'retry', 'n'])).toEqual(['now'])
   for (const [words, found] of [

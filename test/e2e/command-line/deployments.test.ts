@@ -35,7 +35,7 @@ beforeAll(async () => {
   const config = { XDG_CONFIG_HOME: directory, REPRISE_DATA_DIR: join(directory, 'none') }
   environment = { ...config, REPRISE_URL: server.url, REPRISE_TOKEN: token }
   reprise = commandLine(environment)
-}, 60_000)
+})
 afterAll(async () => {
   await server?.stop()
   await database?.close()
@@ -52,13 +52,13 @@ async function discovered(count: number): Promise<string[]> {
     const groups = JSON.parse(await readFile(join(discovery, 'prometheus.json'), 'utf8')) as { targets: string[] }[]
     return groups.flatMap((group) => group.targets)
   }
-  await vi.waitFor(async () => expect(await targets()).toHaveLength(count), { timeout: 40_000, interval: 20 })
+  await vi.waitFor(async () => expect(await targets()).toHaveLength(count), { timeout: 120_000, interval: 20 })
   return targets()
 }
 
-test('a deployment from its creation to its end', { timeout: 120_000 }, async () => {
+test('a deployment from its creation to its end', async () => {
   const watching = startCommand(['deployments', 'watch', '--json'], environment)
-  await vi.waitFor(() => expect(watching.output.stderr).toContain('watching from'), { timeout: 20_000 })
+  await vi.waitFor(() => expect(watching.output.stderr).toContain('watching from'), { timeout: 120_000 })
 
   const options = ['--replicas', '2', '--cpu', '0.1', '--health-interval', '200ms', '--drain', '0s']
   const created = await reprise(
@@ -107,7 +107,7 @@ test('a deployment from its creation to its end', { timeout: 120_000 }, async ()
       .split('\n')
       .slice(0, -1)
       .map((line) => JSON.parse(line) as DeploymentEvent)
-  await vi.waitFor(() => expect(events().at(-1)).toMatchObject({ type: 'DESTROYED' }), { timeout: 40_000 })
+  await vi.waitFor(() => expect(events().at(-1)).toMatchObject({ type: 'DESTROYED' }), { timeout: 120_000 })
   watching.child.kill('SIGINT')
   expect((await watching.ended).status).toBe(130)
   const types = events().map(({ type }) => type)
@@ -116,7 +116,7 @@ test('a deployment from its creation to its end', { timeout: 120_000 }, async ()
   expect(events().filter(({ toStatus }) => toStatus === 'HEALTHY')).toHaveLength(4)
 })
 
-test('the client creates once, follows and waits', { timeout: 120_000 }, async () => {
+test('the client creates once, follows and waits', async () => {
   await using client = createClient({ url: server.url, token })
   const after = await client.eventCursor()
   const input = {
@@ -159,7 +159,7 @@ test('the client creates once, follows and waits', { timeout: 120_000 }, async (
   })
 })
 
-test('--wait gives up on a revision that cannot start, and says how it ended', { timeout: 120_000 }, async () => {
+test('--wait gives up on a revision that cannot start, and says how it ended', async () => {
   const options = ['--cpu', '0.1', '--health-interval', '200ms', '--drain', '0s', '--wait']
   const failing = ['sh', '-c', 'echo first; for n in 1 2 3 4 5 6 7 8 9 10; do echo line $n; done; exit 7']
   const { status, stdout, stderr } = await reprise('deployments', 'create', 'broken', ...options, '--', ...failing)

@@ -26,7 +26,7 @@ beforeAll(async () => {
   client = createClient({ url: server.url, token: await readAdminToken(dataDir) })
   environment = { REPRISE_URL: server.url, REPRISE_DATA_DIR: dataDir, XDG_CONFIG_HOME: directory }
   reprise = commandLine(environment)
-}, 120_000)
+})
 
 afterAll(async () => {
   await client?.close()
@@ -34,7 +34,7 @@ afterAll(async () => {
   await database?.close()
 })
 
-test('each failure has its own words, and is found by its name', { timeout: 90_000 }, async () => {
+test('each failure has its own words, and is found by its name', async () => {
   const timedOut = await reprise('run', '--name', 'slow', '--timeout', '0.2', '--', 'sleep', '1000')
   // Until its cause is decided, the reason stands there in the server's words.
   expect(timedOut.stderr).toMatch(/attempt 1 ended: (batch timeout|task-timeout: still running after .*)\n/)
@@ -66,7 +66,7 @@ test('each failure has its own words, and is found by its name', { timeout: 90_0
   }
 })
 
-test('a program may be named relative to where one is', { timeout: 60_000 }, async () => {
+test('a program may be named relative to where one is', async () => {
   const place = join(directory, 'project')
   await mkdir(join(place, 'scripts'), { recursive: true })
   await writeFile(join(place, 'scripts/train.sh'), '#!/bin/sh\necho trained with "$1"\n')
@@ -78,7 +78,7 @@ test('a program may be named relative to where one is', { timeout: 60_000 }, asy
   expect(elsewhere.stderr).toContain('command not found')
 })
 
-test('a resubmission by a filter speaks of chains, and says each refusal once', { timeout: 90_000 }, async () => {
+test('a resubmission by a filter speaks of chains, and says each refusal once', async () => {
   const failing = { command: ['sh', '-c', 'exit 3'], retryPolicy: { maxRetries: 1, retryDelay: 0.1 } }
   const made = await Promise.all(
     Array.from({ length: 3 }, (_, n) => client.createSession({ ...failing, name: `study-${n}` })),
@@ -107,7 +107,7 @@ test('a resubmission by a filter speaks of chains, and says each refusal once', 
   })
 })
 
-test('a resubmission offers to bring back what was cancelled because of it', { timeout: 90_000 }, async () => {
+test('a resubmission offers to bring back what was cancelled because of it', async () => {
   const first = await client.createSession({ name: 'import', command: ['sh', '-c', 'exit 3'] })
   const behind = await client.createSession({ name: 'report', command: ['true'], dependsOn: [first.session.sessionId] })
   await Promise.all([first, behind].map(({ session }) => client.waitForChain(session.sessionId)))

@@ -69,7 +69,7 @@ beforeAll(async () => {
     createUser(input: { name: "ada" }) { __typename }
     createResourceGroup(input: { name: "gpu" }) { __typename }
   }`)
-}, 60_000)
+})
 afterAll(async () => {
   await client?.close()
   await server?.stop()
@@ -176,7 +176,7 @@ const examples = pages.flatMap(({ path, examples: lines }) => lines.map((example
 
 test('all examples are seen', () => expect(examples.length).toBeGreaterThan(80))
 
-test.each(examples)('$example', { timeout: 60_000 }, async ({ path, example }) => {
+test.each(examples)('$example', async ({ path, example }) => {
   const id = await BEFORE[path]?.(example)
   const follows = path.endsWith(' watch') || (path.endsWith(' events') && example.includes('--follow'))
   const until = path.endsWith(' port-forward') ? /leads to/ : follows ? /watching from/ : undefined

@@ -30,7 +30,7 @@ async function json<Shown>(...args: string[]): Promise<Shown> {
 /** All but the last digits, in capitals: no other id has it. */
 const begun = (id: string) => id.slice(0, -4).toUpperCase()
 
-test('sessions and chains: in filters, and as what others depend on', { timeout: 90_000 }, async () => {
+test('sessions and chains: in filters, and as what others depend on', async () => {
   const chain = await server.factory.chain(2, { name: 'again' })
   const [first, second] = [chain[0]!, chain[1]!]
   const ids = async (...options: string[]) =>
@@ -61,42 +61,38 @@ test('sessions and chains: in filters, and as what others depend on', { timeout:
   expect(webhook.chainId).toBe(first.id)
 })
 
-test(
-  'agents: by a beginning or the name, wherever sessions are let on them or kept off',
-  { timeout: 90_000 },
-  async () => {
-    const agent = await server.factory.agent('node-7')
-    const other = await server.factory.agent('node-8')
-    const { session } = await json<Record<'session', { sessionId: string }>>(
-      'create',
-      '--allow-agent',
-      begun(agent),
-      '--avoid-agent',
-      'node-8',
-      '--',
-      'true',
-    )
-    const asked = `{ session(id: "${session.sessionId}") { allowAgents avoidAgents } }`
-    expect((await json<{ session: object }>('graphql', asked)).session).toEqual({
-      allowAgents: [agent],
-      avoidAgents: [other],
-    })
-    expect(await reprise('create', '--exclude-agent', 'node-9', '--', 'true')).toMatchObject({
-      status: 3,
-      stderr: expect.stringContaining('There is no agent with the id or the name node-9'),
-    })
-    const running = await server.factory.session({ status: 'RUNNING' })
-    const { rows } = await server.db.query<{ agent_id: string }>('SELECT agent_id FROM kernels WHERE session_id = $1', [
-      running.id,
-    ])
-    const found = await json<{ sessionId: string }[]>('list', '--on-agent', begun(rows[0]!.agent_id))
-    expect(found.map((one) => one.sessionId)).toContain(running.id)
-    const chains = await json<{ chainId: string }[]>('chains', '--on-agent', begun(rows[0]!.agent_id))
-    expect(chains.map(({ chainId }) => chainId)).toContain(running.chainId)
-  },
-)
+test('agents: by a beginning or the name, wherever sessions are let on them or kept off', async () => {
+  const agent = await server.factory.agent('node-7')
+  const other = await server.factory.agent('node-8')
+  const { session } = await json<Record<'session', { sessionId: string }>>(
+    'create',
+    '--allow-agent',
+    begun(agent),
+    '--avoid-agent',
+    'node-8',
+    '--',
+    'true',
+  )
+  const asked = `{ session(id: "${session.sessionId}") { allowAgents avoidAgents } }`
+  expect((await json<{ session: object }>('graphql', asked)).session).toEqual({
+    allowAgents: [agent],
+    avoidAgents: [other],
+  })
+  expect(await reprise('create', '--exclude-agent', 'node-9', '--', 'true')).toMatchObject({
+    status: 3,
+    stderr: expect.stringContaining('There is no agent with the id or the name node-9'),
+  })
+  const running = await server.factory.session({ status: 'RUNNING' })
+  const { rows } = await server.db.query<{ agent_id: string }>('SELECT agent_id FROM kernels WHERE session_id = $1', [
+    running.id,
+  ])
+  const found = await json<{ sessionId: string }[]>('list', '--on-agent', begun(rows[0]!.agent_id))
+  expect(found.map((one) => one.sessionId)).toContain(running.id)
+  const chains = await json<{ chainId: string }[]>('chains', '--on-agent', begun(rows[0]!.agent_id))
+  expect(chains.map(({ chainId }) => chainId)).toContain(running.chainId)
+})
 
-test('webhooks, deliveries, tokens and deployments', { timeout: 120_000 }, async () => {
+test('webhooks, deliveries, tokens and deployments', async () => {
   const url = 'https://two.example.com/'
   const { webhook } = await json<{ webhook: { webhookId: string } }>('webhooks', 'create', url)
   const id = begun(webhook.webhookId)
@@ -134,7 +130,7 @@ test('webhooks, deliveries, tokens and deployments', { timeout: 120_000 }, async
   expect(await reprise('deployments', 'scale', begun(deploymentId), '0')).toMatchObject({ status: 0 })
 })
 
-test('resubmissions', { timeout: 60_000 }, async () => {
+test('resubmissions', async () => {
   const sessions = [
     await server.factory.session({ status: 'ERROR' }),
     await server.factory.session({ status: 'ERROR' }),
@@ -152,7 +148,7 @@ test('resubmissions', { timeout: 60_000 }, async () => {
   })
 })
 
-test('of several the candidates are told, with their names', { timeout: 60_000 }, async () => {
+test('of several the candidates are told, with their names', async () => {
   const made = [await server.factory.session({ name: 'one' }), await server.factory.session({ name: 'two' })]
   const { status, stderr } = await reprise('info', made[0]!.id.slice(0, 8))
   expect(status).toBe(2)
@@ -175,14 +171,14 @@ test.each(['webhooks', 'resubmissions', 'tokens', 'deployments'])(
   },
 )
 
-test('watch says what sessions are called', { timeout: 60_000 }, async () => {
+test('watch says what sessions are called', async () => {
   const { id: sessionId, chainId } = await server.factory.session({ name: 'watched-one' })
   const { child, output, ended } = startCommand(['watch', 'watched-one'], environment)
-  await vi.waitFor(() => expect(output.stderr).toContain('watching from'), { timeout: 20_000 })
+  await vi.waitFor(() => expect(output.stderr).toContain('watching from'), { timeout: 120_000 })
   await writeEvents(server.db, [{ type: 'session.error', sessionId, chainId }])
   server.wake.wake('events')
   const line = new RegExp(`^\\S+  ${sessionId}  watched-one  .*ERROR`)
-  await vi.waitFor(() => expect(output.stdout).toMatch(line), { timeout: 20_000 })
+  await vi.waitFor(() => expect(output.stdout).toMatch(line), { timeout: 120_000 })
   child.kill('SIGINT')
   expect(await ended).toMatchObject({ status: 130 })
 })

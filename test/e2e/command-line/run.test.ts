@@ -17,7 +17,7 @@ let client: Client
 let environment: Record<string, string>
 let reprise: ReturnType<typeof commandLine>
 
-const WITHIN = { timeout: 40_000, interval: 100 }
+const WITHIN = { timeout: 120_000, interval: 100 }
 
 beforeAll(async () => {
   const directory = await temporaryDirectory('command-line')
@@ -33,7 +33,7 @@ beforeAll(async () => {
   // The token is found by itself.
   environment = { REPRISE_URL: server.url, REPRISE_DATA_DIR: dataDir, XDG_CONFIG_HOME: directory }
   reprise = commandLine(environment)
-}, 120_000)
+})
 
 afterAll(async () => {
   await client?.close()
@@ -50,38 +50,34 @@ async function newest(name: string) {
 }
 
 describe('run', () => {
-  test(
-    'follows all attempts, says why each is retried and when, and ends as the work ends',
-    { timeout: 90_000 },
-    async () => {
-      const policy = ['--retries', '3', '--retry-delay', '0.5', '--backoff', 'exponential', '--jitter', 'none']
-      const { status, stdout, stderr } = await reprise('run', '-n', 'flaky', ...policy, '--', 'sh', '-c', FLAKY)
-      expect({ status, stdout }).toEqual({ status: 0, stdout: 'attempt 1\nattempt 2\nattempt 3\n' })
-      const said = stderr
-        .replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'ID')
-        .replaceAll('─', '-')
-        // It may have succeeded before it is looked at: then there are three.
-        .replace('attempt 3 of 3 ·', 'attempt 3 of at most 4 ·')
-      const expected = [
-        'session ID\n',
-        '-- attempt 1 of at most 4 · session ID -',
-        'complaint 1\n',
-        '-- attempt 1 ended: exit code 7, KERNEL_NONZERO_EXIT\n   retry 1 of 3: exit code 7; waits 0.5 s\n',
-        '-- attempt 2 of at most 4 · session ID -',
-        'complaint 2\n',
-        '-- attempt 2 ended: exit code 7, KERNEL_NONZERO_EXIT\n   retry 2 of 3: exit code 7; waits 1 s\n',
-        '-- attempt 3 of at most 4 · session ID -',
-        'complaint 3\n',
-        '-- attempt 3 succeeded\n',
-      ]
-      const places = expected.map((part) => said.indexOf(part))
-      expect({ places, said }).toEqual({ places: places.toSorted((a, b) => a - b), said })
-      expect(places).not.toContain(-1)
-      expect(stderr).toMatch(/next attempt (now|in \d\S* s|\S+ s ago), at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d/)
-    },
-  )
+  test('follows all attempts, says why each is retried and when, and ends as the work ends', async () => {
+    const policy = ['--retries', '3', '--retry-delay', '0.5', '--backoff', 'exponential', '--jitter', 'none']
+    const { status, stdout, stderr } = await reprise('run', '-n', 'flaky', ...policy, '--', 'sh', '-c', FLAKY)
+    expect({ status, stdout }).toEqual({ status: 0, stdout: 'attempt 1\nattempt 2\nattempt 3\n' })
+    const said = stderr
+      .replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'ID')
+      .replaceAll('─', '-')
+      // It may have succeeded before it is looked at: then there are three.
+      .replace('attempt 3 of 3 ·', 'attempt 3 of at most 4 ·')
+    const expected = [
+      'session ID\n',
+      '-- attempt 1 of at most 4 · session ID -',
+      'complaint 1\n',
+      '-- attempt 1 ended: exit code 7, KERNEL_NONZERO_EXIT\n   retry 1 of 3: exit code 7; waits 0.5 s\n',
+      '-- attempt 2 of at most 4 · session ID -',
+      'complaint 2\n',
+      '-- attempt 2 ended: exit code 7, KERNEL_NONZERO_EXIT\n   retry 2 of 3: exit code 7; waits 1 s\n',
+      '-- attempt 3 of at most 4 · session ID -',
+      'complaint 3\n',
+      '-- attempt 3 succeeded\n',
+    ]
+    const places = expected.map((part) => said.indexOf(part))
+    expect({ places, said }).toEqual({ places: places.toSorted((a, b) => a - b), said })
+    expect(places).not.toContain(-1)
+    expect(stderr).toMatch(/next attempt (now|in \d\S* s|\S+ s ago), at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d/)
+  })
 
-  test('many: says which did not succeed after all their attempts', { timeout: 60_000 }, async () => {
+  test('many: says which did not succeed after all their attempts', async () => {
     const retries = ['--retries', '1', '--retry-delay', '0.2']
     const work = ['--', 'sh', '-c', 'test {i} -ne 2']
     const { status, stdout, stderr } = await reprise('run', '--array', '1..3', '-n', 'part-{i}', ...retries, ...work)
@@ -95,7 +91,7 @@ describe('run', () => {
     })
   })
 
-  test('many: Ctrl-C leaves them, or ends them', { timeout: 60_000 }, async () => {
+  test('many: Ctrl-C leaves them, or ends them', async () => {
     for (const [what, status] of [
       ['detach', 'RUNNING'],
       ['terminate', 'TERMINATED'],
@@ -130,50 +126,46 @@ describe('run', () => {
     expect(stderr).toContain('250 sessions created, 350 not asked for any more\n')
     const { nodes } = await client.sessionPage({ filter: { label: { key: 'cut', value: '1' } }, first: 100 })
     expect(new Set(nodes.map((session) => session.status))).toEqual(new Set(['CANCELLED']))
-  }, 120_000)
+  })
 
-  test('ends with the exit status of the last attempt', { timeout: 60_000 }, async () => {
+  test('ends with the exit status of the last attempt', async () => {
     const run = await reprise('run', '--retries', '1', '--retry-delay', '0.2', '--', 'sh', '-c', 'exit 42')
     expect(run.status).toBe(42)
     expect(run.stderr).toContain('exhausted')
   })
 
-  test(
-    'gives what was asked for: variables, slots, labels, rules, a policy from standard input',
-    { timeout: 60_000 },
-    async () => {
-      const spec = ['-e', 'GREETING=hello=you', '-e', 'HANDED', '--mem', '64m', '--slot', 'cpu=2', '-l', 'study=7']
-      const rule = ['--rule', 'fail exit=3', '--rule', 'retry cause=oom-killed scale=mem:2:1g delay=1m avoid=agent']
-      const args = ['run', '-n', 'asked', ...spec, ...rule, '--policy', '-', '--retries', '2', '--json', '--']
-      const script = 'echo $GREETING $HANDED; exit 3'
-      const run = startCommand(
-        [...args, 'sh', '-c', script],
-        { ...environment, HANDED: 'over' },
-        '{"maxRetries": 9, "retryDelay": 5}',
-      )
-      const { status, stdout } = await run.ended
-      expect(status).toBe(3)
-      const lines = stdout
-        .trim()
-        .split('\n')
-        .map((line) => JSON.parse(line) as { type: string; text?: string })
-      // Whether it waits depends on how busy the machine is.
-      const types = lines.map(({ type }) => type).filter((type) => type !== 'waiting')
-      expect(types).toEqual(['created', 'attempt', 'log', 'attempt_ended', 'ended'])
-      expect(lines.find(({ type }) => type === 'log')!.text).toBe('hello=you over\n')
-      const session = await client.session((await newest('asked'))!.sessionId)
-      expect(session).toMatchObject({
-        labels: [{ key: 'study', value: '7' }],
-        resourceSlots: [
-          { slot: 'cpu', amount: '2' },
-          { slot: 'mem', amount: String(64 * 2 ** 20) },
-        ],
-        retryPolicy: { maxRetries: 2, retryDelay: 5, rules: [{ action: 'FAIL' }, { action: 'RETRY', delay: 60 }] },
-      })
-    },
-  )
+  test('gives what was asked for: variables, slots, labels, rules, a policy from standard input', async () => {
+    const spec = ['-e', 'GREETING=hello=you', '-e', 'HANDED', '--mem', '64m', '--slot', 'cpu=2', '-l', 'study=7']
+    const rule = ['--rule', 'fail exit=3', '--rule', 'retry cause=oom-killed scale=mem:2:1g delay=1m avoid=agent']
+    const args = ['run', '-n', 'asked', ...spec, ...rule, '--policy', '-', '--retries', '2', '--json', '--']
+    const script = 'echo $GREETING $HANDED; exit 3'
+    const run = startCommand(
+      [...args, 'sh', '-c', script],
+      { ...environment, HANDED: 'over' },
+      '{"maxRetries": 9, "retryDelay": 5}',
+    )
+    const { status, stdout } = await run.ended
+    expect(status).toBe(3)
+    const lines = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { type: string; text?: string })
+    // Whether it waits depends on how busy the machine is.
+    const types = lines.map(({ type }) => type).filter((type) => type !== 'waiting')
+    expect(types).toEqual(['created', 'attempt', 'log', 'attempt_ended', 'ended'])
+    expect(lines.find(({ type }) => type === 'log')!.text).toBe('hello=you over\n')
+    const session = await client.session((await newest('asked'))!.sessionId)
+    expect(session).toMatchObject({
+      labels: [{ key: 'study', value: '7' }],
+      resourceSlots: [
+        { slot: 'cpu', amount: '2' },
+        { slot: 'mem', amount: String(64 * 2 ** 20) },
+      ],
+      retryPolicy: { maxRetries: 2, retryDelay: 5, rules: [{ action: 'FAIL' }, { action: 'RETRY', delay: 60 }] },
+    })
+  })
 
-  test('what cannot begin yet says why, and is left alone when the command is ended', { timeout: 60_000 }, async () => {
+  test('what cannot begin yet says why, and is left alone when the command is ended', async () => {
     for (const follow of [
       ['run', '-n', 'too-large', '--mem', '900t', '--', 'true'],
       ['logs', '--follow', 'too-large'],
@@ -189,14 +181,14 @@ describe('run', () => {
     await reprise('cancel', 'too-large')
   })
 
-  test('work that was cancelled has no exit status', { timeout: 60_000 }, async () => {
+  test('work that was cancelled has no exit status', async () => {
     const run = startCommand(['run', '-n', 'endless', '--', 'sleep', '1000'], environment)
     await vi.waitFor(async () => expect((await newest('endless'))?.status).toBe('RUNNING'), WITHIN)
     expect(await reprise('cancel', 'endless', '--reason', 'enough')).toMatchObject({ status: 0 })
     expect((await run.ended).status).toBe(125)
   })
 
-  test('several kernels are told apart, and one can be asked for', { timeout: 60_000 }, async () => {
+  test('several kernels are told apart, and one can be asked for', async () => {
     const run = await reprise('run', '-n', 'pair', '--cluster-size', '2', '--', 'sh', '-c', 'echo one; printf two')
     expect(run.status).toBe(0)
     expect(run.stdout.split('\n').toSorted().join('\n').trim()).toBe('main1 | one\nmain1 | two\nsub1 | one\nsub1 | two')
@@ -211,7 +203,7 @@ describe('run', () => {
         environment,
       })
 
-    test('detaches: the work goes on', { timeout: 60_000 }, async () => {
+    test('detaches: the work goes on', async () => {
       const run = inTerminal('left')
       await vi.waitFor(() => expect(run.seen.text).toContain('begun'), WITHIN)
       run.press(CTRL_C)
@@ -223,7 +215,7 @@ describe('run', () => {
       await client.terminateSession(sessionId)
     })
 
-    test('or ends it, where that was asked for', { timeout: 60_000 }, async () => {
+    test('or ends it, where that was asked for', async () => {
       const run = inTerminal('ended', '--on-interrupt', 'terminate', '--retries', '3')
       await vi.waitFor(() => expect(run.seen.text).toContain('begun'), WITHIN)
       run.press(CTRL_C)
@@ -235,7 +227,7 @@ describe('run', () => {
   })
 })
 
-test('create, logs --follow, info, chain: the same work, looked at from elsewhere', { timeout: 90_000 }, async () => {
+test('create, logs --follow, info, chain: the same work, looked at from elsewhere', async () => {
   const script = 'echo part $REPRISE_ATTEMPT; echo >$REPRISE_CHAIN_DIR/state; test $REPRISE_ATTEMPT -ge 2'
   const args = [
     '-n',
@@ -278,43 +270,39 @@ test('create, logs --follow, info, chain: the same work, looked at from elsewher
   expect(line).toMatchObject({ chainId: first, state: 'SUCCEEDED', attempts: 2 })
 })
 
-test(
-  'retry now and cancel, cancel of a chain that waits, and resubmission with overrides',
-  { timeout: 90_000 },
-  async () => {
-    const policy = ['--retries', '2', '--retry-delay', '1h']
-    const fail = async (name: string) => {
-      await reprise('create', '-n', name, ...policy, '--', 'sh', '-c', 'exit $((3 - ${FIXED:-0}))')
-      await vi.waitFor(async () => expect((await newest(name))?.retryState.phase).toBe('SCHEDULED'), WITHIN)
-    }
-    await Promise.all([fail('hurried'), fail('dropped'), fail('ended-while-waiting')])
-    expect(await reprise('retry', 'now', 'hurried')).toMatchObject({ status: 0 })
-    await vi.waitFor(async () => expect((await newest('hurried'))?.attempt).toBe(2), WITHIN)
-    expect(await reprise('retry', 'cancel', 'dropped')).toMatchObject({ status: 0 })
-    expect((await newest('dropped'))?.retryState.phase).toBe('CANCELLED')
-    const again = await reprise('retry', 'now', 'dropped')
-    expect(again).toMatchObject({ status: 5, stderr: expect.stringContaining('NO_PENDING_RETRY') })
-    const updated = await reprise('retry', 'update', 'ended-while-waiting', '--retries', '7', '--retry-delay', '2h')
-    expect(updated).toMatchObject({ status: 0, stdout: expect.stringMatching(/retry 1 of 7: exit code 3; waits \d+/) })
-    expect(await reprise('retry', 'update', 'ended-while-waiting')).toMatchObject({ status: 2 })
-    const ended = await reprise('cancel', 'ended-while-waiting')
-    expect(ended.stdout).toContain('its retry is cancelled')
-    expect(await reprise('cancel', 'ended-while-waiting')).toMatchObject({ status: 5 })
+test('retry now and cancel, cancel of a chain that waits, and resubmission with overrides', async () => {
+  const policy = ['--retries', '2', '--retry-delay', '1h']
+  const fail = async (name: string) => {
+    await reprise('create', '-n', name, ...policy, '--', 'sh', '-c', 'exit $((3 - ${FIXED:-0}))')
+    await vi.waitFor(async () => expect((await newest(name))?.retryState.phase).toBe('SCHEDULED'), WITHIN)
+  }
+  await Promise.all([fail('hurried'), fail('dropped'), fail('ended-while-waiting')])
+  expect(await reprise('retry', 'now', 'hurried')).toMatchObject({ status: 0 })
+  await vi.waitFor(async () => expect((await newest('hurried'))?.attempt).toBe(2), WITHIN)
+  expect(await reprise('retry', 'cancel', 'dropped')).toMatchObject({ status: 0 })
+  expect((await newest('dropped'))?.retryState.phase).toBe('CANCELLED')
+  const again = await reprise('retry', 'now', 'dropped')
+  expect(again).toMatchObject({ status: 5, stderr: expect.stringContaining('NO_PENDING_RETRY') })
+  const updated = await reprise('retry', 'update', 'ended-while-waiting', '--retries', '7', '--retry-delay', '2h')
+  expect(updated).toMatchObject({ status: 0, stdout: expect.stringMatching(/retry 1 of 7: exit code 3; waits \d+/) })
+  expect(await reprise('retry', 'update', 'ended-while-waiting')).toMatchObject({ status: 2 })
+  const ended = await reprise('cancel', 'ended-while-waiting')
+  expect(ended.stdout).toContain('its retry is cancelled')
+  expect(await reprise('cancel', 'ended-while-waiting')).toMatchObject({ status: 5 })
 
-    const overrides = ['-e', 'FIXED=3', '--mem', '32m', '--retries', '0']
-    const resubmitted = await reprise('resubmit', '--with-name', 'dropped', '--result', 'failure', ...overrides)
-    expect(resubmitted).toMatchObject({ status: 0, stdout: expect.stringContaining('1 chain resubmitted') })
-    await vi.waitFor(async () => expect((await newest('dropped'))?.result).toBe('SUCCESS'), WITHIN)
-    const refused = await reprise('resubmit', 'dropped')
-    expect(refused).toMatchObject({ status: 5, stderr: expect.stringContaining('SESSION_SUCCEEDED') })
-    const rerun = await reprise('resubmit', 'dropped', '--include-succeeded')
-    expect(rerun).toMatchObject({ status: 0, stdout: expect.stringContaining('1 chain resubmitted') })
-    expect(await reprise('resubmit')).toMatchObject({ status: 2 })
-    expect((await reprise('resubmissions')).stdout).toMatch(/COMPLETED +1 +0 +1 /)
-  },
-)
+  const overrides = ['-e', 'FIXED=3', '--mem', '32m', '--retries', '0']
+  const resubmitted = await reprise('resubmit', '--with-name', 'dropped', '--result', 'failure', ...overrides)
+  expect(resubmitted).toMatchObject({ status: 0, stdout: expect.stringContaining('1 chain resubmitted') })
+  await vi.waitFor(async () => expect((await newest('dropped'))?.result).toBe('SUCCESS'), WITHIN)
+  const refused = await reprise('resubmit', 'dropped')
+  expect(refused).toMatchObject({ status: 5, stderr: expect.stringContaining('SESSION_SUCCEEDED') })
+  const rerun = await reprise('resubmit', 'dropped', '--include-succeeded')
+  expect(rerun).toMatchObject({ status: 0, stdout: expect.stringContaining('1 chain resubmitted') })
+  expect(await reprise('resubmit')).toMatchObject({ status: 2 })
+  expect((await reprise('resubmissions')).stdout).toMatch(/COMPLETED +1 +0 +1 /)
+})
 
-test('watch goes on over a restart of the server: each event once, in order', { timeout: 120_000 }, async () => {
+test('watch goes on over a restart of the server: each event once, in order', async () => {
   const watch = startCommand(['watch', '--json'], environment)
   await vi.waitFor(() => expect(watch.output.stderr).toContain('watching from'), WITHIN)
   const before = await client.createSession({ name: 'before', command: ['true'] })

@@ -114,7 +114,7 @@ export async function watchedDeployment(
       return seen as SeenDeployment
     },
     endpoints: async () => (await fleet.rest(`/v2/deployments/${id}/endpoints`)).items,
-    async until(what, fits, withinMs = 30_000) {
+    async until(what, fits, withinMs = 120_000) {
       let seen: SeenDeployment | undefined
       const look = async () => fits((seen = await deployment.look())) && seen
       return eventually(look, { withinMs, what }).catch(async (error: Error) => {

@@ -46,7 +46,7 @@ beforeAll(async () => {
   results.set('train.py', stdout.trim().split('\n').at(-1)!)
   fleet = await startRemoteFleet()
   await fleet.sql('UPDATE resource_groups SET fence_after_ms = 6000')
-}, 60_000)
+})
 
 afterAll(async () => {
   await endKernelsOf(fleet)
@@ -187,7 +187,7 @@ async function found({ chainId }: Work): Promise<string[]> {
   return rows.map(({ state, from_attempt: from }) => `${state}${from ?? ''}`)
 }
 
-test('the second machine goes on where the first died', { timeout: 300_000 }, async () => {
+test('the second machine goes on where the first died', async () => {
   const { works, first, second, die } = await beginOnFirst('one', 'two')
   await die()
   for (const work of works) {
@@ -199,44 +199,40 @@ test('the second machine goes on where the first died', { timeout: 300_000 }, as
   await second.agent.stop()
 })
 
-test(
-  'one that dies in the middle of an attempt takes back to what it has published, or the one before has left',
-  { timeout: 300_000 },
-  async () => {
-    const { works, first, second: other, die } = await beginOnFirst('three', 'four')
-    await Promise.all(
-      works.map(async (work) => {
-        const left = await saves(work, first)
-        await retryNow(work)
-        await saves(work, first, left)
-        // What it has saved, it publishes next.
-        if (work.file === 'train.py') await eventually(() => asks(work, first))
-        // Until all have come so far.
-        tell(work, first, 'SIGSTOP')
-        if (work.file === 'train.py') return isPublished(work, first)
-        await fleet.until(work.chainId, ([, second]) => stepsOf(second).length > 0)
-      }),
-    )
-    // Its first attempt leaves nothing that anybody knows of.
-    const script = 'echo $REPRISE_CHECKPOINT | tee $REPRISE_CHAIN_DIR/state; test $REPRISE_ATTEMPT = 2 || sleep 600'
-    const retryPolicy = { maxRetries: 1, retryDelay: 0.1 }
-    const unknown = await fleet.createSession({ command: ['sh', '-c', script], retryPolicy })
-    await fleet.until(unknown, ([only]) => textOf(only!) === 'none\n')
-    await die()
-    expect((await fleet.until(unknown, ([, retry]) => retry?.status === 'TERMINATED')).map(textOf)).toEqual([
-      'none\n',
-      'none\n',
-    ])
-    for (const work of works) {
-      const publishes = work.file === 'train.py'
-      await expectDone(work, [first, first, other], ['NONE', 'HERE1', publishes ? 'FETCHED2' : 'FETCHED1'])
-      const [, lost, after] = (await fleet.chain(work.chainId)).map(stepsOf)
-      if (publishes) expect(after![0]).toBeGreaterThan(lost![0]!)
-      else expect(after![0]).toBe(lost![0])
-    }
-    await other.agent.stop()
-  },
-)
+test('one that dies in the middle of an attempt takes back to what it has published, or the one before has left', async () => {
+  const { works, first, second: other, die } = await beginOnFirst('three', 'four')
+  await Promise.all(
+    works.map(async (work) => {
+      const left = await saves(work, first)
+      await retryNow(work)
+      await saves(work, first, left)
+      // What it has saved, it publishes next.
+      if (work.file === 'train.py') await eventually(() => asks(work, first))
+      // Until all have come so far.
+      tell(work, first, 'SIGSTOP')
+      if (work.file === 'train.py') return isPublished(work, first)
+      await fleet.until(work.chainId, ([, second]) => stepsOf(second).length > 0)
+    }),
+  )
+  // Its first attempt leaves nothing that anybody knows of.
+  const script = 'echo $REPRISE_CHECKPOINT | tee $REPRISE_CHAIN_DIR/state; test $REPRISE_ATTEMPT = 2 || sleep 600'
+  const retryPolicy = { maxRetries: 1, retryDelay: 0.1 }
+  const unknown = await fleet.createSession({ command: ['sh', '-c', script], retryPolicy })
+  await fleet.until(unknown, ([only]) => textOf(only!) === 'none\n')
+  await die()
+  expect((await fleet.until(unknown, ([, retry]) => retry?.status === 'TERMINATED')).map(textOf)).toEqual([
+    'none\n',
+    'none\n',
+  ])
+  for (const work of works) {
+    const publishes = work.file === 'train.py'
+    await expectDone(work, [first, first, other], ['NONE', 'HERE1', publishes ? 'FETCHED2' : 'FETCHED1'])
+    const [, lost, after] = (await fleet.chain(work.chainId)).map(stepsOf)
+    if (publishes) expect(after![0]).toBeGreaterThan(lost![0]!)
+    else expect(after![0]).toBe(lost![0])
+  }
+  await other.agent.stop()
+})
 
 test.each([
   ['python3', 'count.py'],

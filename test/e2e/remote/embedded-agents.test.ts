@@ -18,7 +18,7 @@ afterEach(async () => {
 })
 
 /** Servers without the role `api` can hear nobody but the agent of their own process. */
-test('an embedded agent that is silent is lost, and keeps its first registration', { timeout: 120_000 }, async () => {
+test('an embedded agent that is silent is lost, and keeps its first registration', async () => {
   const database = await emptyDatabase()
   const root = await temporaryDirectory('embedded-agents')
   await writeFile(join(root, 'secrets-key'), randomBytes(32).toString('base64'), { mode: 0o600 })

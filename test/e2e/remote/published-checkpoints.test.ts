@@ -58,7 +58,7 @@ async function expectWhole(chainId: string): Promise<void> {
 describe('the agent dies for good', () => {
   useFleet(SHORT_LEASE, 6_000)
 
-  test('and only what was written since the last publishing is lost', { timeout: 120_000 }, async () => {
+  test('and only what was written since the last publishing is lost', async () => {
     const id = await begin('save 1; publish; save 2; publish; save 3; exec sleep 1000')
     await eventually(() => existsSync(join(directory(id), 'step3/sums')))
     expect(await answer(id)).toMatchObject({ attempt: 1, published: true, reason: null })
@@ -83,7 +83,7 @@ describe('the agent dies for good', () => {
     })
   })
 
-  test('while its program publishes all the time, and no state is torn', { timeout: 180_000 }, async () => {
+  test('while its program publishes all the time, and no state is torn', async () => {
     const id = await begin('n=0; while :; do n=$((n + 1)); save $n; : >.publish; done')
     // Under such haste not all of its states stand still for long enough.
     const publishedAt = () => answer(id).then((one) => one['published'] === true && String(one['at']))
@@ -111,7 +111,7 @@ describe('the agent is killed, and comes back', () => {
     ['before it answers', { call: 'rename', of: `${SNAPSHOT}.published$`, side: 'before' }],
     ['when it has answered', { call: 'rename', of: `${SNAPSHOT}.published$`, side: 'after' }],
     ['when it has removed the wish', { call: 'rename', of: String.raw`/\.publish$`, side: 'after' }],
-  ])('%s', { timeout: 120_000 }, async (_, at) => {
+  ])('%s', async (_, at) => {
     const halt = haltAt(notes, at)
     // Of another test: it would be where this one halts, before it is ready.
     await eventually(() => readdirSync(join(fleet.agentDir('one'), 'kernels')).length === 0)
@@ -132,7 +132,7 @@ describe('the agent is killed, and comes back', () => {
 describe('the server is killed', () => {
   useFleet(PATIENT_LEASE)
 
-  test('when it has the file, and before it is on record', { timeout: 120_000 }, async () => {
+  test('when it has the file, and before it is on record', async () => {
     const halt = haltAt(notes, { call: 'rename', of: String.raw`\.part$`, side: 'after' })
     await fleet.server.stop()
     await fleet.restartServer(halt.environment)
@@ -148,7 +148,7 @@ describe('the server is killed', () => {
 describe('a program that runs as another user', () => {
   useFleet(PATIENT_LEASE)
 
-  test.each(['user', 'namespaces'])('publishes with isolation %s', { timeout: 120_000 }, async (isolation) => {
+  test.each(['user', 'namespaces'])('publishes with isolation %s', async (isolation) => {
     const secret = join(fleet.shared, 'secret')
     writeFileSync(secret, 'untouched', { mode: 0o600 })
     await startAgent('one', { REPRISE_ISOLATION: isolation })

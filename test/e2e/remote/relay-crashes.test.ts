@@ -79,7 +79,7 @@ describe('an agent that is killed', () => {
     ['before what it has fetched has its name', { call: 'rename', of: String.raw`/\.new-`, side: 'before' }],
     ['before it is noted whose that is', { call: 'rename', of: String.raw`/\.new-`, side: 'after' }],
     ['before the program begins', { call: 'symlink', of: String.raw`/\.attempt-`, side: 'after' }],
-  ])('%s', { timeout: 120_000 }, async (_, at) => {
+  ])('%s', async (_, at) => {
     const halt = haltAt(notes, at)
     await startAgent('two', halt.environment)
     const work = await begin()
@@ -118,7 +118,7 @@ describe('an agent that is killed, and does not come back', () => {
       'fetched2: 2 whole\n',
       { state: 'FETCHED', note: null },
     ],
-  ])('%s', { timeout: 120_000 }, async (_, at, said, found) => {
+  ])('%s', async (_, at, said, found) => {
     const once = join(notes, 'on-record')
     const halt = haltAt(notes, at.call === 'open' ? { ...at, once } : at)
     await startAgent('two', halt.environment)
@@ -154,7 +154,7 @@ describe('a server that is killed', () => {
     ],
     ['when it is on record, and before the agent knows', { call: 'answer', of: SENT, side: 'before' }],
     ['in the middle of giving it away', { call: 'stream', of: FETCHED, side: 'after', times: 2 }],
-  ])('%s', { timeout: 120_000 }, async (_, at) => {
+  ])('%s', async (_, at) => {
     const halt = haltAt(notes, at)
     const work = await begin()
     if (at.of === FETCHED) await startServer(halt)

@@ -24,7 +24,7 @@ beforeAll(async () => {
   fleet = await startRemoteFleet()
   token = await fleet.token()
   for (const name of ['one', 'two']) await startAgent(name)
-}, 60_000)
+})
 afterEach(async () => {
   await endKernelsOf(fleet)
   if (!hasOwnDisk) return
@@ -107,7 +107,7 @@ describe.skipIf(noMounts !== null)(`a disk that is full${noMounts === null ? '' 
     for (const { has } of [large, small]) await has('TERMINATED', 3)
     expect(await texts(large.chainId)).toEqual(['none:  \n', 'missing1:  \n', 'fetched2: 2 whole\n'])
     expect(await texts(small.chainId)).toEqual(['none:  \n', 'fetched1: 1 whole\n', 'fetched2: 2 whole\n'])
-  }, 120_000)
+  })
 
   test('of the agent that fetches: its attempt begins without, and says why', async () => {
     const disk = await smallDisk()
@@ -124,7 +124,7 @@ describe.skipIf(noMounts !== null)(`a disk that is full${noMounts === null ? '' 
     await eventually(async () => (await texts(large.chainId))[1] === 'missing1:  \n')
     await eventually(async () => (await texts(small.chainId))[1] === 'fetched1: 1 whole\n')
     await retire('small')
-  }, 120_000)
+  })
 })
 
 /** Files that the server has open of what it gives away and receives of this chain. */
@@ -178,8 +178,8 @@ test('agents that stand still while they send and fetch: others go on, and the s
   expect(await texts(other.chainId)).toEqual(['none:  \n', 'fetched1: 1 whole\n', 'fetched2: 2 whole\n'])
 
   // Neither has what the other attempts need: one was not sent, the other is with the servers.
-  await eventually(() => sent.runs().includes('2'), { withinMs: 60_000 })
-  await eventually(() => fetched.runs().includes('2') || fetched.runs().includes('3'), { withinMs: 60_000 })
+  await eventually(() => sent.runs().includes('2'), { withinMs: 120_000 })
+  await eventually(() => fetched.runs().includes('2') || fetched.runs().includes('3'), { withinMs: 120_000 })
   await eventually(async () => (await texts(sent.chainId))[1] === 'missing1:  \n')
   const settled = () => openAtServer(sent.chainId).length + openAtServer(fetched.chainId).length === 0
   await eventually(settled, { withinMs: 150_000, what: 'the server has closed what stands still' })

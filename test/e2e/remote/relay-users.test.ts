@@ -18,7 +18,7 @@ beforeAll(async () => {
     const environment = { REPRISE_ISOLATION: 'user', REPRISE_ISOLATION_UIDS: range.join('-') }
     if (isRoot) await fleet.startAgent({ name, token, environment })
   }
-}, 60_000)
+})
 afterAll(async () => {
   await endKernelsOf(fleet)
   await fleet[Symbol.asyncDispose]()
@@ -37,5 +37,5 @@ describe.skipIf(!isRoot)(`user ids${isRoot ? '' : ' (skipped: only root can give
     const directory = join(fleet.agentDir('two'), 'chains', chainId)
     for (const name of ['', 'secret', 'deep', 'deep/secret', 'tool', 'link'])
       expect(lstatSync(join(directory, name))).toMatchObject({ uid: uids[1], gid: uids[1] })
-  }, 120_000)
+  })
 })

@@ -27,7 +27,7 @@ afterAll(async () => {
 const COUNT = 'i=0; while [ $i -lt 60 ]; do i=$((i+1)); echo "line $i"; sleep 0.1; done'
 const COUNTED = Array.from({ length: 60 }, (_, index) => `line ${index + 1}\n`).join('')
 
-test('sessions run on an agent elsewhere, with their logs', { timeout: 60_000 }, async () => {
+test('sessions run on an agent elsewhere, with their logs', async () => {
   const agent = await fleet.startAgent({ name: 'near', token, args: ['--label', 'zone=a', '--label', 'disk=ssd'] })
   const ids = await Promise.all(
     [0, 3].map((code) => fleet.createSession({ command: ['sh', '-c', `echo out; echo err >&2; exit ${code}`] })),
@@ -43,7 +43,7 @@ test('sessions run on an agent elsewhere, with their logs', { timeout: 60_000 },
   expect(await agent.stop()).toBe(0)
 })
 
-test('an agent that is killed finds its kernels again, and no line is missing', { timeout: 90_000 }, async () => {
+test('an agent that is killed finds its kernels again, and no line is missing', async () => {
   const agent = await fleet.startAgent({ name: 'near', token })
   const id = await fleet.createSession({ command: ['sh', '-c', COUNT] })
   await fleet.until(id, ([first]) => textOf(first!).includes('line 5\n'))
@@ -56,7 +56,7 @@ test('an agent that is killed finds its kernels again, and no line is missing', 
   await again.stop()
 })
 
-test('a server that is killed costs no attempt', { timeout: 90_000 }, async () => {
+test('a server that is killed costs no attempt', async () => {
   const agent = await fleet.startAgent({ name: 'near', token })
   const running = await fleet.createSession({ command: ['sh', '-c', COUNT] })
   const ends = await fleet.createSession({ command: ['sh', '-c', 'echo begun; sleep 3; exit 0'] })
@@ -74,21 +74,17 @@ test('a server that is killed costs no attempt', { timeout: 90_000 }, async () =
   await agent.stop()
 })
 
-test(
-  'a second agent of one directory, or with a token that is refused, says so and ends',
-  { timeout: 60_000 },
-  async () => {
-    const agent = await fleet.startAgent({ name: 'near', token })
-    await expect(fleet.startAgent({ name: 'near', token })).rejects.toThrow(/belongs to an agent that runs/)
-    await expect(fleet.startAgent({ name: 'far', token: `rpr_${'x'.repeat(43)}` })).rejects.toThrow(
-      /ended with 78:\n[^]*refuses this agent \(UNAUTHENTICATED\): A valid token is needed/,
-    )
-    await expect(fleet.startAgent({ name: 'far', token, args: ['--resource-group', 'nowhere'] })).rejects.toThrow(
-      /ended with 78:\n[^]*RESOURCE_GROUP_NOT_FOUND/,
-    )
-    expect(await agent.stop()).toBe(0)
-  },
-)
+test('a second agent of one directory, or with a token that is refused, says so and ends', async () => {
+  const agent = await fleet.startAgent({ name: 'near', token })
+  await expect(fleet.startAgent({ name: 'near', token })).rejects.toThrow(/belongs to an agent that runs/)
+  await expect(fleet.startAgent({ name: 'far', token: `rpr_${'x'.repeat(43)}` })).rejects.toThrow(
+    /ended with 78:\n[^]*refuses this agent \(UNAUTHENTICATED\): A valid token is needed/,
+  )
+  await expect(fleet.startAgent({ name: 'far', token, args: ['--resource-group', 'nowhere'] })).rejects.toThrow(
+    /ended with 78:\n[^]*RESOURCE_GROUP_NOT_FOUND/,
+  )
+  expect(await agent.stop()).toBe(0)
+})
 
 describe('as docs/agents.md starts one', () => {
   let blocks: Record<string, string>
@@ -110,7 +106,7 @@ describe('as docs/agents.md starts one', () => {
     await fleet.graphql('mutation { createResourceGroup(input: { name: "gpu" }) { __typename } }')
   })
 
-  test('from a shell', { timeout: 60_000 }, async () => {
+  test('from a shell', async () => {
     const command = here(blocks['sh']!).replace(/^npx reprise /, '"$0" bin/reprise.mjs ')
     const through = ['bash', '-ec', `cd '${ROOT}'; exec ${command}`]
     const agent = await spawnProgram({ through, args: [], environment: {}, ready: /^reprise agent ready (http:\S+)$/ })
@@ -123,7 +119,7 @@ describe('as docs/agents.md starts one', () => {
     expect(await agent.stop()).toBe(0)
   })
 
-  test('under systemd', { timeout: 60_000 }, async () => {
+  test('under systemd', async () => {
     const lines = here(blocks['ini']!).trim().split('\n').slice(1)
     const unit = Object.fromEntries(lines.map((line) => line.split(/=(.*)/s).slice(0, 2) as [string, string]))
     const environment = Object.fromEntries(

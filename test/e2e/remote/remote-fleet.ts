@@ -131,7 +131,7 @@ export async function startRemoteFleet({ host = '127.0.0.1', lease = SHORT_LEASE
       return createSession.session.sessionId
     },
     chain: async (id) => (await fleet.graphql(CHAIN, { id })).session.retryChain,
-    async until(sessionId, what, withinMs = 60_000) {
+    async until(sessionId, what, withinMs = 120_000) {
       let chain: Seen[] = []
       const look = async () => what((chain = await fleet.chain(sessionId))) && chain
       return eventually(look, { withinMs, what: what.toString() }).catch((error: Error) => {

@@ -31,7 +31,7 @@ const work = { name: 'w', command: ['true'], project: 'optics' }
 const create = (token: string) => mutate('createSession', work, 'session { sessionId }', token)
 
 /** A token is looked up again after 3 s. */
-const SOON = { timeout: 15_000, interval: 300 }
+const SOON = { timeout: 120_000, interval: 300 }
 
 test('a token of a user creates that user’s sessions, and those count under its quota', async () => {
   expect(await make({ role: 'MEMBER' })).toMatchObject({ code: 'USER_NOT_FOUND' })

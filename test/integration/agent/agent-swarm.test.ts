@@ -100,4 +100,4 @@ it('a hundred agents, some of which lie, die and are cut off, bring every sessio
   expect(await misbookedSlots(db)).toEqual([])
   const left = 'SELECT count(*) FROM kernels WHERE slots_held OR NOT confirmed_gone'
   await eventually(async () => (await count(left)) === 0)
-}, 300_000)
+})

@@ -41,7 +41,7 @@ test('a chain that stores more than it may is ended, says so with both numbers, 
   }
   expect(failed.exitCode).toBe(3)
   expect(modest).toMatchObject({ cause: 'KERNEL_NONZERO_EXIT', phase: expect.stringMatching(/SCHEDULED|DISPATCHED/) })
-}, 120_000)
+})
 
 test('so is one that makes more files than it may, however small they are', async () => {
   await given.newAgent({ limits: { chainBytes: null, chainFiles: 100 } }).start()
@@ -56,7 +56,7 @@ test('so is one that makes more files than it may, however small they are', asyn
     expect({ phase, cause }).toEqual({ phase: 'NOT_ELIGIBLE', cause: 'QUOTA_EXCEEDED' })
   }
   expect(modest).toMatchObject({ cause: 'KERNEL_NONZERO_EXIT', phase: expect.stringMatching(/SCHEDULED|DISPATCHED/) })
-}, 120_000)
+})
 
 /** Without what the agent keeps beside them. */
 function directoriesIn(chains: string): string[] {
@@ -126,4 +126,4 @@ test('what a chain has stored goes when the chain is removed, and nothing else d
   await reportedChains()
   const { rows } = await given.db.query('SELECT chain_id FROM chain_directories')
   expect(rows).toEqual([{ chain_id: kept.sessionId }])
-}, 120_000)
+})

@@ -115,7 +115,7 @@ test('each row is shown by a test', () => {
 
 const shownHere = rows.filter(({ failure }) => failure in SHOWN_HERE)
 
-test.for(shownHere)('$failure', { timeout: 120_000 }, async ({ failure, there, elsewhere }, { skip }) => {
+test.for(shownHere)('$failure', async ({ failure, there, elsewhere }, { skip }) => {
   skip(/disk is full/.test(failure) && process.getuid!() !== 0, 'mounts file systems')
   const shown = await SHOWN_HERE[failure]!()
   expect(shown).toEqual({ ...(shown.there !== undefined && { there: wordOf(there) }), elsewhere: wordOf(elsewhere) })

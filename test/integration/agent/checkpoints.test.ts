@@ -72,7 +72,7 @@ test('a retry elsewhere is told that the checkpoint is missing, and one back fin
   expect(await attempt(chainId, 4)).toBe('missing3:')
   expect(readFileSync(join(one.chainsDir, `.stale-${chainId}`, 'steps'), 'utf8')).toBe('1\n2\n')
   expect(readFileSync(join(one.chainsDir, chainId, 'steps'), 'utf8')).toBe('4\n')
-}, 60_000)
+})
 
 test('agents that see one directory, by whatever path, go on with what the others left', async () => {
   const shared = await temporaryDirectory('store')
@@ -87,7 +87,7 @@ test('agents that see one directory, by whatever path, go on with what the other
   expect(await attempt(chainId, 2)).toBe('here1:1,')
   await retryOn(chainId, one)
   expect(await attempt(chainId, 3)).toBe('here2:1,2,')
-}, 60_000)
+})
 
 test('a resubmission goes on with the checkpoint, unless it asks for none', async () => {
   const one = await machine('one')
@@ -103,7 +103,7 @@ test('a resubmission goes on with the checkpoint, unless it asks for none', asyn
   expect(await attempt(chainId, 4)).toBe('here3:3,')
   expect(readFileSync(join(one.chainsDir, chainId, 'steps'), 'utf8')).toBe('1\n2\n')
   expect(readFileSync(join(one.chainsDir, `${chainId}.1`, 'steps'), 'utf8')).toBe('3\n4\n')
-}, 120_000)
+})
 
 /** As when the chain had ended so long ago. */
 async function removeOldCheckpoints(chainId: string, days: number): Promise<void> {
@@ -152,7 +152,7 @@ test('a checkpoint goes long after its chain has failed; a resubmission later th
   await removeOldCheckpoints(chainId, 31)
   await reports(one)
   expect(existsSync(join(one.chainsDir, `${chainId}.1`))).toBe(false)
-}, 120_000)
+})
 
 test('an attempt that leaves nothing elsewhere does not take the place of the checkpoint', async () => {
   const [one, two] = [await machine('one'), await machine('two')]
@@ -164,7 +164,7 @@ test('an attempt that leaves nothing elsewhere does not take the place of the ch
   expect(await record(chainId)).toMatchObject({ attempt: 1, of: ['one'] })
   await retryOn(chainId, one)
   expect(await attempt(chainId, 3)).toBe('here1:1,')
-}, 60_000)
+})
 
 test('what a chain stores is measured while it runs, also where it is too much to be looked through at the end', async () => {
   const one = await machine('one')
@@ -182,7 +182,7 @@ test('what a chain stores is measured while it runs, also where it is too much t
   await attempt(chainId, 1)
   expect(await record(chainId)).toMatchObject({ attempt: 1, files: null, of: ['one'] })
   expect(await bytes()).toBeGreaterThanOrEqual(100_000)
-}, 60_000)
+})
 
 test('while checkpoints have all that a quota allows, no chain begins, and those that have begun go on', async () => {
   const one = await machine('one')
@@ -211,7 +211,7 @@ test('while checkpoints have all that a quota allows, no chain begins, and those
     await given.db.query(`UPDATE sessions SET next_try_at = now() WHERE id = $1 AND status = 'PENDING'`, [sessionId])
     await given.reaches(sessionId, 'TERMINATED')
   }
-}, 60_000)
+})
 
 test('an agent tells the sizes of chains that it runs, and of no others', async () => {
   const [one, two] = [await machine('one'), await machine('two')]
@@ -228,7 +228,7 @@ test('an agent tells the sizes of chains that it runs, and of no others', async 
   expect((await record(chainId))?.bytes).toBe(2)
   await tells(0, 4096)
   expect((await record(chainId))?.bytes).toBe(4096)
-}, 60_000)
+})
 
 test('most chains store nothing, and nothing is on record', async () => {
   const one = await machine('one')
@@ -284,4 +284,4 @@ test('a retry prefers the agent that has its checkpoint, and one that requires i
     sessionId,
   ])
   expect(await attempt(required, 2)).toBe('missing1:')
-}, 60_000)
+})

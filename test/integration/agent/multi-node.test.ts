@@ -33,7 +33,7 @@ it('the kernels of a session on several agents learn what they are and where the
     retryPolicy: { maxRetries: 1, retryDelay: 0.05 },
   })
   await reaches(sessionId, 'ERROR')
-  await expect.poll(async () => (await chainRows(db, sessionId)).length, { timeout: 20_000 }).toBe(2)
+  await expect.poll(async () => (await chainRows(db, sessionId)).length, { timeout: 120_000 }).toBe(2)
   const [, second] = await chainRows(db, sessionId)
   await reaches(second!.id, 'TERMINATED')
   for (const id of [sessionId, second!.id]) {
@@ -49,4 +49,4 @@ it('the kernels of a session on several agents learn what they are and where the
       expect(text.trim()).toBe(`${name} ${role} ${index} ${rank} MULTI_NODE 4 ${hosts}`)
     }
   }
-}, 60_000)
+})

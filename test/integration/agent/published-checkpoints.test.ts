@@ -57,7 +57,7 @@ test('a retry elsewhere goes on from what was published, if nothing else could b
   expect(readFileSync(join(one.chainsDir, sessionId, 'step'), 'utf8')).toBe('6\n')
   for (const { chainsDir } of [one, two])
     expect(readdirSync(chainsDir).filter((name) => /^\.(new|snap)-/.test(name))).toEqual([])
-}, 60_000)
+})
 
 test("the copy of the attempt's end takes the place of what was published", async () => {
   const [, two] = await machines()
@@ -65,7 +65,7 @@ test("the copy of the attempt's end takes the place of what was published", asyn
   await attempt(sessionId, 1)
   await retryOn(sessionId, two)
   expect(await attempt(sessionId, 2)).toBe('fetched1: step 6')
-}, 60_000)
+})
 
 test('who publishes all the time has the last state sent, and not each', async () => {
   const [one] = await machines()
@@ -77,7 +77,7 @@ test('who publishes all the time has the last state sent, and not each', async (
     `for step in $(seq 100); do echo $step >step.new; mv step.new step; : >.publish; sleep 0.08; done
     while [ -e .publish ]; do sleep 0.05; done; touch over; exec sleep 1000`,
   )
-  await eventually(() => existsSync(join(one.chainsDir, sessionId, 'over')), { withinMs: 50_000 })
+  await eventually(() => existsSync(join(one.chainsDir, sessionId, 'over')), { withinMs: 120_000 })
   const { relay_sha256: sha256 } = (await record(sessionId))!
   const header = archiveHeader({ kind: 'file', name: 'step', bytes: 4, executable: false, target: null })
   const last = Buffer.concat([header, Buffer.from('100\n'.padEnd(512, '\0')), ARCHIVE_END])
@@ -85,7 +85,7 @@ test('who publishes all the time has the last state sent, and not each', async (
   const pauses = Math.floor((performance.now() - began) / PUBLISH_PAUSE_MS)
   expect(sent).toBeGreaterThan(1)
   expect(sent).toBeLessThanOrEqual(1 + pauses)
-}, 90_000)
+})
 
 test('what an agent has not finished when it ends, its next instance does', async () => {
   const [one] = await machines()
@@ -104,7 +104,7 @@ test('what an agent has not finished when it ends, its next instance does', asyn
   expect(answerIn(one, sessionId)).toMatchObject({ published: true, attempt: 1 })
   await eventually(() => !readdirSync(directory).includes('.publish'))
   expect(await record(sessionId)).toMatchObject({ attempt: 1, relay_attempt: 1 })
-}, 60_000)
+})
 
 test('a server that is away is asked again', async () => {
   const [one] = await machines()
@@ -118,7 +118,7 @@ test('a server that is away is asked again', async () => {
   await eventually(() => answerIn(one, sessionId))
   expect(answerIn(one, sessionId)).toMatchObject({ published: true })
   expect(failures).toBeGreaterThan(2)
-}, 60_000)
+})
 
 test('where no other agent needs it, nothing is sent, and the program reads why', async () => {
   const [one, two] = await machines()
@@ -128,7 +128,7 @@ test('where no other agent needs it, nothing is sent, and the program reads why'
   const answer = await eventually(() => answerIn(one, sessionId))
   expect(answer).toMatchObject({ published: false, reason: 'all agents that could need it see the same store' })
   await eventually(() => !readdirSync(join(one.chainsDir, sessionId)).includes('.publish'))
-}, 60_000)
+})
 
 const refusals: [string, string, string][] = [
   ['too large', 'truncate -s 64m large; publish', 'bytes (REPRISE_CHECKPOINT_RELAY_MAX)'],
@@ -163,7 +163,7 @@ test('the answer replaces a link in its place, and does not go through it', asyn
   await eventually(() => lstatSync(path, { throwIfNoEntry: false })?.isFile())
   expect(answerIn(one, sessionId)).toMatchObject({ published: true })
   expect(readFileSync(secret, 'utf8')).toBe('untouched')
-}, 60_000)
+})
 
 test('neither the wish nor the answer is a checkpoint, or goes along with one', async () => {
   const all = await machines()
@@ -173,7 +173,7 @@ test('neither the wish nor the answer is a checkpoint, or goes along with one', 
     await retryOn(sessionId, where)
     expect(await attempt(sessionId, index + 2)).toBe('none:')
   }
-}, 60_000)
+})
 
 test('only the agent of a kernel that runs publishes, and what was asked for earlier does not replace what came later', async () => {
   await machines()
@@ -203,4 +203,4 @@ test('only the agent of a kernel that runs publishes, and what was asked for ear
   await given.db.query('UPDATE kernels SET terminated_at = now() WHERE id = $1', [kernelId])
   await expect(send({ order: order! + 1 })).rejects.toMatchObject({ code: 'KERNEL_NOT_FOUND' })
   await given.db.query('UPDATE kernels SET terminated_at = NULL WHERE id = $1', [kernelId])
-}, 60_000)
+})

@@ -68,7 +68,7 @@ test('a retry elsewhere goes on with what the server has a copy of, also back wh
   // Nothing that was under way is left.
   for (const { chainsDir } of [one, two])
     expect(readdirSync(chainsDir).filter((name) => /^\.(new|snap)-/.test(name))).toEqual([])
-}, 60_000)
+})
 
 test('what is unchanged is not sent again', async () => {
   await machine('two')
@@ -83,7 +83,7 @@ test('what is unchanged is not sent again', async () => {
   await attempt(chainId, 2)
   expect(await record(chainId)).toMatchObject({ attempt: 2, relay_attempt: 2 })
   expect(sent).toBe(1)
-}, 60_000)
+})
 
 test('nothing is sent where nobody needs it, or where nothing was left', async () => {
   const one = await machine('one')
@@ -103,7 +103,7 @@ test('nothing is sent where nobody needs it, or where nothing was left', async (
   const bare = await begin('exit 3')
   await attempt(bare, 1)
   expect(wishes).toHaveLength(1)
-}, 60_000)
+})
 
 const faults: [string, (chunks: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>][] = [
   ['is another one', () => chunksOf(zstdCompressSync(Buffer.alloc(1024)))],
@@ -128,7 +128,7 @@ test.each(faults)(
   60_000,
 )
 
-test('an upload that is broken off leaves no file open', { timeout: 60_000 }, async () => {
+test('an upload that is broken off leaves no file open', async () => {
   const [one] = [await machine('one'), await machine('two')]
   await workGoesTo(one)
   let sends = 0
@@ -183,7 +183,7 @@ test('a copy that is damaged is not used: the attempt begins without, and says w
   await retryOn(chainId, two)
   expect(await attempt(chainId, 2)).toBe('missing1:')
   expect((await found(chainId, 2))!.note).toMatch(/; the servers have a copy, but it is damaged: its SHA-256 is/)
-}, 60_000)
+})
 
 const damages: [string, (path: string, bytes: Buffer) => void, RegExp][] = [
   ['cut off', (path, bytes) => writeFileSync(path, bytes.subarray(0, bytes.length / 2)), /but it is damaged/],
@@ -247,7 +247,7 @@ test('an archive that leaves the directory is refused by the server and by the a
   await retryOn(chainId, two)
   expect(await attempt(chainId, 2)).toBe('missing1:')
   expect(existsSync(join(two.chainsDir, chainId, 'a'))).toBe(false)
-}, 60_000)
+})
 
 test('only an agent that has or had the kernel sends, and nothing old takes the place of something newer', async () => {
   const [one, two] = [await machine('one'), await machine('two')]
@@ -274,7 +274,7 @@ test('only an agent that has or had the kernel sends, and nothing old takes the 
   )
   expect(rows).toContainEqual({ message: 'stale checkpoint: a newer one, or another generation, is on record' })
   await expect(given.gateway.fetchCheckpoint(second, never)).rejects.toMatchObject({ code: 'KERNEL_NOT_FOUND' })
-}, 60_000)
+})
 
 test('files that no record names are removed, and the one on record never', async () => {
   const [one] = [await machine('one'), await machine('two')]
@@ -294,7 +294,7 @@ test('files that no record names are removed, and the one on record never', asyn
   await given.db.query('DELETE FROM checkpoints WHERE chain_id = $1', [chainId])
   expect(await removeRelayLeftovers(context, 1)).toBe(1)
   expect(readdirSync(join(directory, 'relay'))).toEqual([])
-}, 60_000)
+})
 
 test('no link is followed where a checkpoint is packed', async () => {
   const directory = await temporaryDirectory('checkpoint')

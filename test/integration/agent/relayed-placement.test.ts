@@ -45,7 +45,7 @@ test('a retry that requires its checkpoint goes elsewhere with the copy of the s
     return rows.length === 1
   })
   expect(await placeOf(local, 2)).toEqual([null])
-}, 60_000)
+})
 
 /** Each kernel says what it finds, and leaves its own name. */
 const NAMES = `cd "$REPRISE_CHAIN_DIR"; echo "$REPRISE_CHECKPOINT$REPRISE_CHECKPOINT_ATTEMPT:$(cat name 2>/dev/null)"
@@ -88,4 +88,4 @@ test('of a session on several agents each has its own; on record, and with the s
   expect(main['main1']).toBe('fetched1:main1')
   expect(main['sub1']).toBe(sub[1] === second ? 'here1:sub1' : 'fetched1:main1')
   expect(await record(chainId)).toMatchObject({ attempt: 2, relay_attempt: 2 })
-}, 60_000)
+})

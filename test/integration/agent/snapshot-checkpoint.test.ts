@@ -80,32 +80,28 @@ test.each(goesOn)('a program that %s meanwhile: all is as it is then', async (_,
   expect(stateIn(path)).toEqual(stateIn(directory))
 })
 
-test(
-  'one that replaces files all the time has none of its states mixed with another',
-  { timeout: 180_000 },
-  async () => {
-    const { root, directory, take } = await places()
-    const program = spawn('sh', ['-c', PROGRAM], { cwd: directory, stdio: 'ignore', detached: true })
-    await once(program, 'spawn')
-    const seen = new Set<string>()
-    try {
-      // From then on there is always one.
-      await eventually(() => existsSync(join(directory, 'latest')))
-      while (seen.size < 30) {
-        // Under such haste not all of them stand still.
-        const snapshot = await take().catch(() => null)
-        if (snapshot === null) continue
-        const step = readFileSync(join(snapshot.path, 'latest', 'a'), 'utf8')
-        expect(readFileSync(join(snapshot.path, 'latest', 'b'), 'utf8')).toBe(step)
-        expect(readlinkSync(join(root, 'files', 'latest'))).toBe(`step${step.trim()}`)
-        seen.add(step)
-      }
-    } finally {
-      process.kill(-program.pid!, 'SIGKILL')
-      await once(program, 'exit')
+test('one that replaces files all the time has none of its states mixed with another', async () => {
+  const { root, directory, take } = await places()
+  const program = spawn('sh', ['-c', PROGRAM], { cwd: directory, stdio: 'ignore', detached: true })
+  await once(program, 'spawn')
+  const seen = new Set<string>()
+  try {
+    // From then on there is always one.
+    await eventually(() => existsSync(join(directory, 'latest')))
+    while (seen.size < 30) {
+      // Under such haste not all of them stand still.
+      const snapshot = await take().catch(() => null)
+      if (snapshot === null) continue
+      const step = readFileSync(join(snapshot.path, 'latest', 'a'), 'utf8')
+      expect(readFileSync(join(snapshot.path, 'latest', 'b'), 'utf8')).toBe(step)
+      expect(readlinkSync(join(root, 'files', 'latest'))).toBe(`step${step.trim()}`)
+      seen.add(step)
     }
-  },
-)
+  } finally {
+    process.kill(-program.pid!, 'SIGKILL')
+    await once(program, 'exit')
+  }
+})
 
 test('files are the same ones under other names, until they are written to', async () => {
   const { root, directory, take } = await places()
@@ -144,7 +140,7 @@ test.each(['way', 'way/state', 'deep/link'])('%s is a link, or has one in it, an
   await expect(openBelow(join(root, 'way'), 'state')).rejects.toThrow(/^(ELOOP|ENOTDIR)/)
 })
 
-test('no link is followed, wherever one comes in between', { timeout: 60_000 }, async () => {
+test('no link is followed, wherever one comes in between', async () => {
   const { root, directory, take } = await places()
   mkdirSync(join(root, 'other'))
   writeFileSync(join(root, 'other', 'state'), 'secret')

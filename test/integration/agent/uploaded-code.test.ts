@@ -79,7 +79,7 @@ const lies: [string, () => Promise<{ bytes: number; chunks: AsyncIterable<Uint8A
   ],
 ]
 
-test.each(lies)('an archive %s fails the session', { timeout: 60_000 }, async (_, fetchCode, cause, reason) => {
+test.each(lies)('an archive %s fails the session', async (_, fetchCode, cause, reason) => {
   given.gateway.fetchCode = fetchCode
   await given.newAgent().start()
   const { sessionId } = await given.create(['sh', 'train.sh'], INPUT)
@@ -109,7 +109,7 @@ test('a session that ends while its code is fetched ends at once, and leaves not
   expect(fetched!.aborted).toBe(true)
 })
 
-test('an agent that stops while it fetches code begins anew at its next start', { timeout: 60_000 }, async () => {
+test('an agent that stops while it fetches code begins anew at its next start', async () => {
   const { fetchCode } = given.gateway
   given.gateway.fetchCode = async (_, signal) =>
     new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)))

@@ -12,7 +12,7 @@ beforeAll(async () => {
     await server.factory.chain(2, { name: `short-${n}`, status: 'ERROR', phase: 'EXHAUSTED' })
   await lengthen('short-0', LONG)
   await server.db.query(`UPDATE sessions SET priority = 3 WHERE attempt = 2 AND name <> 'short-0'`)
-}, 120_000)
+})
 afterAll(() => server?.close())
 
 /** Makes a chain of two one of many, by copies of its second attempt and that attempt's decision. */

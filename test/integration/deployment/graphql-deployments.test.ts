@@ -287,7 +287,7 @@ describe('deploymentEvents', () => {
 
   /** Live subscriptions begin when the server has them, which it does not tell. */
   async function subscribed(count: number) {
-    await vi.waitFor(() => expect(server.bus.subscribers).toBe(count), { timeout: 40_000, interval: 5 })
+    await vi.waitFor(() => expect(server.bus.subscribers).toBe(count), { timeout: 120_000, interval: 5 })
   }
 
   test('tell what happens to a deployment and its routes, and begin behind a cursor', async () => {

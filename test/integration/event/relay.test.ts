@@ -52,7 +52,7 @@ async function start(options: { pollIntervalMs: number; db?: Database }): Promis
   return relay
 }
 
-const soon = (check: () => unknown) => vi.waitFor(check, { timeout: 40_000, interval: 5 })
+const soon = (check: () => unknown) => vi.waitFor(check, { timeout: 120_000, interval: 5 })
 /** Until a look that begins after this is over: the next one has begun. */
 async function untilLooked(): Promise<void> {
   const before = looks

@@ -16,7 +16,7 @@ beforeAll(async () => {
   server = await startGraphQLServer()
   const chains = await Promise.all(Array.from({ length: 12 }, () => server.factory.chain(2, { status: 'RUNNING' })))
   ids = chains.map((chain) => chain[1]!.id)
-}, 240_000)
+})
 afterAll(() => server?.close())
 
 async function inParallel(count: number, work: (n: number) => Promise<void>): Promise<void> {
@@ -134,7 +134,7 @@ test('mutations while sessions move: each payload is of one state, and none is o
   expect(mixed.slice(0, 3)).toEqual([])
   expect(back.slice(0, 3)).toEqual([])
   expect(Math.min(failed, 400 - failed)).toBeGreaterThan(40)
-}, 240_000)
+})
 
 test('an operation of one statement that needs a second one is read anew, in one state', async () => {
   const query = `query ($id: UUID!) { session(id: $id) { status statusReason parentSession { childSession { status statusReason } } } }`
@@ -153,7 +153,7 @@ test('an operation of one statement that needs a second one is read anew, in one
     const { status, statusReason, parentSession } = data.session
     expect(parentSession.childSession).toEqual({ status, statusReason })
   })
-}, 240_000)
+})
 
 test(`${EVENTS} events while sessions move: each is of one state`, async () => {
   const connection = connect(server.url, server.adminToken)
@@ -173,4 +173,4 @@ test(`${EVENTS} events while sessions move: each is of one state`, async () => {
   }
   expect(mixed.slice(0, 3)).toEqual([])
   expect(states.size).toBe(2)
-}, 120_000)
+})

@@ -10,7 +10,7 @@ beforeAll(async () => {
   server = await startGraphQLServer()
   const [first] = await server.factory.chain(2, { name: 'twice', status: 'ERROR', phase: 'EXHAUSTED' })
   id = first!.id
-}, 60_000)
+})
 afterAll(() => server?.close())
 
 async function ask(text: string, variables: object = {}) {

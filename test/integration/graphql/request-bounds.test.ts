@@ -23,7 +23,7 @@ beforeAll(async () => {
   // What is loaded and compiled with the first request is no request's fault.
   await post(filtered({ status: ['PENDING'] }))
   loop = watchLoop(target.url, threadTimeOf(target.pid))
-}, 60_000)
+})
 afterAll(async () => {
   await loop?.stop()
   await target?.stop()
@@ -174,7 +174,7 @@ describe('a large request', () => {
   test.each([
     ['bytes', sessions(1_000, 7_500, 0)],
     ['values', sessions(1_000, 0, 85)],
-  ])('may create sessions: %s', { timeout: 60_000 }, async (_name, i) => {
+  ])('may create sessions: %s', async (_name, i) => {
     const body = JSON.stringify({ query: CREATE, variables: { i } })
     // Of the first ones most of the time goes into compiling what they run.
     for (let n = 0; n < 3; n++) await post(body)

@@ -10,7 +10,7 @@ beforeAll(async () => {
   server = await startGraphQLServer()
   for (let n = 0; n < 50; n++)
     await server.factory.chain(CHAIN_LENGTH, { name: `tail-${n}`, status: 'ERROR', phase: 'EXHAUSTED' })
-}, 120_000)
+})
 afterAll(() => server?.close())
 
 const FIELDS = `

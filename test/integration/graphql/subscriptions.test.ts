@@ -30,7 +30,7 @@ async function happen(...events: WrittenEvent[]) {
 
 /** Live subscriptions begin when the server has them, which it does not tell. */
 async function subscribed(count: number) {
-  await vi.waitFor(() => expect(server.bus.subscribers).toBe(count), { timeout: 40_000, interval: 5 })
+  await vi.waitFor(() => expect(server.bus.subscribers).toBe(count), { timeout: 120_000, interval: 5 })
 }
 
 const RETRY_EVENTS = `subscription ($filter: RetryEventFilter, $after: String) { retryEvents(filter: $filter, after: $after) {
@@ -254,7 +254,7 @@ describe('connections', () => {
       .catch(() => null)
     const aborted = new AbortController()
     const events = await serverSentEvents(closing, 'subscription { retryEvents { cursor } }', aborted.signal)
-    await vi.waitFor(() => expect(closing.bus.subscribers).toBe(2), { timeout: 40_000, interval: 5 })
+    await vi.waitFor(() => expect(closing.bus.subscribers).toBe(2), { timeout: 120_000, interval: 5 })
     const since = performance.now()
     await closing.close()
     expect(performance.now() - since).toBeLessThan(4_800)

@@ -109,7 +109,7 @@ it('without a database it still has what was counted, and says that the rest is 
   await lonely.server.close()
   await lonely.relay.stop()
   lonely.bus.close()
-}, 60_000)
+})
 
 it('tells of deployments and routes what does not stand as it should', async () => {
   const fresh = await startGraphQLServer()
@@ -158,5 +158,5 @@ it('counts each route and method of REST under its own name, and what is none as
     }
     for (const path of streams) expect(page).toContain(`\nbai_http_streams_total{route="${path}"`)
   }
-  await vi.waitFor(areCounted, { timeout: 40_000, interval: 100 })
+  await vi.waitFor(areCounted, { timeout: 120_000, interval: 100 })
 })

@@ -241,4 +241,4 @@ it('whatever happens to chains, their time is accounted for, and each end is tol
   const wanted = ['QUEUED', 'PREPARING', 'RUNNING', 'BACKOFF', 'HELD', 'RESUBMISSION_GAP', 'PLANNED']
   await checkProperty(property, { numRuns: 3, examples: [[LIFE, 2]] })
   expect([...seen]).toEqual(expect.arrayContaining(wanted))
-}, 180_000)
+})

@@ -171,4 +171,4 @@ it('whatever happens, every promise holds at every moment, and all comes to an e
     expect(seen.children, 'the runs say something about retries').toBeGreaterThan(0)
   })
   // Some thousand looks of all services one after the other.
-}, 240_000)
+})

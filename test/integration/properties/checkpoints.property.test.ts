@@ -402,4 +402,4 @@ test('whatever happens to chains, what they left is there, and is what is said o
       'dropped',
     ]),
   )
-}, 240_000)
+})

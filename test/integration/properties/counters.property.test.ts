@@ -105,7 +105,7 @@ function world(server: TestServer, agent: PlayedAgent, chainId: string) {
   }
 }
 
-it('tries, retries and attempts never mix, whatever happens to a chain', { timeout: 240_000 }, async () => {
+it('tries, retries and attempts never mix, whatever happens to a chain', async () => {
   const reached = { epochs: 0, retries: 0, reschedules: 0, tries: 0 }
   const property = fc.asyncProperty(
     maxRetries,

@@ -188,4 +188,4 @@ test('whatever happens at once, the directory of a chain that goes on is never o
     { numRuns: 15 },
   )
   expect([drops > 0, lives > 0]).toEqual([true, true])
-}, 300_000)
+})

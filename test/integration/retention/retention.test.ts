@@ -314,7 +314,7 @@ describe('events', () => {
   })
 
   // A long transaction of any database of the server holds back what followers see.
-  test('are missed aloud by who follows them with an older cursor', { timeout: 120_000 }, async () => {
+  test('are missed aloud by who follows them with an older cursor', async () => {
     await events([40, 35, 1])
     const { rows } = await server.db.query<{ cursor: string }>(
       `SELECT encode(convert_to(xid::text || ':' || id::text, 'UTF8'), 'base64') AS cursor FROM session_events ORDER BY xid, id`,

@@ -126,7 +126,7 @@ describe('of the kernels of a session', () => {
       }),
     )
     expect(wrong).toEqual([])
-  }, 60_000)
+  })
 })
 
 async function runningCluster(input: Partial<CreateSessionInput> = {}) {

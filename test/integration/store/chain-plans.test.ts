@@ -50,7 +50,7 @@ beforeAll(async () => {
      WHERE d.session_id = failed.session_id AND n % 2 = 0`,
   )
   await database.db.query('VACUUM ANALYZE chains, retry_decisions')
-}, 300_000)
+})
 afterAll(() => database?.close())
 
 async function explain(text: string, values: readonly unknown[]) {

@@ -20,7 +20,7 @@ beforeAll(async () => {
   const recorded = recordedDatabase(database.db)
   statements = recorded.statements
   server = deploymentServer(recorded.db, { watchedMs: 3_600_000, ask: () => Promise.resolve(null) })
-}, 300_000)
+})
 afterAll(() => database?.close())
 
 function growing(tables: readonly string[]): string[] {

@@ -133,7 +133,7 @@ test('a first start that was killed while the database was made leaves nothing i
       const [draft] = await drafts()
       return draft !== undefined && (await stat(join(dataDir, draft, 'data/base')).catch(() => null))
     },
-    { timeout: 40_000, interval: 5 },
+    { timeout: 120_000, interval: 5 },
   )
   await end(killed, 'SIGKILL')
   const { connectionString } = await hold()
@@ -157,7 +157,7 @@ test('comes back at the same address when it falls over under its server', async
   const { connectionString } = await hold()
   const pid = await postmasterPid()
   process.kill(pid, 'SIGKILL')
-  await vi.waitUntil(() => query(connectionString, 'SELECT 1').catch(() => null), { timeout: 20_000, interval: 100 })
+  await vi.waitUntil(() => query(connectionString, 'SELECT 1').catch(() => null), { timeout: 120_000, interval: 100 })
   expect(await postmasterPid()).not.toBe(pid)
 })
 

@@ -46,7 +46,7 @@ async function history(): Promise<{ finished: string[]; rolledBack: number }> {
 
 async function waitForSessions(count: number, condition: string): Promise<void> {
   const sql = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND ${condition}`
-  await vi.waitUntil(async () => (await client.query(sql)).rowCount === count, { timeout: 40_000 })
+  await vi.waitUntil(async () => (await client.query(sql)).rowCount === count, { timeout: 120_000 })
 }
 
 /** A process that migrates, killed while PostgreSQL runs its migration, which `blocker` holds up. */

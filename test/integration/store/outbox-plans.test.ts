@@ -47,7 +47,7 @@ beforeAll(async () => {
     `UPDATE settings SET value = (SELECT jsonb_build_object('xid', xid::text, 'id', id::text) FROM session_events
        ORDER BY xid DESC, id DESC LIMIT 1) WHERE key = 'webhooks.cursor'`,
   )
-}, 300_000)
+})
 afterAll(() => database?.close())
 
 /** What `work` asks of the database. */

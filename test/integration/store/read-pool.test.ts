@@ -95,7 +95,7 @@ async function sleeping(): Promise<number> {
 }
 
 const untilSleeping = (count: number) =>
-  vi.waitFor(async () => expect(await sleeping()).toBe(count), { timeout: 20_000 })
+  vi.waitFor(async () => expect(await sleeping()).toBe(count), { timeout: 120_000 })
 
 describe.each(WAYS)('%s', (_name, read) => {
   test.each([true, false])(

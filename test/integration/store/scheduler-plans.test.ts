@@ -58,7 +58,7 @@ beforeAll(async () => {
   await agent.comply()
   await server.settle()
   await underLimits(server, agent)
-}, 300_000)
+})
 afterAll(() => database?.close())
 
 /** Quotas, shares, timeouts, rate limits, dependencies and resubmissions have statements of their own. */

@@ -25,7 +25,7 @@ beforeAll(async () => {
   )
   for (let n = 0; n < 5; n++) await server.factory.session({ status: 'PENDING' })
   await db.query('VACUUM ANALYZE sessions, retry_decisions')
-}, 120_000)
+})
 afterAll(() => server?.close())
 
 /** Runs a query, and then the plans of all that it asked of tables that grow. */

@@ -5,7 +5,7 @@ import type { Database } from '../../../src/store/database.ts'
 export async function untilBlocked(db: Database, count: number): Promise<void> {
   const sql = `SELECT count(*) AS count FROM pg_stat_activity
     WHERE datname = current_database() AND wait_event_type = 'Lock'`
-  await vi.waitUntil(async () => (await db.query<{ count: number }>(sql)).rows[0]!.count >= count, { timeout: 40_000 })
+  await vi.waitUntil(async () => (await db.query<{ count: number }>(sql)).rows[0]!.count >= count, { timeout: 120_000 })
 }
 
 /**

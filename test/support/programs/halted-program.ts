@@ -31,7 +31,7 @@ export function haltAt(directory: string, at: HaltAt): Halt {
   return {
     environment: { NODE_OPTIONS: `--import=${preloaded}`, HALT_AT: JSON.stringify(at), HALTED: halted },
     reached: () =>
-      eventually(() => existsSync(halted), { what: `${at.side} ${at.call} of ${at.of}`, withinMs: 60_000 }).then(
+      eventually(() => existsSync(halted), { what: `${at.side} ${at.call} of ${at.of}`, withinMs: 120_000 }).then(
         () => undefined,
       ),
   }

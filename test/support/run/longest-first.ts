@@ -7,6 +7,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
  * these runs alone at the end.
  */
 const LONGEST = [
+  'e2e/remote/relay-crashes',
   'e2e/command-line/help-examples',
   'e2e/remote/checkpoints',
   'e2e/remote/relay-faults',

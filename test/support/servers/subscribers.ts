@@ -70,6 +70,6 @@ export async function subscriptionsOpen(url: string, token: string, count: numbe
       const page = await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${token}` } })
       return (await page.text()).includes(`\nbai_subscriptions ${count}\n`)
     },
-    { withinMs: 60_000 },
+    { withinMs: 120_000 },
   )
 }

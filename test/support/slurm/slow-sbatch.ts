@@ -45,7 +45,7 @@ export function slowSbatch(directory: string): SlowSbatch {
       for (const where of ['before', 'after']) rmSync(file(`pause-${where}`), { force: true })
     },
     async reached(where) {
-      await eventually(() => existsSync(file(`reached-${where}`)), { withinMs: 90_000, what: `sbatch ${where}` })
+      await eventually(() => existsSync(file(`reached-${where}`)), { withinMs: 120_000, what: `sbatch ${where}` })
     },
     forbidWriting: () => writeFileSync(file('no-writing'), ''),
     kill: () => void process.kill(Number(readFileSync(file('reached-before'), 'utf8')), 'SIGKILL'),
