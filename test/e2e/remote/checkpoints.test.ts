@@ -23,7 +23,7 @@ let fleet: RemoteFleet
 let laptop: string
 let commands: string[][]
 /** The last lines of runs that nobody interrupts. */
-const results = new Map(['count.py', 'count.sh'].map((name) => [name, '78498 primes']))
+const results = new Map(['count.py', 'count.sh'].map((name) => [name, '41538 primes']))
 
 interface Machine {
   name: string
