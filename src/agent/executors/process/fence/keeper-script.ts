@@ -56,10 +56,12 @@ const BLOCK = 512
  * At each check it also cuts back output: of a file that takes more than LOG_FILE_CUT_BYTES, it gives back to the disk
  * what lies between the parts that are shipped, a head and a tail of together LOG_BYTES_PER_KERNEL_MAX. The file keeps
  * its length, so nobody's offset changes. Where the file system cannot do that, the file is cut off behind its head, and
- * a note there counts what has been left out by then; `stdout.cut` keeps that number and the note's length. Outputs are
- * measured only if one was written to since the last measurement, at whose beginning `../measured` is written. Starting
- * `find` for that takes 5 ms on a slow machine, looking at the times, which the shell does itself, 0.06 ms. Nobody waits for `fallocate`: once it has cut, it writes the
- * rest of the file to the disk (measured: 40 to 400 ms), while the program writes on.
+ * a note there counts what has been left out by then; `stdout.cut` keeps that number and the note's length.
+ *
+ * Outputs are measured only if one was written to since the last measurement began, when `../measured` is written: on a
+ * slow machine starting `find` takes 5 ms, while the shell compares the times itself in 0.06 ms. Nobody waits for
+ * `fallocate`: once it has cut, it writes the rest of the file to the disk (measured: 40 to 400 ms), while the program
+ * writes on.
  *
  * A kernel that begins at the same time reads the fence itself, after its first line in `status`: either it sees
  * that the fence has passed, or the keeper sees the line. So one check that finds nothing alive serves until the fence
