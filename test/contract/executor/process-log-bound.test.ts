@@ -80,16 +80,6 @@ test('on disk a program that writes up to 300 MB/s takes no more than the limit'
   expect(Math.max(...samples.map(({ allocated }) => allocated))).toBeLessThanOrEqual(LOG_FILE_BYTES_MAX)
 })
 
-test('one that sets the time of its output back takes no more than the limit in the end', async () => {
-  const samples = await samplesOf(`'${process.execPath}' -e '
-    const [fs, chunk] = [require("node:fs"), Buffer.alloc(3_000_000)]
-    for (let count = 0; count < 100; count++) {
-      for (let at = 0; at < chunk.length; ) at += fs.writeSync(1, chunk, at)
-      fs.futimesSync(1, 1, 1)
-    }'`)
-  expect(samples.at(-1)).toMatchObject({ size: 100 * 3_000_000 })
-})
-
 /** The longest that a shell which looks as often as the keeper, with as many programs, has gone without a look. */
 function slowestLook(): { ms(): number } & Disposable {
   const look = `find /dev/null -exec stat /dev/null {} + >/dev/null; read -r up rest </proc/uptime; echo $up`
