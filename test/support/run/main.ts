@@ -12,8 +12,8 @@ import { formatCosts, formatRun, formatUnsteady, type PartOutcome, type Unsteady
 
 /**
  * `main.ts <test|engines|browser|long|all> [--where] [files and options of vitest]`: runs parts of the suite. Each file
- * that fails is run once more, alone and with the same seeds, which are fixed: if it passes then, it is unsteady, which the last lines
- * say, and the run is green.
+ * that fails is run once more, alone and with the same fixed seeds: if it passes then, it is unsteady, which the last
+ * lines say, and the run is green.
  */
 
 const ROOT = join(import.meta.dirname, '../../..')
