@@ -89,6 +89,8 @@ export const REPORTED_CHAINS_MAX = 10_000
 export const CHECKPOINT_PAUSE_MS = 5_000
 /** Files and directories that an agent counts of a checkpoint, and for how long, before it reports the end of a kernel. */
 export const CHECKPOINT_LOOK_ENTRIES_MAX = 10_000
+/** So many are counted however long that takes: what a busy machine reports of a small checkpoint is complete, too. */
+export const CHECKPOINT_LOOK_ENTRIES_MIN = 100
 export const CHECKPOINT_LOOK_MS = 200
 /** Between two measurements of the directories of chains that run: one pass of `du` over each. */
 export const CHAIN_MEASURE_INTERVAL_MS = 300_000

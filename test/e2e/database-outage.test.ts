@@ -12,6 +12,7 @@ import { copyPreparedCluster } from '../support/database/prepared-cluster.ts'
 import { spawnProgram, type SpawnedProgram } from '../support/programs/spawned-program.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 import { TEST_SETTINGS } from '../support/database/test-settings.ts'
+import { MAIN } from '../support/programs/command-line.ts'
 
 /**
  * PostgreSQL is away while sessions run, clients ask and subscribers listen: one server process lives through it.
@@ -23,8 +24,6 @@ const READY_AGAIN_WITHIN_MS = 15_000
 const RESIDENT_GROWTH_BYTES_MAX = 150 * 1024 ** 2
 const CHAINS = 12
 const START_OF_TIME = btoa('0:0').replaceAll('=', '')
-
-const MAIN = join(import.meta.dirname, '../../src/main.ts')
 
 let cluster: Cluster
 let port: number

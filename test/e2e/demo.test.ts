@@ -12,7 +12,7 @@ import { eventually, pause } from '../support/eventually.ts'
 
 /** What newcomers run first. It checks itself; here its exit status counts, and that it shows what it is about. */
 test('the demo ends well', async () => {
-  const main = join(import.meta.dirname, '../../src/main.ts')
+  const main = join(import.meta.dirname, '../../bin/reprise.mjs')
   const child = spawn(process.execPath, [...heapFlags(), main, 'demo'], { stdio: ['ignore', 'pipe', 'pipe'] })
   const output: Buffer[] = []
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => output.push(chunk))

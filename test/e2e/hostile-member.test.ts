@@ -18,6 +18,7 @@ import { skipReason, whyNotInstalled } from '../support/distribution.ts'
 import { eventually } from '../support/eventually.ts'
 import { type SpawnedProgram, spawnProgram } from '../support/programs/spawned-program.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
+import { MAIN } from '../support/programs/command-line.ts'
 
 /**
  * What a MEMBER's sessions can do to the server and to other tenants, with real programs against a real server: as root
@@ -26,7 +27,6 @@ import { temporaryDirectory } from '../support/run/temporary-directory.ts'
  */
 
 const ROOT = join(import.meta.dirname, '../..')
-const MAIN = join(ROOT, 'src/main.ts')
 const AM_ROOT = process.getuid!() === 0
 /** `nobody`: PostgreSQL insists that its user has a name. */
 const ORDINARY = AM_ROOT ? 65_534 : process.getuid!()
@@ -73,7 +73,7 @@ for each in /proc/[0-9]*; do
   case $(readlink $each/exe) in */node) leak server can be traced ;; esac
   grep -qs "secret of the other tenant" $each/cwd/secret && leak work through /proc
 done
-[ "$SERVER" -gt 1 ] && kill -0 "$SERVER" && tr '\\0' ' ' <"/proc/$SERVER/cmdline" | grep -q main.ts && leak server can be signalled
+[ "$SERVER" -gt 1 ] && kill -0 "$SERVER" && tr '\\0' ' ' <"/proc/$SERVER/cmdline" | grep -q reprise.mjs && leak server can be signalled
 kill -0 "$OTHER" && tr '\\0' ' ' <"/proc/$OTHER/cmdline" | grep -q other-tenant && leak kernel of another tenant can be signalled
 [ "$PPID" -gt 1 ] && kill -0 "$PPID" && [ "$(readlink /proc/$PPID/cwd)" != "" ] && [ ! "$PPID" = 1 ] && leak shim can be signalled
 ${DESCRIPTOR}

@@ -2,15 +2,13 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readAdminToken } from '../../src/cli/demo/server-process.ts'
-import { commandLine } from '../support/programs/command-line.ts'
+import { commandLine, MAIN } from '../support/programs/command-line.ts'
 import { testDatabase, type TestDatabase } from '../support/database/database.ts'
 import { eventually } from '../support/eventually.ts'
 import { type SpawnedProgram, spawnProgram } from '../support/programs/spawned-program.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 
 /** A machine on which nothing keeps kernels apart: on the path of these programs there is nothing at all. */
-
-const MAIN = join(import.meta.dirname, '../../src/main.ts')
 
 let database: TestDatabase
 let directory: string

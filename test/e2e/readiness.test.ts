@@ -1,5 +1,4 @@
 import { once } from 'node:events'
-import { join } from 'node:path'
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
@@ -10,10 +9,10 @@ import { eventually, pause } from '../support/eventually.ts'
 import { lastingPort } from '../support/agents/lasting-port.ts'
 import { spawnProgram } from '../support/programs/spawned-program.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
+import { MAIN } from '../support/programs/command-line.ts'
 
 /** What a server process answers before it is ready, and after it was told to stop. */
 
-const MAIN = join(import.meta.dirname, '../../src/main.ts')
 /** Of src/store/postgres/migrate.ts. */
 const MIGRATION_LOCK_KEY = 7_265_707_270
 const WITHIN = { withinMs: 120_000 }

@@ -11,10 +11,9 @@ import { createClient, ForbiddenError } from '../../src/client/node/index.ts'
 import { emptyDatabase, testDatabase } from '../support/database/database.ts'
 import { lastingPort } from '../support/agents/lasting-port.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
+import { MAIN } from '../support/programs/command-line.ts'
 
 /** The server as a process: what it prints, how it starts and stops, and what it leaves behind. */
-
-const MAIN = join(import.meta.dirname, '../../src/main.ts')
 
 const WITHIN = { timeout: 120_000, interval: 100 }
 

@@ -20,6 +20,7 @@ import { misbookedSlots } from '../support/database/session-rows.ts'
 import { spawnProgram, type SpawnedProgram } from '../support/programs/spawned-program.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 import { TEST_SETTINGS } from '../support/database/test-settings.ts'
+import { MAIN } from '../support/programs/command-line.ts'
 
 /**
  * Three servers with their roles split and shared, and two agents in processes of their own, on one PostgreSQL. Every
@@ -35,7 +36,6 @@ const OUTAGE_MS = 5_000
 const GAP_MAX_MS = 15_000
 const START_OF_TIME = btoa('0:0').replaceAll('=', '')
 
-const MAIN = join(import.meta.dirname, '../../src/main.ts')
 const ROLES = ['api', 'scheduler', 'api,scheduler'] as const
 
 interface Kind {

@@ -1,6 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
@@ -14,8 +13,7 @@ import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 import { writeTestSecretsKey } from '../support/servers/test-secrets.ts'
 import { deliveryRows, webhookServer } from '../support/servers/webhook-fixture.ts'
 import { webhookReceiver, type WebhookReceiver } from '../support/servers/webhook-receiver.ts'
-
-const MAIN = join(import.meta.dirname, '../../src/main.ts')
+import { MAIN } from '../support/programs/command-line.ts'
 
 let database: TestDatabase
 let receiver: WebhookReceiver

@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers'
 import type { Finding } from './finding.ts'
 
 /** Where an agent with `--executor container` would find its engine, and what that lacks. */
-const ANSWER_WITHIN_MS = 5_000
+const ANSWER_WITHIN_MS = 20_000
 const WHAT = 'container engine'
 
 export async function checkContainerEngine(environment: NodeJS.ProcessEnv): Promise<Finding> {

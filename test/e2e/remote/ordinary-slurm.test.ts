@@ -47,7 +47,7 @@ describe(`an agent of an ordinary user on Slurm${missing === null ? '' : `: ${mi
 
   async function startAgent(): Promise<ProgramOfUser> {
     const args = ['agent', '--server', fleet.url, '--name', 'ordinary', '--data-dir', join(user.home, 'agent')]
-    const started = await startAs(user, [user.node, user.inCheckout('src/main.ts'), ...args], agentEnvironment)
+    const started = await startAs(user, [user.node, user.inCheckout('bin/reprise.mjs'), ...args], agentEnvironment)
     await started.says('reprise agent ready', SLOWLY_MS)
     return started
   }

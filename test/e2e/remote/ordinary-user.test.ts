@@ -13,7 +13,7 @@ import { PATIENT_LEASE, startRemoteFleet, textOf, type RemoteFleet } from './rem
 
 const SLOWLY_MS = 120_000
 const LONG = { timeout: 3 * SLOWLY_MS }
-const MAIN = 'src/main.ts'
+const MAIN = 'bin/reprise.mjs'
 
 const missing = whyNoOrdinaryUser()
 

@@ -7,8 +7,8 @@ import { eventually } from '../../support/eventually.ts'
 import { lastingPort } from '../../support/agents/lasting-port.ts'
 import { spawnProgram, type SpawnedProgram } from '../../support/programs/spawned-program.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
+import { MAIN } from '../../support/programs/command-line.ts'
 
-const MAIN = join(import.meta.dirname, '../../../src/main.ts')
 const SERVER = join(import.meta.dirname, '../../support/programs/short-lease-program.ts')
 
 /** Silence is borne for seconds, not for minutes: for more of them than a busy machine may stand still. */

@@ -121,6 +121,9 @@ export async function startSlurmCluster(directory: string, options: ClusterOptio
     'SlurmdParameters=config_overrides',
     'ReturnToService=2',
     'SlurmdTimeout=15',
+    // On a busy machine twenty jobs do not all start within 10 s, and one that does not is put back for two minutes.
+    'BatchStartTimeout=120',
+    'TCPTimeout=15',
     'KillWait=2',
     `MinJobAge=${jobAgeSeconds}`,
     'MpiDefault=none',

@@ -1,7 +1,11 @@
 import { lstat, opendir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { LeftCheckpoint } from '../../../../domain/agent/checkpoint.ts'
-import { CHECKPOINT_LOOK_ENTRIES_MAX, CHECKPOINT_LOOK_MS } from '../../../../domain/limits.ts'
+import {
+  CHECKPOINT_LOOK_ENTRIES_MAX,
+  CHECKPOINT_LOOK_ENTRIES_MIN,
+  CHECKPOINT_LOOK_MS,
+} from '../../../../domain/limits.ts'
 import type { KernelEntry } from '../../kernel-book/kernel-entry.ts'
 import { chainDirectory, generationOf, isEmpty, isFirstKernel } from './chain-directory.ts'
 import { openDirectoryBelow, pathOf } from './open-below.ts'
@@ -47,7 +51,8 @@ async function walk(directory: string, seen: Seen, isTop = true): Promise<boolea
   const here = pathOf(open)
   for await (const entry of await opendir(here)) {
     if (isTop && isPublishFile(entry.name)) continue
-    if (++seen.entries > CHECKPOINT_LOOK_ENTRIES_MAX || performance.now() > seen.until) return false
+    if (++seen.entries > CHECKPOINT_LOOK_ENTRIES_MAX) return false
+    if (seen.entries > CHECKPOINT_LOOK_ENTRIES_MIN && performance.now() > seen.until) return false
     const path = join(here, entry.name)
     if (entry.isDirectory()) {
       if (!(await walk(path, seen, false))) return false
