@@ -307,10 +307,13 @@ test('events: what has happened, and then what happens, without a gap', async ()
   await tell('session.error', mine)
   const types = (stdout: string) =>
     stdout.split('\n').flatMap((line) => (line === '' ? [] : [(JSON.parse(line) as { type: string }).type]))
-  await vi.waitFor(async () => {
-    const { stdout } = await reprise('events', 'told', '--since', '1h', '--json')
-    expect(types(stdout)).toEqual(['CREATED', 'ERROR'])
-  })
+  await vi.waitFor(
+    async () => {
+      const { stdout } = await reprise('events', 'told', '--since', '1h', '--json')
+      expect(types(stdout)).toEqual(['CREATED', 'ERROR'])
+    },
+    { timeout: 120_000 },
+  )
   const limited = await reprise('events', 'told', '--limit', '1')
   expect(limited).toMatchObject({
     stdout: expect.stringMatching(/^[^\n]+ERROR\n$/),

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { heapFlags, readAdminToken, startServer, type ServerProcess } from '../../../src/cli/demo/server-process.ts'
 import { createClient, type Client, type CreateSessionInput } from '../../../src/client/node/index.ts'
 import { ROOT } from '../../guard/source-files.ts'
-import { cleanEnvironment } from '../../support/programs/command-line.ts'
+import { cleanEnvironment, MAIN } from '../../support/programs/command-line.ts'
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { eventually } from '../../support/eventually.ts'
 import { helpPages } from '../../support/programs/help-examples.ts'
@@ -19,7 +19,7 @@ import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 
 const SCRIPT = '#!/bin/sh\necho "$0 $*"\n'
 const FILES: Readonly<Record<string, string>> = {
-  'bin/reprise': `#!/bin/sh\nexec '${process.execPath}' ${heapFlags().join(' ')} '${join(ROOT, 'bin/reprise.mjs')}' "$@"\n`,
+  'bin/reprise': `#!/bin/sh\nexec '${process.execPath}' ${heapFlags().join(' ')} '${MAIN}' "$@"\n`,
   'train.py': 'import sys\nprint(sys.argv)\n',
   'flaky.sh': SCRIPT,
   'hungry.sh': SCRIPT,

@@ -35,10 +35,13 @@ describe('requests of one token at once', () => {
     const blocker = await server.database.connect()
     await blocker.query('BEGIN; LOCK TABLE sessions IN ACCESS EXCLUSIVE MODE')
     const busy = [graphql(COUNT, server.adminToken), overGet(COUNT, server.adminToken)]
-    await vi.waitFor(async () => {
-      const { rows } = await server.db.query('SELECT FROM pg_locks WHERE NOT granted')
-      expect(rows.length).toBeGreaterThan(1)
-    })
+    await vi.waitFor(
+      async () => {
+        const { rows } = await server.db.query('SELECT FROM pg_locks WHERE NOT granted')
+        expect(rows.length).toBeGreaterThan(1)
+      },
+      { timeout: 60_000 },
+    )
     const late = [
       graphql('{ eventCursor }', server.adminToken),
       overGet('{ eventCursor }', server.adminToken),
