@@ -8,7 +8,7 @@ import { stripVTControlCharacters } from 'node:util'
 import { parseCLI } from 'vitest/node'
 import { COMMANDS, type Part } from './parts.ts'
 import type { FileReport, RunReport } from './run-reporter.ts'
-import { formatCosts, formatRun, formatUnsteady, type PartOutcome, type Unsteady } from './run-summary.ts'
+import { formatCosts, formatNotBegun, formatRun, formatUnsteady, type PartOutcome, type Unsteady } from './run-summary.ts'
 
 /**
  * `main.ts <test|engines|browser|long|all> [--where] [files and options of vitest]`: runs parts of the suite. Each file
@@ -72,6 +72,8 @@ async function main(): Promise<number> {
   }
   if (where) console.log(`\n${formatCosts(outcomes.flatMap(({ files }) => files))}`)
   if (commands.length > 1) console.log(`\n${formatRun(outcomes)}`)
+  const notBegun = formatNotBegun(outcomes.flatMap(({ files }) => files))
+  if (notBegun !== null) console.log(`\n${notBegun}`)
   const unsteady = outcomes.flatMap((outcome) => outcome.unsteady)
   if (unsteady.length > 0) console.log(`\n${formatUnsteady(unsteady)}`)
   if (interrupted.signal.aborted) return 128 + constants.signals[interrupted.signal.reason as NodeJS.Signals]

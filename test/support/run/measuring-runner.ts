@@ -1,7 +1,8 @@
 import { ChildProcess } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { TestRunner, type RunnerTestFile, type RunnerTestSuite } from 'vitest'
+import { test, TestRunner, type RunnerTestFile, type RunnerTestSuite } from 'vitest'
 import { waited } from '../eventually.ts'
+import { NOT_BEGUN } from './run-reporter.ts'
 
 /** What one test file has cost its worker. */
 export interface FileCosts {
@@ -36,9 +37,17 @@ prototype.spawn = function countedSpawn(...args) {
   return spawn.apply(this, args)
 }
 
-/** Adds to each file's report what it has cost. */
+/** Seconds of the Unix epoch: no file is begun later. */
+const deadlineSeconds = Number(process.env['REPRISE_TEST_DEADLINE'] ?? Infinity)
+
+/** Adds to each file's report what it has cost, and begins none after the deadline. */
 export default class MeasuringRunner extends TestRunner {
   #before = costsSoFar()
+
+  override importFile(path: string, source: 'collect' | 'setup'): unknown {
+    if (source === 'setup' || Date.now() < deadlineSeconds * 1_000) return super.importFile(path, source)
+    return test.skip(NOT_BEGUN)
+  }
 
   override onCollectStart(file: RunnerTestFile): void {
     super.onCollectStart(file)

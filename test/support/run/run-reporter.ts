@@ -5,6 +5,9 @@ import type { Reporter, SerializedError, TestModule, TestSpecification, Vitest }
 import type { FileCosts } from './measuring-runner.ts'
 import type { Part } from './parts.ts'
 
+/** In place of the tests of a file that was not begun before the deadline. */
+export const NOT_BEGUN = 'not run: the time for this run was up'
+
 /** How a run ended, file by file. */
 export interface RunReport {
   /** Whether so many files failed that the rest was not run. */
@@ -19,6 +22,8 @@ export interface FileReport {
   path: string
   part: Part
   passed: boolean
+  /** False if the time for the run was up before. */
+  begun: boolean
   /** Full names of the tests that failed; empty if the file itself could not be loaded. */
   failedTests: string[]
   /** What went wrong, as plain text. */
@@ -83,6 +88,7 @@ export default class RunReporter implements Reporter {
       path: relative(this.#vitest!.config.root, module.moduleId).replaceAll('\\', '/'),
       part: module.project.name as Part,
       passed: module.ok(),
+      begun: ![...module.children.allTests()].some(({ name }) => name === NOT_BEGUN),
       failedTests: failed.map(({ fullName }) => fullName),
       output: outputs.join('\n\n'),
       wallMs: module.diagnostic().duration,

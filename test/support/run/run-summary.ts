@@ -53,6 +53,14 @@ export function formatRun(outcomes: readonly PartOutcome[]): string {
     .join('\n')
 }
 
+/** What a run has left out; null if nothing. */
+export function formatNotBegun(files: readonly FileReport[]): string | null {
+  const left = files.filter(({ begun }) => !begun)
+  if (left.length === 0) return null
+  const lines = left.map(({ path }) => `  ${path}`)
+  return [`NOT RUN: the time for this run (REPRISE_TEST_DEADLINE) was up before ${left.length} files:`, ...lines].join('\n')
+}
+
 /** The last lines of a run that is green although files failed at first. */
 export function formatUnsteady(unsteady: readonly Unsteady[]): string {
   const parts = unsteady.map(({ file, second }) => {
