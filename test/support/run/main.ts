@@ -8,7 +8,14 @@ import { stripVTControlCharacters } from 'node:util'
 import { parseCLI } from 'vitest/node'
 import { COMMANDS, type Part } from './parts.ts'
 import type { FileReport, RunReport } from './run-reporter.ts'
-import { formatCosts, formatNotBegun, formatRun, formatUnsteady, type PartOutcome, type Unsteady } from './run-summary.ts'
+import {
+  formatCosts,
+  formatNotBegun,
+  formatRun,
+  formatUnsteady,
+  type PartOutcome,
+  type Unsteady,
+} from './run-summary.ts'
 
 /**
  * `main.ts <test|engines|browser|long|all> [--where] [files and options of vitest]`: runs parts of the suite. Each file
