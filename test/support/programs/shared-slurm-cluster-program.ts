@@ -9,6 +9,7 @@ const OPTIONS: ClusterOptions = {
   cpusPerNode: 256,
   // Tests that ask for jobs that have ended find them, however busy the machine is.
   jobAgeSeconds: 300,
+  messageSeconds: 60,
   lines: [
     // Some sites have Slurm end all tasks a while after the first.
     'WaitTime=1',

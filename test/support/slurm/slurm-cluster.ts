@@ -67,6 +67,8 @@ export interface ClusterOptions {
   gpusPerNode?: number
   /** For so long it knows of a job that has ended. */
   jobAgeSeconds?: number
+  /** How long daemons and clients wait for an answer. One that starts twenty jobs on a busy machine needs more than 10. */
+  messageSeconds?: number
   /** Further lines; `NODES` stands for the list of nodes. */
   lines?: readonly string[]
 }
@@ -76,7 +78,14 @@ export interface ClusterOptions {
  * with cgroups of version 1 it limits the memory of jobs.
  */
 export async function startSlurmCluster(directory: string, options: ClusterOptions = {}): Promise<OwnSlurmCluster> {
-  const { user = null, cpusPerNode = 16, gpusPerNode = 0, jobAgeSeconds = 10, lines = [] } = options
+  const {
+    user = null,
+    cpusPerNode = 16,
+    gpusPerNode = 0,
+    jobAgeSeconds = 10,
+    messageSeconds = 10,
+    lines = [],
+  } = options
   const paths = Object.fromEntries(
     ['munge', 'state', 'log', 'shared'].map((name) => [name, join(directory, name)]),
   ) as Record<'munge' | 'state' | 'log' | 'shared', string>
@@ -124,6 +133,7 @@ export async function startSlurmCluster(directory: string, options: ClusterOptio
     // On a busy machine twenty jobs do not all start within 10 s, and one that does not is put back for two minutes.
     'BatchStartTimeout=120',
     'TCPTimeout=15',
+    `MessageTimeout=${messageSeconds}`,
     'KillWait=2',
     `MinJobAge=${jobAgeSeconds}`,
     'MpiDefault=none',
