@@ -20,7 +20,8 @@ describe.skipIf(missing !== null)('the page of a chain', () => {
   })
 
   const create = (name: string, script: string, retryPolicy: object) => ui.create(name, script, retryPolicy)
-  const reached = (chainId: string, states: readonly string[]) => ui.reached(chainId, states)
+  const reached = (chainId: string, states: readonly string[], withinMs?: number) =>
+    ui.reached(chainId, states, withinMs)
 
   const open = (options: Parameters<UiServer['open']>[0] = {}) => ui.open(options)
   const bar = (page: Page, attempt: number) => page.getByRole('option', { name: new RegExp(`^attempt ${attempt}, `) })
@@ -69,7 +70,8 @@ describe.skipIf(missing !== null)('the page of a chain', () => {
 
   test('draws as waiting what the chain waited, and no more than 300 elements for 100 attempts', async () => {
     const chainId = await create('hundred', 'exit 1', { maxRetries: 99, retryDelay: 0.1, backoff: 'FIXED' })
-    await reached(chainId, ['FAILED'])
+    // Each of a hundred processes takes a second where other tests keep the processors busy.
+    await reached(chainId, ['FAILED'], 600_000)
     const { chain } = await ui.query(
       `query ($id: UUID!) { chain(id: $id) { attempts waitingSeconds timeline(last: 100) { edges { node {
         kind from to attempt epoch cause holdReason reason session { sessionId status result exitCode } } }
@@ -107,7 +109,7 @@ describe.skipIf(missing !== null)('the page of a chain', () => {
     expect(await elements()).toBeLessThanOrEqual(300)
     await page.locator('.overview').waitFor()
     expect(opened.faults).toEqual([])
-  })
+  }, 900_000)
 
   test('marks the attempts that go on from what an earlier one has left', async () => {
     const script = `[ $REPRISE_ATTEMPT = 1 ] && { echo 1 >"$REPRISE_CHAIN_DIR/steps"; exit 3; }
