@@ -129,6 +129,12 @@ describe('terminateSession', () => {
     expect(await given.sql('SELECT used::float8 AS used FROM agent_slots')).toEqual([{ used: 0 }])
   })
 
+  it('takes a reason of the greatest length', async () => {
+    const id = await given.server.create()
+    await terminateSession(given.server.context, { sessionId: id, reason: 'x'.repeat(1_000) })
+    expect(await statuses(given.db, id)).toBe('CANCELLED: CANCELLED')
+  })
+
   it.each(['\0', '\ud800', 'x'.repeat(1_001)])('refuses a reason that cannot be kept (%#)', async (reason) => {
     const id = await given.server.create()
     const terminating = terminateSession(given.server.context, { sessionId: id, reason })

@@ -26,6 +26,10 @@ test('what is due is made, and the next is planned', () => {
   })
 })
 
+test('what is due at this very moment is made', () => {
+  expect(plan(at('12:00:00'), at('12:00:00'))).toMatchObject({ runs: ['12:00:00'], next: ['12:01:00', '12:01:00'] })
+})
+
 test('what is not due stays planned', () => {
   expect(plan(at('12:00:00'), at('11:59:59'), { delay: 10 })).toEqual({
     runs: [],

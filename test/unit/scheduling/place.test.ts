@@ -22,6 +22,16 @@ describe('the line', () => {
     ])
   })
 
+  it('is not overtaken by anybody where no agent can ever have what it needs, so nothing is reserved for it', () => {
+    const line = [session('a-huge', cpu('16')), session('b', cpu('1')), session('c', cpu('1'))]
+    const { placed, overtaken, skipped } = placeAll(line, [agentWith('x', cpu('8'), cpu('3'))])
+    expect(placed.map(({ sessionId }) => sessionId)).toEqual(['b', 'c'])
+    expect(overtaken.size).toBe(0)
+    expect(skipped).toMatchObject([{ sessionId: 'a-huge' }])
+    const overdue = [session('a-huge', cpu('16'), OVERDUE), session('b', cpu('1'))]
+    expect(agentsOf(placeAll(overdue, [agentWith('x', cpu('8'), cpu('1'))]))).toEqual({ b: 'x' })
+  })
+
   it('with the youngest first, is overtaken by those that went before its turn, too', () => {
     const line = [session('a-big', cpu('5')), session('b', cpu('1')), session('c', cpu('1'))]
     const sequence = inOrderOfAge(line, true, line.length)
