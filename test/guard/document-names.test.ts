@@ -24,6 +24,7 @@ const OTHERS = [
   'NO_COLOR',
   'REPRISE_TEST_REQUIRE',
   'REPRISE_TEST_BROWSER',
+  'REPRISE_TEST_DEADLINE',
   '--minutes',
   '--seed',
   'SLURM_CONF',

@@ -215,6 +215,18 @@ describe('who holds a key', () => {
     expect(await holders()).toEqual([child!['id']])
   })
 
+  it('keeps it while it rests after its first reschedule, since its kernels may be alive', async () => {
+    const { server, agent, db } = given
+    const first = await sessionIn(server, agent, 'CREATING', KEY)
+    const second = await server.create(KEY)
+    await passTime(db, 601)
+    await server.run('start-sessions')
+    expect(await sessionRow(db, first)).toMatchObject({ status: 'PENDING', reschedules: 1 })
+    await server.run('schedule-sessions')
+    expect(await placed([first, second])).toEqual([false, false])
+    expect(await reasonOf(second)).toContain(`which session ${first} holds`)
+  })
+
   it('holds it until its kernels are certain to be gone', async () => {
     const { server, agent, db } = given
     const first = await sessionIn(server, agent, 'RUNNING', KEY)
