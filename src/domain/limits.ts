@@ -89,7 +89,7 @@ export const REPORTED_CHAINS_MAX = 10_000
 export const CHECKPOINT_PAUSE_MS = 5_000
 /** Files and directories that an agent counts of a checkpoint, and for how long, before it reports the end of a kernel. */
 export const CHECKPOINT_LOOK_ENTRIES_MAX = 10_000
-/** So many are counted however long that takes: what a busy machine reports of a small checkpoint is complete, too. */
+/** Entries that are always counted, however long it takes: a busy machine reports a small checkpoint completely, too. */
 export const CHECKPOINT_LOOK_ENTRIES_MIN = 100
 export const CHECKPOINT_LOOK_MS = 200
 /** Between two measurements of the directories of chains that run: one pass of `du` over each. */

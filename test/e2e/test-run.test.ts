@@ -21,8 +21,17 @@ test('fails once', () => {
   throw new Error('this is the first time')
 })`
 
+/** Passes only where no deadline is set. */
+const FAILS_WITH_DEADLINE = `import { test } from 'vitest'
+test('fails with a deadline', () => {
+  if (process.env.REPRISE_TEST_DEADLINE !== undefined) throw new Error('there is a deadline')
+})`
+
 /** A project of its own, with these test files, that is run as the suite is. */
-async function runSuite(files: Record<string, string>): Promise<{ status: number; output: string }> {
+async function runSuite(
+  files: Record<string, string>,
+  variables: Record<string, string> = {},
+): Promise<{ status: number; output: string }> {
   const directory = await temporaryDirectory('test-run')
   const support = join(ROOT, 'test/support/run')
   await symlink(join(ROOT, 'node_modules'), join(directory, 'node_modules'))
@@ -33,12 +42,15 @@ async function runSuite(files: Record<string, string>): Promise<{ status: number
     `export default { test: {
       maxWorkers: 1,
       reporters: [${JSON.stringify(join(support, 'run-reporter.ts'))}],
+      runner: ${JSON.stringify(join(support, 'measuring-runner.ts'))},
       projects: ['pure', 'quick'].map((name) => ({ extends: true, test: { name, include: [\`test/\${name}-*.test.ts\`] } })),
     } }`,
   )
   for (const [name, text] of Object.entries(files)) await writeFile(join(directory, 'test', `${name}.test.ts`), text)
-  const { VITEST: _, ...env } = process.env
-  return promisify(execFile)(process.execPath, [MAIN, 'test', '--root', directory], { env }).then(
+  const { VITEST: _, REPRISE_TEST_DEADLINE: _deadline, ...env } = process.env
+  return promisify(execFile)(process.execPath, [MAIN, 'test', '--root', directory], {
+    env: { ...env, ...variables },
+  }).then(
     ({ stdout, stderr }) => ({ status: 0, output: stdout + stderr }),
     (error: { code: number; stdout: string; stderr: string }) => ({
       status: error.code,
@@ -62,6 +74,19 @@ describe.concurrent('a run of the suite', () => {
     expect(output).toContain('test/quick-broken.test.ts failed again')
     expect(output).not.toContain('UNSTEADY')
     expect(status).toBe(1)
+  })
+
+  test('begins no file after its deadline, and names those that it left out', async () => {
+    const { status, output } = await runSuite({ 'quick-late': FAILS }, { REPRISE_TEST_DEADLINE: '1' })
+    expect(output).toMatch(/NOT RUN: .* before 1 files:\n +test\/quick-late\.test\.ts/)
+    expect(status).toBe(0)
+  })
+
+  test('runs a file that has failed once more even after the deadline', async () => {
+    const nextCentury = { REPRISE_TEST_DEADLINE: '4102444800' }
+    const { output } = await runSuite({ 'quick-failed': FAILS_WITH_DEADLINE }, nextCentury)
+    expect(output).toMatch(/UNSTEADY test\/quick-failed\.test\.ts: fails with a deadline\n/)
+    expect(output).not.toContain('NOT RUN')
   })
 
   test('stops at once if more than a tenth of the files fail', async () => {

@@ -4,10 +4,11 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import type { Finding } from './finding.ts'
 
-/** Where an agent with `--executor container` would find its engine, and what that lacks. */
+/** Podman starts its service for the first question: some seconds on a busy machine. */
 const ANSWER_WITHIN_MS = 20_000
 const WHAT = 'container engine'
 
+/** Where an agent with `--executor container` would find its engine, and what that lacks. */
 export async function checkContainerEngine(environment: NodeJS.ProcessEnv): Promise<Finding> {
   const named = environment['REPRISE_CONTAINER_ENGINE']
   const isWanted = named !== undefined || environment['REPRISE_EXECUTOR'] === 'container'

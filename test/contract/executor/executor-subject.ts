@@ -54,7 +54,7 @@ export function find(executor: Executor, kernelId: string): ObservedKernel | und
   return executor.observe().find((kernel) => kernel.kernelId === kernelId)
 }
 
-export function reaches(executor: Executor, kernelId: string, status: ObservedKernel['status'], withinMs = 240_000) {
+export function reaches(executor: Executor, kernelId: string, status: ObservedKernel['status'], withinMs = 120_000) {
   return eventually(
     () => {
       const kernel = find(executor, kernelId)

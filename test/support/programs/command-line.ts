@@ -9,7 +9,7 @@ const ROOT = join(import.meta.dirname, '../../..')
 const BUNDLE = bundlePath(ROOT)
 /**
  * `reprise`: its bundle, which `npm test` has made. bin/reprise.mjs looks at all sources before it runs the same file,
- * which is a quarter of the CPU time of a command.
+ * which takes a quarter of a command's time while other tests keep the processors busy.
  */
 export const MAIN = existsSync(BUNDLE) ? BUNDLE : join(ROOT, 'bin/reprise.mjs')
 

@@ -47,6 +47,8 @@ const args = rest.filter((arg) => arg !== '--where')
 /** `--minutes N` of the loop with new seeds; `--seed N` runs nothing else. */
 const minutes = command === 'long' ? takeOption('--minutes') : []
 const onlySeed = command === 'long' ? takeOption('--seed') : []
+/** A file that has failed is run again even after the deadline: left out, it would count as passed. */
+const RUN_AGAIN = { REPRISE_TEST_DEADLINE: undefined }
 const interrupted = new AbortController()
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => interrupted.abort(signal))
 
@@ -124,7 +126,7 @@ async function runAgain(file: FileReport): Promise<string | null> {
   console.log(`\nrunning ${file.path} once more, alone`)
   const { filter } = parseArguments()
   const options = args.filter((arg) => !filter.includes(arg))
-  const { status, output } = await runVitest(['--project', file.part, ...options, file.path], 'pipe')
+  const { status, output } = await runVitest(['--project', file.part, ...options, file.path], 'pipe', RUN_AGAIN)
   if (status === 0) return output
   console.log(`${output}\n${file.path} failed again`)
   return null
@@ -146,6 +148,7 @@ function parseArguments(): { filter: string[] } {
 async function runVitest(
   vitestArgs: readonly string[],
   output: 'inherit' | 'pipe',
+  variables: NodeJS.ProcessEnv = {},
 ): Promise<{ status: number; report: RunReport | null; output: string }> {
   const directory = await mkdtemp(join(tmpdir(), 'reprise-run-'))
   const path = join(directory, 'report.json')
@@ -153,7 +156,7 @@ async function runVitest(
     const child = spawn(process.execPath, [VITEST, 'run', ...vitestArgs], {
       cwd: ROOT,
       stdio: ['inherit', output, output],
-      env: { ...process.env, REPRISE_TEST_REPORT: path },
+      env: { ...process.env, REPRISE_TEST_REPORT: path, ...variables },
     })
     // A terminal's Ctrl-C reaches the child, too; a signal to this process alone does not.
     const forward = () => child.kill('SIGINT')

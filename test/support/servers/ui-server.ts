@@ -55,7 +55,7 @@ export async function startUiServer(purpose: string, env: Record<string, string>
     await Promise.all(created.map((chainId) => reached(chainId, ['SUCCEEDED', 'FAILED', 'CANCELLED'])))
   }
 
-  const reached = (chainId: string, states: readonly string[], withinMs = 280_000) =>
+  const reached = (chainId: string, states: readonly string[], withinMs = 120_000) =>
     eventually(
       async () => {
         const { chain } = await query('query ($id: UUID!) { chain(id: $id) { state } }', { id: chainId })

@@ -1,8 +1,8 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { uptimeSeconds } from '../../../src/agent/executors/process/proc-stat.ts'
+import { readBootId, uptimeSeconds } from '../../../src/agent/executors/process/proc-stat.ts'
 import { createFence } from '../../../src/agent/fence.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'reprise-fence-'))
@@ -22,16 +22,25 @@ describe.skipIf(process.platform !== 'linux')('the fence of an agent', () => {
     fence.close()
   })
 
-  test('is in the file for whoever comes after, and no restart extends it', () => {
+  test('is in its file, rounded up to whole seconds', () => {
     const fence = createFence(directory, () => undefined)
     const now = uptimeSeconds()
     fence.renew(now, 600_000)
     fence.close()
     const written = Number(readFileSync(join(directory, 'fence'), 'latin1').split(' ')[0])
     expect(written).toBe(Math.ceil(now + 600))
-    const next = createFence(directory, () => undefined)
-    next.resume()
-    next.close()
-    expect(Number(readFileSync(join(directory, 'fence'), 'latin1').split(' ')[0])).toBe(written)
+  })
+
+  test.each([
+    ['of this boot: it is heeded', readBootId(), 1],
+    ['of an earlier boot: it is not', 'another-boot', 0],
+  ])('that has passed before a restart, %s', (_, boot, times) => {
+    writeFileSync(join(directory, 'fence'), `1 ${boot}\n`)
+    let passed = 0
+    const fence = createFence(directory, () => passed++)
+    fence.resume()
+    fence.renew(uptimeSeconds(), 10_000)
+    expect(passed).toBe(times)
+    fence.close()
   })
 })
