@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 import { spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, lstatSync, realpathSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 
 /**
  * `reprise`. In a checkout it runs the source, with the Node that `npm ci` has brought where this one is too old for it.
@@ -15,6 +16,8 @@ const source = join(root, 'src/main.ts')
 const isCheckout = existsSync(source)
 const program = isCheckout ? source : join(root, 'dist/program/reprise.mjs')
 
+if (process.getuid?.() === 0 && isNewEnough()) await confineModules()
+
 if (!isNewEnough()) {
   runWithNewerNode()
 } else if (isCheckout) {
@@ -24,6 +27,34 @@ if (!isNewEnough()) {
   await import('../src/main.ts')
 } else {
   await import('../dist/program/reprise.mjs')
+}
+
+/**
+ * Root loads modules from this package, and otherwise only what no other user can change: Node also looks in
+ * `node_modules` of all directories above, which other users may be able to make.
+ */
+async function confineModules() {
+  const { registerHooks } = await import('node:module')
+  const own = realpathSync(root)
+  registerHooks({
+    resolve(specifier, context, next) {
+      const found = next(specifier, context)
+      if (!found.url.startsWith('file:')) return found
+      const path = fileURLToPath(found.url)
+      if (path.startsWith(`${own}/`) || isOfRoot(path)) return found
+      throw Object.assign(new Error(`${path} can be changed by other users: root does not load it`), {
+        code: context.conditions.includes('require') ? 'MODULE_NOT_FOUND' : 'ERR_MODULE_NOT_FOUND',
+      })
+    },
+  })
+}
+
+/** Whether only root can change this file: nobody else owns it, or a directory above, or can write there. */
+function isOfRoot(path) {
+  const { uid, mode } = lstatSync(path)
+  // In a directory with the sticky bit, nobody can replace what belongs to somebody else.
+  const isClosed = uid === 0 && ((mode & 0o022) === 0 || (mode & 0o1000) !== 0)
+  return isClosed && (dirname(path) === path || isOfRoot(dirname(path)))
 }
 
 function isNewEnough() {

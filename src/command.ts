@@ -1,9 +1,13 @@
+import { join } from 'node:path'
 import { ConfigurationError, loadConfig, type Config } from './config.ts'
 import { messageOf } from './observability/error-message.ts'
 import { createLogger, type Logger } from './observability/log.ts'
 import { listenForStop } from './observability/stop-signals.ts'
+import { unsafeAbove, unsafeInPackage } from './system-programs.ts'
 
 /** Shared by the long-running commands. */
+
+const PACKAGE = join(import.meta.dirname, '..')
 
 export const EXIT_OK = 0
 const EXIT_FAULT = 1
@@ -22,6 +26,7 @@ export async function withConfig(
     const { config, warnings } = loadConfig(environment)
     log = await createLogger({ level: config.logLevel, format: config.logFormat })
     for (const warning of warnings) log.warn(warning)
+    refuseUnsafePaths(config)
     return await work(config, log)
   } catch (error) {
     if (error instanceof ConfigurationError) {
@@ -32,6 +37,20 @@ export async function withConfig(
     else console.error(error)
     return EXIT_FAULT
   }
+}
+
+/** @throws ConfigurationError if this is root, and another user can write what it runs or keeps */
+function refuseUnsafePaths({ allowUnsafePaths, dataDir, chainsDir }: Config): void {
+  if (process.getuid?.() !== 0 || allowUnsafePaths === 'true') return
+  const places = [PACKAGE, dataDir, ...(chainsDir === undefined ? [] : [chainsDir])]
+  const unsafe = new Map([...unsafeInPackage(PACKAGE), ...places.flatMap(unsafeAbove)].map((each) => [each.path, each]))
+  if (unsafe.size === 0) return
+  throw new ConfigurationError([
+    ...[...unsafe.values()].map(({ path, what }) => `${path}: another user can write this ${what}`),
+    'This runs as root, so whoever can change its code or its data could become root. Give these paths to root',
+    '(chown root, chmod go-w), name another data directory (REPRISE_DATA_DIR), start as another user, or set',
+    'REPRISE_ALLOW_UNSAFE_PATHS=true to accept that.',
+  ])
 }
 
 /** Resolves with the first signal that asks this process to stop. */

@@ -30,7 +30,7 @@ export const API_VARIABLES = {
     name: 'REPRISE_FAILED_AUTHENTICATIONS_PER_SECOND',
     default: '5',
     meaning:
-      'Unknown tokens per second from one address, with a burst of ten seconds. More get 429 without being looked up; tokens that the server knows go on to work. 0: no limit.',
+      'Unknown tokens per second from one address, with a burst of ten seconds. More of them are looked up together, one statement at a time, and those with the same first ten characters get 429; valid tokens always work. 0: no limit.',
     unit: 'requests',
     schema: wholeNumber(0, 1_000_000).default(5),
   }),

@@ -39,6 +39,14 @@ export const SERVER_VARIABLES = {
     unit: null,
     schema: z.string().default('.reprise'),
   }),
+  allowUnsafePaths: variable({
+    name: 'REPRISE_ALLOW_UNSAFE_PATHS',
+    default: 'false',
+    meaning:
+      'Lets a server or agent that runs as root start although another user can write its code or its data directory, and so become root: `true` or `false`.',
+    unit: null,
+    schema: z.enum(['true', 'false']).default('false'),
+  }),
   secretsKeyFile: variable({
     name: 'REPRISE_SECRETS_KEY_FILE',
     default: 'secrets-key in the data directory',

@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process'
-import { readdir } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { chmod, cp, mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
 import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
 import { installPacked } from '../support/programs/packed-package.ts'
@@ -52,4 +53,46 @@ test('its web UI is served', async () => {
   expect(path).toBeDefined()
   const asset = await fetch(server.url + path)
   expect([asset.status, asset.headers.get('content-type')]).toEqual([200, 'text/javascript; charset=utf-8'])
+})
+
+describe.skipIf(process.getuid?.() !== 0)('as root', () => {
+  const agent = async (more: NodeJS.ProcessEnv = {}) => {
+    const settings = { REPRISE_SERVER_URL: server.url, REPRISE_TOKEN: 'rpr_unknown', REPRISE_DATA_DIR: `${root}/data` }
+    const ended = await run(process.execPath, [program, 'agent'], { env: { ...env, ...settings, ...more } }).catch(
+      (error: { code: number; stdout: string; stderr: string }) => error,
+    )
+    return { status: (ended as { code?: number }).code, output: ended.stdout + ended.stderr }
+  }
+
+  test('it does not start while another user can write its code, until that is accepted', async () => {
+    const file = join(root, 'dist/program/reprise.mjs')
+    await chmod(file, 0o666)
+    const refused = await agent()
+    const accepted = await agent({ REPRISE_ALLOW_UNSAFE_PATHS: 'true' })
+    await chmod(file, 0o644)
+    const unsafe = `${file}: another user can write this file of user 0 and group 0 with mode 0666`
+    expect(refused).toMatchObject({ status: 78, output: expect.stringContaining(unsafe) })
+    expect(accepted.output).not.toContain('another user')
+    expect(accepted.output).toContain('token')
+  })
+
+  test('it loads no module that another user has put into a directory above', async () => {
+    const [modules, planted] = [join(root, '..'), join(root, '../../../node_modules')]
+    const [name, ran] = [join(planted, 'bufferutil'), join(planted, 'ran')]
+    // The real one is looked for in the directories above it, and loads this one if it is anywhere there.
+    await rm(join(modules, 'ws'))
+    await cp(join(import.meta.dirname, '../../node_modules/ws'), join(modules, 'ws'), { recursive: true })
+    await mkdir(name, { recursive: true })
+    await writeFile(join(name, 'package.json'), '{"name":"bufferutil","main":"index.js"}')
+    await writeFile(join(name, 'index.js'), `require('node:fs').writeFileSync('${ran}', '')`)
+    await chmod(planted, 0o777)
+    const { output } = await agent()
+    const hasRun = existsSync(ran)
+    // So it would have run.
+    await run(process.execPath, ['-e', `require('${join(modules, 'ws')}')`])
+    const found = existsSync(ran)
+    await rm(planted, { recursive: true })
+    expect(output).toContain('token')
+    expect({ hasRun, found }).toEqual({ hasRun: false, found: true })
+  })
 })

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdir, mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { chmod, chown, mkdir, mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -126,8 +126,22 @@ describe('says what is wrong', () => {
     const { status, output } = await run(['serve'], { REPRISE_DATA_DIR: open })
     const { mode } = await stat(open)
     await rm(open, { recursive: true })
-    expect({ status, output }).toMatchObject({ status: 78, output: expect.stringContaining(`${open}/reprise`) })
+    expect({ status, output }).toMatchObject({ status: 78, output: expect.stringContaining(open) })
     expect(mode & 0o7777).toBe(0o1777)
+  })
+
+  test.skipIf(process.getuid?.() !== 0)('a data directory whose parent another user owns, as root', async () => {
+    const theirs = await mkdtemp(join(tmpdir(), 'reprise-theirs-'))
+    await chown(theirs, 12_345, 12_345)
+    const place = join(theirs, 'data')
+    const unsafe = `${theirs}: another user can write this directory of user 12345 and group 12345 with mode 0700`
+    const { status, output } = await run(['serve'], { REPRISE_DATA_DIR: place })
+    const agent = { REPRISE_DATA_DIR: place, REPRISE_SERVER_URL: 'http://127.0.0.1:2', REPRISE_TOKEN: 'rpr_none' }
+    const ofAgent = await run(['agent'], agent)
+    await rm(theirs, { recursive: true })
+    expect({ status, output }).toMatchObject({ status: 78, output: expect.stringContaining(unsafe) })
+    expect(output).toContain('REPRISE_ALLOW_UNSAFE_PATHS=true')
+    expect(ofAgent).toMatchObject({ status: 78, output: expect.stringContaining(unsafe) })
   })
 
   test('a database that cannot be reached', async () => {

@@ -6,6 +6,7 @@ import type { Authenticate } from '../../services/access/authenticate.ts'
 import { identifyBearer } from '../../services/access/bearer-token.ts'
 import { issueLoginCode, logIn, logInByCode, logOut } from '../../services/access/browser/browser-session.ts'
 import type { Rates } from '../../services/access/rates.ts'
+import { tokenPrefix } from '../../services/access/tokens.ts'
 import { databaseUnavailable, isDatabaseOutage } from '../../services/database-outage.ts'
 import type { ServiceContext, Viewer } from '../../services/service-context.ts'
 import { problemOf, PROBLEM_TYPE } from '../resources/problem.ts'
@@ -116,11 +117,13 @@ async function openSession(request: IncomingMessage, requestId: string, dependen
     const viewer = await viewerOf(request, requestId, dependencies)
     return logIn(db, viewer, viewer.request!)
   }
-  if (!failures.allows(address)) {
+  // Many may share an address: the codes of others do not count.
+  const party = `${address} ${tokenPrefix(code)}`
+  if (!failures.allows(party)) {
     throw new RepriseError('TOO_MANY_REQUESTS', 'Too many unknown codes from this address. Try again in a moment.')
   }
   return logInByCode(db, code, { id: requestId, address }).catch((error: unknown) => {
-    failures.take(address)
+    failures.take(party)
     throw error
   })
 }

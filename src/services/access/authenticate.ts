@@ -1,15 +1,15 @@
 import { RepriseError } from '../../domain/errors.ts'
 import type { Logger } from '../../observability/log.ts'
 import type { Database } from '../../store/database.ts'
-import { findToken, recordTokenUse, type TokenRow } from '../../store/sql/access/tokens.sql.ts'
+import { findToken, findValidHashes, recordTokenUse, type TokenRow } from '../../store/sql/access/tokens.sql.ts'
 import { readForServer } from '../consistent-reads.ts'
 import type { Rates } from './rates.ts'
 import type { Viewer } from '../service-context.ts'
-import { hashToken, isToken } from './tokens.ts'
+import { hashToken, isToken, tokenPrefix } from './tokens.ts'
 
 /**
  * The viewer of this token; null if it is unknown, revoked or expired.
- * @throws RepriseError TOO_MANY_REQUESTS if too many tokens from the address were, and this one is not known either
+ * @throws RepriseError TOO_MANY_REQUESTS if it is, and too many with its prefix from its address were
  */
 export type Authenticate = (token: string, address?: string) => Promise<Viewer | null>
 
@@ -18,9 +18,15 @@ const TRUST_MS = 3_000
 /** Far more than there are tokens in use: an upper bound, not a working set. */
 const CACHED_TOKENS_MAX = 10_000
 
+/** Tokens that are looked up in one statement. */
+const CROWD_STATEMENT_MAX = 1_000
+
 /**
  * Looks each token up once in TRUST_MS. Only valid tokens are remembered, so that guessing cannot
  * push them out. Their use is recorded once a minute, without anybody waiting for it.
+ *
+ * Many users may share an address, so a valid token is never refused because of others. An address that has sent too
+ * many unknown tokens only waits longer: its tokens are looked up together, in one statement at a time.
  */
 export function createAuthenticator(options: {
   db: Database
@@ -32,8 +38,11 @@ export function createAuthenticator(options: {
   const { db, log, failures, now = () => performance.now() } = options
   const known = new Map<string, { viewer: Promise<Viewer | null>; until: number }>()
 
-  function failed(address: string): null {
-    if (failures?.take(address) === false) throw tooManyFailures()
+  const crowd = createCrowd((hashes) => readForServer(() => findValidHashes(db, hashes)))
+
+  function failed(address: string, token: string): null {
+    failures?.take(address)
+    if (failures?.take(`${address} ${tokenPrefix(token)}`) === false) throw tooManyFailures()
     return null
   }
 
@@ -47,20 +56,53 @@ export function createAuthenticator(options: {
   }
 
   return async (token, address = '') => {
-    if (!isToken(token)) return failed(address)
+    if (!isToken(token)) return failed(address, token)
     const hash = hashToken(token)
     const key = hash.toString('base64')
     const cached = known.get(key)
     if (cached && cached.until > now()) return cached.viewer
-    // One that was valid a moment ago is looked up again, whoever else is behind its address.
-    if (!cached && failures?.allows(address) === false) throw tooManyFailures()
+    // One that was valid a moment ago is looked up by itself, whoever else is behind its address.
+    if (!cached && failures?.allows(address) === false && !(await crowd.has(hash))) return failed(address, token)
     if (known.size >= CACHED_TOKENS_MAX) known.clear()
     // Other requests with this token wait for it, too.
     const viewer = readForServer(() => lookUp(hash))
     known.set(key, { viewer, until: now() + TRUST_MS })
     const forget = () => known.get(key)?.viewer === viewer && known.delete(key)
     viewer.then((found) => found ?? forget(), forget)
-    return (await viewer) ?? failed(address)
+    return (await viewer) ?? failed(address, token)
+  }
+}
+
+/**
+ * Looks up many hashes in one statement, and the next ones once it has answered. Each that waits is a request whose
+ * connection is open, so their number needs no bound of its own.
+ */
+function createCrowd(find: (hashes: Buffer[]) => Promise<Buffer[]>): { has(hash: Buffer): Promise<boolean> } {
+  let waiting: { hash: Buffer; answer: (isValid: boolean) => void; fail: (error: unknown) => void }[] = []
+  let looking = false
+
+  async function look(): Promise<void> {
+    looking = true
+    while (waiting.length > 0) {
+      const some = waiting.slice(0, CROWD_STATEMENT_MAX)
+      waiting = waiting.slice(CROWD_STATEMENT_MAX)
+      try {
+        const valid = new Set((await find(some.map(({ hash }) => hash))).map((hash) => hash.toString('base64')))
+        for (const { hash, answer } of some) answer(valid.has(hash.toString('base64')))
+      } catch (error) {
+        for (const { fail } of some) fail(error)
+      }
+    }
+    looking = false
+  }
+
+  return {
+    has(hash) {
+      const { promise, resolve, reject } = Promise.withResolvers<boolean>()
+      waiting.push({ hash, answer: resolve, fail: reject })
+      if (!looking) void look()
+      return promise
+    },
   }
 }
 

@@ -4,6 +4,7 @@ import { chown, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } fr
 import { basename, dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { systemProgram } from '../../system-programs.ts'
 import { locateBinaries, type PostgresBinaries } from './binaries.ts'
 import { EmbeddedPostgresError, explained } from './embedded-error.ts'
 import { isAlive, isPostgres } from './process-table.ts'
@@ -132,7 +133,8 @@ async function takeOver(directory: string): Promise<void> {
   await stopLeftover(directory)
   const paths = (await readdir(directory)).map((name) => join(directory, name))
   const execute = promisify(execFile)
-  if (paths.length > 0) await execute('chown', ['-hR', `${user.uid}:${user.gid}`, '--', ...paths])
+  if (paths.length > 0)
+    await execute(systemProgram('chown'), ['-hR', `${user.uid}:${user.gid}`, '--', ...paths], { env: {} })
   await chown(directory, user.uid, user.gid)
 }
 

@@ -1,6 +1,9 @@
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
+import { systemProgram } from '../../system-programs.ts'
+
+const execute = promisify(execFile)
 
 export function isAlive(pid: number): boolean {
   if (!Number.isSafeInteger(pid) || pid <= 0) return false
@@ -23,8 +26,7 @@ export async function isPostgres(pid: number): Promise<boolean> {
     return commandLine.includes('postgres')
   }
   if (process.platform === 'win32') return true
-  const { stdout } = await promisify(execFile)('ps', ['-o', 'command=', '-p', String(pid)]).catch(() => ({
-    stdout: '',
-  }))
+  const list = execute(systemProgram('ps'), ['-o', 'command=', '-p', String(pid)], { env: {} })
+  const { stdout } = await list.catch(() => ({ stdout: '' }))
   return stdout.includes('postgres')
 }

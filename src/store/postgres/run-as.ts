@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
 import { stat } from 'node:fs/promises'
 import { promisify } from 'node:util'
+import { systemPath, systemProgram } from '../../system-programs.ts'
 import { EmbeddedPostgresError } from './embedded-error.ts'
 
 /**
@@ -32,7 +33,9 @@ const execute = promisify(execFile)
 
 /** Removes variables that would change the programs' behaviour or the connections to our own database. */
 const environment = () =>
-  Object.fromEntries(Object.entries({ ...process.env, LC_ALL: 'C' }).filter(([name]) => !name.startsWith('PG')))
+  Object.fromEntries(
+    Object.entries({ ...process.env, PATH: systemPath(), LC_ALL: 'C' }).filter(([name]) => !name.startsWith('PG')),
+  )
 
 async function runWay(way: Way, program: string, args: readonly string[], cwd: string): Promise<string> {
   const [file, ...rest] = [...way.command, program, ...args]
@@ -76,7 +79,7 @@ async function lendUser({ directory, postgres }: { directory: string; postgres: 
 }
 
 function waysOf({ uid, gid }: DatabaseUser): Way[] {
-  const setpriv = ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--clear-groups']
+  const setpriv = [systemProgram('setpriv'), `--reuid=${uid}`, `--regid=${gid}`, '--clear-groups']
   // Without no_setuid_fixup, access(2), which initdb calls, would not take the capability into account.
   const with_ = (capability: string) => [
     ...setpriv,
@@ -115,7 +118,7 @@ export async function ownUser(): Promise<DatabaseUser | null> {
 }
 
 export async function lookUp(name: string): Promise<DatabaseUser | null> {
-  const ask = async (flag: string) => Number((await execute('id', [flag, name])).stdout)
+  const ask = async (flag: string) => Number((await execute(systemProgram('id'), [flag, name], { env: {} })).stdout)
   try {
     return { uid: await ask('-u'), gid: await ask('-g') }
   } catch {
@@ -130,7 +133,7 @@ async function makeUser(): Promise<DatabaseUser | null> {
   ]
   for (const [file, ...args] of attempts) {
     // Two servers may try at once: all that matters is that the user exists afterwards.
-    await execute(file!, args).catch(() => null)
+    await execute(systemProgram(file!), args, { env: { PATH: systemPath() } }).catch(() => null)
     const user = await lookUp('reprise')
     if (user !== null) return user
   }

@@ -125,7 +125,7 @@ describeEngines('kernels of one session in containers of %s', (name) => {
   })
 
   test.skipIf(missing !== null || name === 'podman')(
-    'share the network of the machine where the engine has no other for them',
+    'wait for a network of their own where the engine has none left, and never get that of the machine',
     async () => {
       await using full = await startEngine(name, { ofRun: inject('runDirectory'), bridge: true })
       let taken = 0
@@ -136,6 +136,13 @@ describeEngines('kernels of one session in containers of %s', (name) => {
       await agent.recover()
       const { main, sub } = pair(await lastingPort())
       for (const spec of [main, sub]) agent.start(spec, 1)
+      const notes = () => agent.observe().map(({ status, waiting }) => `${status} ${waiting?.reason}`)
+      const waiting = 'PREPARED the container engine has no network left for the kernels of this session'
+      await eventually(() => notes().every((each) => each === waiting))
+      expect(await full.call('GET', '/containers/json?all=true')).toMatchObject({
+        text: expect.stringMatching(/^\[\]\s*$/),
+      })
+      await full.call('DELETE', '/networks/taken-0')
       await reaches(agent, sub.kernelId, 'EXITED')
       expect((await readAll(agent, sub.kernelId, 'STDOUT')).text).toBe('from main1\nmain1=main1,sub1=sub1\n')
       for (const { kernelId } of [main, sub]) agent.forget(kernelId, 1)

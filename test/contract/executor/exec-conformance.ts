@@ -35,7 +35,7 @@ async function ended({ stdin, stdout, stderr, ended: end }: KernelChannel, input
 }
 
 /** Gathers what comes, for as long as it comes. */
-function listen({ stdout }: KernelChannel) {
+export function listen({ stdout }: KernelChannel) {
   let heard = ''
   stdout.setEncoding('utf8').on('data', (more: string) => (heard += more))
   stdout.on('error', () => undefined)

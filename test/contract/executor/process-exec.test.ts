@@ -4,6 +4,7 @@ import { execConformance, request } from './exec-conformance.ts'
 import { kernelSpec, reaches } from './executor-subject.ts'
 import type { Arrangement } from './isolation-of.ts'
 import { createProcessFixture } from './process-fixture.ts'
+import { expectNothingPlantedRuns } from './planted-programs.ts'
 import { arrangements } from './process-isolations.ts'
 
 const SERVER =
@@ -39,6 +40,10 @@ describe.each(closed)('in a kernel isolated by $arrangement', ({ arrangement, fa
     },
   )
 })
+
+for (const { arrangement, fault } of open.filter((each) => each.arrangement.startsWith('namespaces'))) {
+  expectNothingPlantedRuns(arrangement, fault)
+}
 
 for (const { arrangement, fault } of open) {
   const createFixture = async () => ({

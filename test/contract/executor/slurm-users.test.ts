@@ -9,6 +9,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { v7 as uuidv7 } from 'uuid'
@@ -17,6 +18,7 @@ import type { Executor } from '../../../src/agent/executors/executor.ts'
 import type { KernelSpec, ObservedKernel } from '../../../src/domain/agent/protocol.ts'
 import { eventually } from '../../support/eventually.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
+import { findKeeper } from '../../support/slurm/find-keeper.ts'
 import { jobUsers, whyNoJobUsers } from '../../support/slurm/job-users.ts'
 import { sharedSlurmCluster } from '../../support/slurm/shared-cluster.ts'
 import { nameCluster, type SlurmCluster, whyNoSlurmCluster } from '../../support/slurm/slurm-cluster.ts'
@@ -134,6 +136,39 @@ describe.skipIf(missing !== null).concurrent(`users of projects${missing === nul
     expect(got.at(-1)).toBe('done')
     executor.stop(victim.kernelId, 1, 0)
     expect(await ended(victim)).toMatchObject({ stopped: true })
+  })
+
+  test('the copy of the lease has a name that nobody can know before it is there, and nobody else can write it', async () => {
+    await using agent = await openUsers()
+    const { ended, executor, outputOf, running, start } = agent
+    const victim = start('blue', 'exec sleep 600')
+    await running(victim)
+    const { uid } = users['blue']!
+    const copies = () =>
+      readdirSync('/dev/shm')
+        .map((name) => ({ name, status: lstatSync(`/dev/shm/${name}`, { throwIfNoEntry: false }) }))
+        .filter(({ name, status }) => name.startsWith('reprise-') && status?.uid === uid)
+    const own = await eventually(async () => {
+      const keeper = await findKeeper(victim.kernelId)
+      if (keeper === undefined) return undefined
+      const words = (await readFile(`/proc/${keeper}/cmdline`, 'utf8')).split('\0')
+      return copies().find(({ name }) => words.includes(`/dev/shm/${name}`))
+    })
+    expect(own.name).toMatch(/^reprise-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
+    expect(own.name).not.toContain(victim.kernelId)
+    expect(own.status!.mode & 0o7777).toBe(0o600)
+    const place = `/dev/shm/${own.name}`
+    const forged = '9 0 0 1 yes'
+    const tries = [`cat ${place}`, `echo '${forged}' >${place}`, `rm -f ${place}`, `mv ${place} ${place}.away`]
+    const thief = start(
+      'red',
+      `${tries.map((each, n) => `(${each}) >/dev/null 2>&1 && echo ${n}`).join('\n')}\necho done`,
+    )
+    expect(await outputOf(thief)).toBe('done\n')
+    expect(find(executor, victim.kernelId)).toMatchObject({ status: 'RUNNING' })
+    executor.stop(victim.kernelId, 1, 0)
+    expect(await ended(victim)).toMatchObject({ stopped: true })
+    await eventually(() => !existsSync(place), { withinMs: SLOWLY_MS })
   })
 
   test('a project that is not named is refused, and so is one that has no name', async () => {

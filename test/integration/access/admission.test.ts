@@ -1,4 +1,5 @@
 /** What one caller may have of a server, over all transports. */
+import { once } from 'node:events'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { WebSocket } from 'ws'
 import { createClient } from '../../../src/client/node/index.ts'
@@ -88,21 +89,35 @@ test('requests of one token per second are bounded where that is configured', as
   expect(await graphql('{ __typename }', other)).toMatchObject({ status: 200 })
 })
 
-test('an address that guesses tokens is refused, and those that are known go on', async () => {
-  server = await startGraphQLServer({ failedAuthenticationsPerSecond: 0.1, introspectionForStrangers: false })
-  expect(await graphql('{ __typename }', server.adminToken)).toMatchObject({ status: 200 })
-  const guesses = await Promise.all(Array.from({ length: 25 }, (_, n) => graphql('{ __typename }', `rpr_${n}`)))
-  expect(guesses[0]).toMatchObject({ status: 401 })
-  expect(guesses.at(-1)).toEqual(refused)
-  expect(await ask('/v2/sessions', 'rpr_another')).toEqual(refused)
-  expect(await overGet('{ __typename }', 'rpr_another')).toEqual(refused)
-  const closed = await new Promise((resolve) => {
+describe('an address that guesses tokens', () => {
+  const guess = (start: string, n: number) => `rpr_${start}${String(n).padStart(43 - start.length, '0')}`
+
+  async function closedWith(token: string) {
     const socket = new WebSocket(`${server.url.replace('http', 'ws')}/graphql`, 'graphql-transport-ws')
-    const payload = { authorization: 'Bearer rpr_another' }
-    socket.on('open', () => socket.send(JSON.stringify({ type: 'connection_init', payload }))).on('close', resolve)
+    const payload = { authorization: `Bearer ${token}` }
+    socket.on('open', () => socket.send(JSON.stringify({ type: 'connection_init', payload })))
+    const [code] = (await once(socket, 'close')) as [number]
+    return code
+  }
+
+  test('gets 429 for those that begin like earlier ones, over all transports', async () => {
+    server = await startGraphQLServer({ failedAuthenticationsPerSecond: 0.1, introspectionForStrangers: false })
+    const asked = await Promise.all(Array.from({ length: 25 }, (_, n) => graphql('{ __typename }', guess('common', n))))
+    expect(new Set(asked.map(({ status }) => status))).toEqual(new Set([401, 429]))
+    expect(await ask('/v2/sessions', guess('common', 99))).toEqual(refused)
+    expect(await overGet('{ __typename }', guess('common', 99))).toEqual(refused)
+    expect(await closedWith(guess('common', 99))).toBe(1013)
   })
-  expect(closed).toBe(1013)
-  expect(await graphql('{ __typename }', server.adminToken)).toMatchObject({ status: 200 })
+
+  test('has no valid token refused, be it a new one', async () => {
+    server = await startGraphQLServer({ failedAuthenticationsPerSecond: 0.1, introspectionForStrangers: false })
+    const token = await server.factory.token({ role: 'ADMIN' })
+    // Each begins in its own way: none is refused for another's sake.
+    const guesses = Array.from({ length: 400 }, (_, n) => graphql('{ __typename }', guess(`g${n}-`.padEnd(6, 'x'), n)))
+    const valid = graphql('{ __typename }', token)
+    for (const { status } of await Promise.all(guesses)) expect(status).toBe(401)
+    expect(await valid).toMatchObject({ status: 200 })
+  })
 })
 
 test('20,000 operations at once on one WebSocket are bounded, and keep nobody waiting', async () => {

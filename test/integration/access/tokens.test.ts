@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createAuthenticator } from '../../../src/services/access/authenticate.ts'
+import { createRates } from '../../../src/services/access/rates.ts'
+import { newToken } from '../../../src/services/access/tokens.ts'
 import { ensureAdminToken } from '../../../src/services/access/ensure-admin-token.ts'
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -121,6 +123,21 @@ describe('a token', () => {
     const { result, statements } = await recordStatements(() => authenticate("' OR 1=1 --"))
     expect(result).toBeNull()
     expect(statements).toEqual([])
+  })
+
+  test('is found among a crowd of unknown ones from its address, for the price of two statements', async () => {
+    const failures = createRates(0.1)
+    const authenticate = createAuthenticator({ db: database.db, log, failures })
+    const token = await createFactories(database.db).token({ role: 'ADMIN' })
+    expect(await authenticate(newToken(), 'campus')).toBeNull()
+    expect(failures.allows('campus')).toBe(false)
+    const crowd = [...Array.from({ length: 500 }, newToken), token, ...Array.from({ length: 400 }, newToken)]
+    const { result, statements } = await recordStatements(() =>
+      Promise.all(crowd.map((each) => authenticate(each, 'campus'))),
+    )
+    expect(result.filter((viewer) => viewer !== null)).toMatchObject([{ role: 'ADMIN' }])
+    // The first of the crowd alone, all others together, and what the valid one may do.
+    expect(statements.filter((text) => text.includes('api_tokens'))).toHaveLength(3)
   })
 
   test('is not refused for good because the database was away', async () => {

@@ -116,6 +116,10 @@ it.each([
 it.each([
   ['/data/../etc', 'without . and ..'],
   ['/proc/1', '/proc is what kernels have there themselves'],
+  ['/run/secrets', '/run is what kernels have there themselves'],
+  ...['/etc', '/etc/hosts', '/etc/resolv.conf', '/bin', '/.dockerenv'].map(
+    (place) => [place, `container engines mount files of their own at ${place}`] as const,
+  ),
   ['/ours', 'another volume is mounted at /ours'],
 ])('refuses %s as their path', async (path, message) => {
   const { issues } = await mutate('createDeployment', { ...WEB, mounts: [{ ...AT_DATA, path }, AT_OURS] })

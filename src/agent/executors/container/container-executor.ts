@@ -198,12 +198,13 @@ function observe(host: ContainerHost, kernel: ContainerKernel): ObservedKernel {
   const { phase, note, startWanted, image } = kernel
   const observed = observeKernel(kernel)
   const isSilent = host.contact.silence !== null
-  const waits = isSilent && startWanted && (phase === 'PREPARED' || phase === 'LAUNCHING')
+  const isHeld = startWanted && (phase === 'PREPARED' || phase === 'LAUNCHING')
+  const reason = isSilent ? NO_ANSWER : note
   const prepares = phase === 'PREPARING' || phase === 'PULLING'
   const progress = isSilent && image === null ? NO_ANSWER : note
   return {
     ...observed,
-    ...(waits && { waiting: { reason: NO_ANSWER } }),
+    ...(isHeld && reason !== null && { waiting: { reason } }),
     ...(prepares && progress !== null && { progress }),
     imageDigest: image?.digest ?? null,
   }

@@ -32,7 +32,7 @@ const CPU_MIN = 0.01
 
 /** Where a kernel of several stands in its session's network. */
 export interface ClusterPlace {
-  /** Of the network; null if the engine has none to offer, and they share the machine's. */
+  /** Of the network; null if an administrator has configured that of the machine. */
   network: string | null
   /** Its own, and all names with their addresses, its own among them. */
   address: string
@@ -68,7 +68,7 @@ export function containerSpec(
 ): CreateBody {
   const { spec, assignment, image, port, memoryLimitBytes } = kernel
   if (spec.command.length === 0) throw new ContainerSpecError('the command is empty')
-  const network = places.cluster === null ? options.network : (places.cluster.network ?? 'host')
+  const network = places.cluster === null ? options.network : (places.cluster.network ?? options.network)
   return {
     Image: image!.id,
     Cmd: spec.command,

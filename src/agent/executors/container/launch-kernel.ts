@@ -11,9 +11,15 @@ import type { ContainerKernel } from './container-kernel.ts'
 import { type ClusterPlace, containerSpec, ContainerSpecError, gpuCount, gpusOfBody } from './container-spec.ts'
 import { type VolumeBind, volumeBinds, volumeFault } from './container-volumes.ts'
 import type { CreateBody } from './engine/create-body.ts'
-import { EngineSilentError } from './engine/engine-client.ts'
+import { EngineError, EngineSilentError } from './engine/engine-client.ts'
+import { note } from './prepare-kernel.ts'
 
 const ASK_AGAIN_MS = 1_000
+const NETWORK_WITHIN_MS = 600_000
+const NO_NETWORK = 'the container engine has no network left for the kernels of this session'
+const NETWORK_ADVICE =
+  'Give the engine more subnets (default-address-pools, default_subnet_pools), or set REPRISE_CONTAINER_NETWORK=host to ' +
+  'let kernels of a session use the network of the machine.'
 
 /**
  * Writes down what the container is to be; from here on, a later instance goes on. A crash leaves
@@ -54,13 +60,23 @@ export async function launchKernel(host: ContainerHost, kernel: ContainerKernel)
   host.advance(kernel)
 }
 
-/** @returns undefined if the kernel is not to be started any more */
+/**
+ * Waits until the engine has a network for the kernel's session, which it may have once other sessions have ended.
+ *
+ * @returns undefined if the kernel is not to be started any more
+ * @throws EngineError if there is none for too long
+ */
 async function joinNetwork(host: ContainerHost, kernel: ContainerKernel): Promise<ClusterPlace | null | undefined> {
+  const until = performance.now() + NETWORK_WITHIN_MS
   while (kernel.phase === 'LAUNCHING' && !host.book.closed) {
     try {
       return await host.networks.join(kernel.spec)
     } catch (error) {
-      if (!(error instanceof EngineSilentError)) throw error
+      if (error instanceof EngineError) {
+        if (performance.now() > until) throw new EngineError(error.status, `${NO_NETWORK}. ${NETWORK_ADVICE}`)
+        if (kernel.note !== NO_NETWORK) host.log.warn({ error: error.message, advice: NETWORK_ADVICE }, NO_NETWORK)
+        note(host, kernel, NO_NETWORK)
+      } else if (!(error instanceof EngineSilentError)) throw error
       await sleep(ASK_AGAIN_MS)
     }
   }

@@ -13,7 +13,7 @@ import type { Engine, EngineDescription, NetworkDescription } from './engine/eng
  * and no engine needs a name server. It goes with the last kernel.
  */
 export interface SessionNetworks {
-  /** Null for a kernel that has none. @throws EngineError, EngineSilentError */
+  /** Null for a kernel that has none. @throws EngineError if the engine makes none now, EngineSilentError */
   join(spec: KernelSpec): Promise<ClusterPlace | null>
   /** Removes networks of sessions that have no kernel here. Never rejects. */
   collect(): Promise<void>
@@ -101,26 +101,18 @@ export function createSessionNetworks(host: NetworkHost): SessionNetworks {
   return {
     async join(spec) {
       const names = clusterNames(spec)
-      if (host.network !== 'default' || names.length < 2 || spec.gang?.size !== names.length) return null
-      const shared = {
-        network: null,
-        address: '127.0.0.1',
-        hosts: names.map((name) => ({ name, address: '127.0.0.1' })),
+      if (names.length < 2 || spec.gang?.size !== names.length) return null
+      // Only where an administrator has said so: in the machine's network, kernels reach what listens to it alone.
+      if (host.network === 'host') {
+        const address = '127.0.0.1'
+        return { network: null, address, hosts: names.map((name) => ({ name, address })) }
       }
-      try {
-        const network = await findOnce(spec.sessionId)
-        const addresses = addressesOf(network?.subnet ?? '', names.length)
-        if (addresses === null) throw new EngineError(0, `${network?.subnet} has no room for ${names.length} kernels`)
-        const hosts = names.map((name, rank) => ({ name, address: addresses[rank]! }))
-        return { network: network!.name, address: hosts[names.indexOf(ownName(spec))]!.address, hosts }
-      } catch (error) {
-        if (!(error instanceof EngineError)) throw error
-        log.warn(
-          { error: error.message },
-          'the container engine makes no network: kernels of a session use the machine’s',
-        )
-        return shared
-      }
+      if (host.network !== 'default') return null
+      const network = await findOnce(spec.sessionId)
+      const addresses = addressesOf(network?.subnet ?? '', names.length)
+      if (addresses === null) throw new EngineError(0, `${network?.subnet} has no room for ${names.length} kernels`)
+      const hosts = names.map((name, rank) => ({ name, address: addresses[rank]! }))
+      return { network: network!.name, address: hosts[names.indexOf(ownName(spec))]!.address, hosts }
     },
     collect: () => (collecting = collecting.then(collectOnce)),
   }

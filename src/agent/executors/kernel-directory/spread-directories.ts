@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process'
+import { systemProgram } from '../../../system-programs.ts'
 
 /**
  * Makes ext4 spread subdirectories over the disk instead of placing them together. When it allocates a file, ext4 skips
@@ -7,5 +8,5 @@ import { execFile } from 'node:child_process'
  * the search, so a failure to set it is ignored.
  */
 export function spreadDirectories(paths: readonly string[]): void {
-  if (process.platform === 'linux') execFile('chattr', ['+T', ...paths], () => undefined)
+  if (process.platform === 'linux') execFile(systemProgram('chattr'), ['+T', ...paths], { env: {} }, () => undefined)
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { UPLOAD_BYTES_DEFAULT } from '../../../domain/limits.ts'
 import type { Logger } from '../../../observability/log.ts'
 import type { ExecutorHooks } from '../executor.ts'
+import { kernelPath } from '../../../system-programs.ts'
 import { ChainStoreError, openChainStore } from '../../chain-store.ts'
 import { createKernelBook } from '../kernel-book/kernel-book.ts'
 import { readStatus } from '../kernel-directory/kernel-directory.ts'
@@ -16,7 +17,6 @@ import { leftCheckpoint } from './chain/look-at-checkpoint.ts'
 import { createChainWatch } from './chain/chain-watch.ts'
 import { SHIPPED_PRESETS, type ImagePresets } from './image-preset.ts'
 import { createKeeper } from './fence/keeper.ts'
-import { DEFAULT_PATH } from './kernel-environment.ts'
 import { leaveCgroup } from './end-kernel.ts'
 import { giveUpLaunch, launchKernel } from './launch-kernel.ts'
 import { prepareKernel } from './prepare-kernel.ts'
@@ -105,7 +105,7 @@ export function createProcessHost(options: ProcessExecutorOptions, hooks: Execut
     chainStore: openChainStore({ dir: chainsDir, agentDir, byHand: options.chainsDir !== undefined }),
     tooLarge: new Map(),
     publishing: new Map(),
-    path: process.env['PATH'] ?? DEFAULT_PATH,
+    path: kernelPath(),
     presets: options.presets ?? SHIPPED_PRESETS,
     bootId: readBootId(),
     tokenPrefix: `${randomBytes(6).toString('hex')}-`,

@@ -6,8 +6,6 @@ import type { PulledImage } from './image-preset.ts'
 /** By it, processes are known that left the kernel's session. */
 export const KERNEL_ID_VARIABLE = 'REPRISE_KERNEL_ID' satisfies KernelVariable
 
-export const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
-
 /**
  * Only PATH and LANG come from the agent's own environment. The session's variables override all others except those
  * of kernelVariables.

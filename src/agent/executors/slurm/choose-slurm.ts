@@ -13,6 +13,7 @@ import { type JobUsers, resolveUsers, whoCannotEnter } from './job-users.ts'
 import { ANSWER_WITHIN_MS } from './presence.ts'
 import { createSlurmCommands } from './slurm-commands.ts'
 import { createSlurmExecutor } from './slurm-executor.ts'
+import { systemPath } from '../../../system-programs.ts'
 import type { SlurmImage, SlurmOptions } from './slurm-options.ts'
 
 export interface SlurmConfig {
@@ -83,6 +84,7 @@ async function whenItAnswers(directory: string | undefined, log: Logger): Promis
   if (directory === undefined) return
   const look = spawn('/bin/sh', ['-c', ': >"$1" && rm -f "$1"', 'sh', join(directory, `.presence.${randomUUID()}`)], {
     cwd: '/',
+    env: { PATH: systemPath() },
     stdio: 'ignore',
   })
   // One that cannot be started says nothing of the directory.

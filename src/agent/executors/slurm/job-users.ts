@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import type { Owner } from '../../../archive/extract-archive.ts'
 import type { KernelSpec } from '../../../domain/agent/protocol.ts'
+import { systemProgram } from '../../../system-programs.ts'
 import { ExecutorSetupError } from '../setup-error.ts'
 
 /**
@@ -39,14 +40,16 @@ async function resolve(project: string, name: string): Promise<Owner> {
 /** Asks the system, which may have its users from anywhere. */
 async function idOf(option: string, name: string): Promise<number | null> {
   if (!NAME.test(name)) return null
-  const { stdout } = await execute('id', [option, name]).catch(() => ({ stdout: '' }))
+  const { stdout } = await execute(systemProgram('id'), [option, name], { env: {} }).catch(() => ({ stdout: '' }))
   return /^\d+\n$/.test(stdout) ? Number(stdout) : null
 }
 
 /** Groups of theirs may let them in all the same, so this is no reason not to start. */
 export async function whoCannotEnter(directory: string, users: JobUsers | null): Promise<string[]> {
   const projects = Object.entries(users ?? {})
-  const entries = await Promise.allSettled(projects.map(([, ids]) => execute('test', ['-x', directory], ids)))
+  const entries = await Promise.allSettled(
+    projects.map(([, ids]) => execute(systemProgram('test'), ['-x', directory], { ...ids, env: {} })),
+  )
   return projects.flatMap(([project], n) => (entries[n]!.status === 'rejected' ? [project] : []))
 }
 

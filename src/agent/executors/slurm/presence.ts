@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import type { Logger } from '../../../observability/log.ts'
+import { systemPath } from '../../../system-programs.ts'
 import { wait, within } from '../../../waiting/wait.ts'
 
 /** A network file system that is well answers within milliseconds. */
@@ -89,7 +90,11 @@ function createHelper(root: string): { ask(): Promise<string | null>; close(): v
   let child: ChildProcess | null = null
 
   function start(): ChildProcess {
-    const started = spawn('/bin/sh', ['-c', HELPER, 'sh', root], { cwd: '/', stdio: ['pipe', 'pipe', 'ignore'] })
+    const started = spawn('/bin/sh', ['-c', HELPER, 'sh', root], {
+      cwd: '/',
+      env: { PATH: systemPath() },
+      stdio: ['pipe', 'pipe', 'ignore'],
+    })
     // None of them keeps this process from ending.
     for (const part of [started, started.stdin, started.stdout] as { unref?(): void }[]) part.unref?.()
     started.stdin.on('error', () => undefined)

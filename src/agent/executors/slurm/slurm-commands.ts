@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { messageOf } from '../../../observability/error-message.ts'
-import { DEFAULT_PATH } from '../process/kernel-environment.ts'
+import { systemPath, systemProgram } from '../../../system-programs.ts'
 import { type Capacity, parseCapacity, SINFO_FORMAT } from './capacity.ts'
 import { type JobRow, parseSqueue, SQUEUE_FORMAT } from './parse-squeue.ts'
 
@@ -130,9 +130,9 @@ function silent(error: unknown): Answer {
  * options from it.
  */
 async function run(program: string, args: readonly string[], input = ''): Promise<Answer> {
-  const { PATH = DEFAULT_PATH, SLURM_CONF } = process.env
-  const env = { PATH, LC_ALL: 'C', ...(SLURM_CONF !== undefined && { SLURM_CONF }) }
-  const child = spawn(program, args, { env, cwd: '/', timeout: COMMAND_LIMIT_MS, killSignal: 'SIGKILL' })
+  const { SLURM_CONF } = process.env
+  const env = { PATH: systemPath(), LC_ALL: 'C', ...(SLURM_CONF !== undefined && { SLURM_CONF }) }
+  const child = spawn(systemProgram(program), args, { env, cwd: '/', timeout: COMMAND_LIMIT_MS, killSignal: 'SIGKILL' })
   const closed = once(child, 'close')
   // An answer that is cut off would hide jobs.
   const tooLong = () => child.kill('SIGKILL')

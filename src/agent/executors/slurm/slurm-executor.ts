@@ -16,7 +16,7 @@ import { relayAtEnd } from '../process/chain/relay-checkpoint.ts'
 import { leftCheckpoint } from '../process/chain/look-at-checkpoint.ts'
 import { createChainDrops } from '../process/chain/drop-chains.ts'
 import { SHIPPED_PRESETS } from '../process/image-preset.ts'
-import { DEFAULT_PATH } from '../process/kernel-environment.ts'
+import { kernelPath } from '../../../system-programs.ts'
 import type { Capacity } from './capacity.ts'
 import { createCapacityWatch } from './capacity-watch.ts'
 import { openLease } from './lease.ts'
@@ -93,7 +93,7 @@ export function createSlurmExecutor(
     relay: hooks.relay,
     limits: { chainBytes: null, chainFiles: null },
     presets: SHIPPED_PRESETS,
-    path: process.env['PATH'] ?? DEFAULT_PATH,
+    path: kernelPath(),
     commands: createSlurmCommands(),
     contact: createSlurmContact(log, (labels) => hooks.labelled?.(labels)),
     lease: openLease(shared.root, log),

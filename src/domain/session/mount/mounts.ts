@@ -9,7 +9,24 @@ export interface Mount {
 }
 
 /** What kernels have there themselves; the rest is the image's. */
-const TAKEN = ['/work', '/chain', '/tmp', '/proc', '/sys', '/dev']
+const TAKEN = ['/work', '/chain', '/tmp', '/proc', '/sys', '/dev', '/run', '/var/run']
+
+/** Where engines mount files of their own, for which they would leave empty files of root in the volume. */
+const OF_ENGINES = [
+  '/.dockerenv',
+  '/bin',
+  '/etc',
+  '/etc/hostname',
+  '/etc/hosts',
+  '/etc/mtab',
+  '/etc/passwd',
+  '/etc/resolv.conf',
+  '/sbin',
+  '/usr',
+  '/usr/bin',
+  '/usr/sbin',
+  '/var',
+]
 
 /** Why nothing can be mounted there; null if it can. Safe in the terms of every engine. */
 export function mountPathFault(path: string): string | null {
@@ -18,7 +35,8 @@ export function mountPathFault(path: string): string | null {
     return 'must be absolute, without . and .., of letters, digits and _ . @ + -'
   }
   const taken = TAKEN.find((place) => isWithin(path, place))
-  return taken === undefined ? null : `${taken} is what kernels have there themselves`
+  if (taken !== undefined) return `${taken} is what kernels have there themselves`
+  return OF_ENGINES.includes(path) ? `container engines mount files of their own at ${path}` : null
 }
 
 /** Another one of these that is mounted there, too, or above it. */

@@ -61,6 +61,13 @@ export async function findToken(db: Queryable, hash: Buffer): Promise<TokenRow |
   return (await db.query<TokenRow>(FIND_SQL, [hash])).rows[0]
 }
 
+/** Which of these are valid. Index: api_tokens(hash). */
+const FIND_VALID_SQL = `SELECT t.hash FROM ${TOKENS} WHERE t.hash = ANY($1::bytea[]) AND ${IS_VALID}`
+
+export async function findValidHashes(db: Queryable, hashes: readonly Buffer[]): Promise<Buffer[]> {
+  return (await db.query<{ hash: Buffer }>(FIND_VALID_SQL, [hashes])).rows.map(({ hash }) => hash)
+}
+
 const ROLES_SQL = `SELECT t.id, ${ROLE} AS role FROM ${TOKENS} WHERE t.id = ANY($1::uuid[]) AND ${IS_VALID}`
 
 /** By id. */

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { RepriseError } from '../../../../domain/errors.ts'
+import { systemPath, systemProgram } from '../../../../system-programs.ts'
 import type { KernelChannel } from '../../executor.ts'
 import { connectionChannel, connectToListener, notServed } from '../../process/exec/connect-to-kernel.ts'
 import { openAll } from '../../process/exec/enter-kernel.ts'
@@ -63,8 +64,8 @@ async function connectInside(
 }
 
 async function handedOver(enter: readonly string[], port: number): Promise<Socket> {
-  const child = spawn('nsenter', [...enter, process.execPath, '-e', CONNECT, String(port)], {
-    env: { PATH: process.env['PATH'] },
+  const child = spawn(systemProgram('nsenter'), [...enter, process.execPath, '-e', CONNECT, String(port)], {
+    env: { PATH: systemPath() },
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     timeout: CONNECT_WITHIN_MS,
     killSignal: 'SIGKILL',

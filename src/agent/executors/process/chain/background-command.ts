@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import type { Socket } from 'node:net'
+import { systemPath, systemProgram } from '../../../../system-programs.ts'
 
 const OUTPUT_MAX = 64 * 1024
 
@@ -20,8 +21,8 @@ export function runInBackground(
   { withinMs }: { withinMs?: number } = {},
 ): Promise<BackgroundCommand> {
   const { promise, resolve } = Promise.withResolvers<BackgroundCommand>()
-  const child = spawn('nice', ['-n', '19', command, ...args], {
-    env: { ...process.env, LC_ALL: 'C' },
+  const child = spawn(systemProgram('nice'), ['-n', '19', systemProgram(command), ...args], {
+    env: { PATH: systemPath(), LC_ALL: 'C' },
     stdio: ['ignore', 'pipe', 'pipe'],
     ...(withinMs !== undefined && { timeout: withinMs, killSignal: 'SIGKILL' as const }),
   })

@@ -5,7 +5,7 @@ import { RepriseError } from '../../../../domain/errors.ts'
 import { readStatus } from '../../kernel-directory/kernel-directory.ts'
 import { parseStatus } from '../../kernel-directory/shim-status.ts'
 import { devicesFor } from '../isolation/devices.ts'
-import { dropPrivileges } from '../isolation/drop-privileges.ts'
+import { dropPrivileges, enterAndBecome } from '../isolation/drop-privileges.ts'
 import { isAlive, readProcStat } from '../proc-stat.ts'
 import type { ProcessKernel } from '../process-kernel.ts'
 import { exportsOf, programOf } from '../shell/environment.ts'
@@ -29,16 +29,18 @@ const DIRECT = { namespaced: false, close: () => undefined }
 
 /**
  * The namespaces are opened before it is certain whose they are, and stay open: were the process to end and another to
- * get its id, nobody would enter that one's. Rights are given up in one step and as a whole, behind the namespaces:
- * the programs that do so are the machine's own, since the kernel sees those and cannot mount others over them.
+ * get its id, nobody would enter that one's. The shell is the first program that is looked up behind them, and it has
+ * the kernel's rights.
  *
  * @param pid the first process behind the border of a PID namespace; null without one
  * @throws RepriseError SESSION_NOT_RUNNING, CHANNEL_UNSUPPORTED
  */
 export function enterKernel(kernel: ProcessKernel, pid: number | null): Entry {
   const uid = userOf(kernel)
-  const drop = dropPrivileges(uid, devicesFor(kernel.spec.resourceSlots).groups)
-  if (!kernel.namespaced) return { ...DIRECT, command: uid === null ? ['/bin/sh'] : [...drop, '/bin/sh'] }
+  const { groups } = devicesFor(kernel.spec.resourceSlots)
+  if (!kernel.namespaced) {
+    return { ...DIRECT, command: [...(uid === null ? [] : dropPrivileges(uid, groups)), '/bin/sh'] }
+  }
   const launcher = pid === null ? undefined : readProcStat(pid)?.parent
   if (launcher === undefined) throw notThere()
   if (uid === null) {
@@ -52,8 +54,8 @@ export function enterKernel(kernel: ProcessKernel, pid: number | null): Entry {
     throw notThere()
   }
   const [mount, pids, ipc] = opened.paths
-  const enter = ['nsenter', '--no-fork', `--mount=${mount}`, `--pid=${pids}`, `--ipc=${ipc}`, '--']
-  return { command: [...enter, ...drop, '/bin/sh'], namespaced: true, close: opened.close }
+  const enter = enterAndBecome(uid, groups, [`--mount=${mount}`, `--pid=${pids}`, `--ipc=${ipc}`])
+  return { command: [...enter, '/bin/sh'], namespaced: true, close: opened.close }
 }
 
 /**

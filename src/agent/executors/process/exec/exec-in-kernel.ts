@@ -7,8 +7,8 @@ import type { Socket } from 'node:net'
 import type { Writable } from 'node:stream'
 import type { ExecRequest } from '../../../../domain/agent/channel-protocol.ts'
 import { RepriseError } from '../../../../domain/errors.ts'
+import { systemPath } from '../../../../system-programs.ts'
 import type { KernelChannel } from '../../executor.ts'
-import { DEFAULT_PATH } from '../kernel-environment.ts'
 import type { ProcStat } from '../proc-stat.ts'
 import type { ProcessHost } from '../process-host.ts'
 import type { ProcessKernel } from '../process-kernel.ts'
@@ -60,7 +60,7 @@ function start(
   const script = commandScript(entry, { work: join(path, 'work'), argv: request.command, environ, bounds })
   writeFileSync(file, script, { mode: 0o600, flag: 'wx' })
   const command = ['/bin/sh', '-c', entryScript(entry, kernel, file), 'reprise-exec']
-  const env = { PATH: process.env['PATH'] ?? DEFAULT_PATH }
+  const env = { PATH: systemPath() }
   if (request.tty) {
     const { columns, rows } = request
     const { child, stream, resize } = openTerminal(command, { cwd: path, env, uid, columns, rows })

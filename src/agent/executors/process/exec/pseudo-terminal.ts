@@ -4,6 +4,7 @@ import { createRequire } from 'node:module'
 import { ReadStream } from 'node:tty'
 import { RepriseError } from '../../../../domain/errors.ts'
 import { messageOf } from '../../../../observability/error-message.ts'
+import { systemProgram } from '../../../../system-programs.ts'
 import { withoutInherited } from '../shell/inherited-descriptors.ts'
 
 /** Of the package: below its own class, which drops what an ended program has written, and has no backpressure. */
@@ -50,7 +51,7 @@ export function openTerminal(
   try {
     if (uid !== null) fchownSync(slave, uid, -1)
     const stdio = withoutInherited([slave, slave, slave])
-    const child = spawn('setsid', ['--ctty', ...command], { cwd, env, stdio })
+    const child = spawn(systemProgram('setsid'), ['--ctty', ...command], { cwd, env, stdio })
     return { child, stream, resize: (wide, high) => resize(master, wide, high) }
   } catch (error) {
     stream.destroy()

@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess, type ChildProcessWithoutNullStreams } from 'node:child_process'
 import type { Logger } from '../../../../observability/log.ts'
-import { DEFAULT_PATH } from '../kernel-environment.ts'
+import { systemPath } from '../../../../system-programs.ts'
 import { withoutInherited } from '../shell/inherited-descriptors.ts'
 import { ALIVE_FUNCTION } from '../shell/shell-functions.ts'
 import { splitOnce } from '../../kernel-directory/shim-status.ts'
@@ -78,7 +78,7 @@ export function createForkServer(
     const started = spawn(command[0]!, command.slice(1), {
       cwd: kernelsDir,
       detached: true,
-      env: { PATH: process.env['PATH'] ?? DEFAULT_PATH },
+      env: { PATH: systemPath() },
       stdio: withoutInherited(['pipe', 'pipe', 'pipe']),
     }) as ChildProcessWithoutNullStreams
     const lost = (reason: string) => {

@@ -3,8 +3,8 @@ import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from '../../../../observability/log.ts'
+import { systemPath } from '../../../../system-programs.ts'
 import { KEEPER_SCRIPT } from './keeper-script.ts'
-import { DEFAULT_PATH } from '../kernel-environment.ts'
 import { readProcStat } from '../proc-stat.ts'
 import { signalProcess } from '../signal-process.ts'
 
@@ -35,7 +35,7 @@ export function createKeeper(kernelsDir: string, log: Logger): Keeper {
     const child = spawn('/bin/sh', ['../keeper.sh'], {
       cwd: kernelsDir,
       detached: true,
-      env: { PATH: process.env['PATH'] ?? DEFAULT_PATH },
+      env: { PATH: systemPath() },
       stdio: 'ignore',
     })
     starting = child

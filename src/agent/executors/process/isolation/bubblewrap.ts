@@ -1,4 +1,5 @@
 import { join, sep } from 'node:path'
+import { systemProgram } from '../../../../system-programs.ts'
 import { becomeUser } from './drop-privileges.ts'
 import { ancestors } from './hidden-paths.ts'
 import type { Namespaces } from './isolation.ts'
@@ -23,7 +24,7 @@ export function bubblewrapArguments(launch: Launch, namespaces: Namespaces): str
   const own = ['--unshare-user', ...(namespaces.restricts ? ['--disable-userns'] : [])]
   const [user, drop] = places.uid === null ? [own, []] : [PRIVILEGED, becomeUser(launch, ['--pdeathsig=KILL'])]
   return [
-    ['bwrap', ...user],
+    [systemProgram('bwrap'), ...user],
     ['--unshare-pid', '--unshare-ipc', '--die-with-parent', '--new-session', '--as-pid-1'],
     ['--info-fd', String(INFO_FD)],
     mounts(places, namespaces),

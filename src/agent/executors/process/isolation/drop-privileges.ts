@@ -1,3 +1,4 @@
+import { systemProgram } from '../../../../system-programs.ts'
 import type { Launch } from './kernel-places.ts'
 
 export const NO_CAPABILITIES = ['--inh-caps=-all', '--ambient-caps=-all']
@@ -5,7 +6,18 @@ export const NO_CAPABILITIES = ['--inh-caps=-all', '--ambient-caps=-all']
 /** A command in front of another: without capabilities, and without a way back to them by any program. */
 export function dropPrivileges(uid: number | null, groups: readonly number[] = []): string[] {
   const user = uid === null ? [] : [`--reuid=${uid}`, `--regid=${uid}`, groupsOption(groups)]
-  return ['setpriv', ...user, '--no-new-privs', '--bounding-set=-all', ...NO_CAPABILITIES]
+  return [systemProgram('setpriv'), ...user, '--no-new-privs', '--bounding-set=-all', ...NO_CAPABILITIES]
+}
+
+/**
+ * The same for a command that enters namespaces on its way: the user is set by `nsenter` behind the border, before
+ * anything is looked up in the kernel's file system, so that no program, library or locale there has more rights than
+ * the kernel. A change of the user gives up all capabilities, and without new privileges none comes back.
+ */
+export function enterAndBecome(uid: number, groups: readonly number[], namespaces: readonly string[]): string[] {
+  const drop = ['--no-new-privs', ...NO_CAPABILITIES, `--regid=${uid}`, groupsOption(groups)]
+  const enter = ['--no-fork', ...namespaces, `--setuid=${uid}`, '--']
+  return [systemProgram('setpriv'), ...drop, systemProgram('nsenter'), ...enter]
 }
 
 function groupsOption(groups: readonly number[]): string {
@@ -26,5 +38,5 @@ export function becomeUser({ isolation, places }: Launch, more: readonly string[
 }
 
 export function setIds(uid: number): string[] {
-  return ['unshare', `--setuid=${uid}`, `--setgid=${uid}`]
+  return [systemProgram('unshare'), `--setuid=${uid}`, `--setgid=${uid}`]
 }

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { systemProgram } from '../../../../system-programs.ts'
 import { quote } from '../shell/quote.ts'
 import { NAME_SERVICE } from './bubblewrap.ts'
 import { NO_CAPABILITIES } from './drop-privileges.ts'
@@ -14,12 +15,13 @@ import type { Isolation } from './isolation.ts'
  */
 export function forkServerEntry({ namespaces, numericIds }: Isolation, used: string): string[] {
   if (!numericIds) return []
-  const entry = ['setpriv', '--no-new-privs', ...NO_CAPABILITIES]
+  const entry = [systemProgram('setpriv'), '--no-new-privs', ...NO_CAPABILITIES]
   if (namespaces?.by !== 'bubblewrap') return entry
   const unneeded = unneededMounts(readFileSync('/proc/self/mountinfo', 'utf8'), [used, ...NAME_SERVICE])
   const unmount = unneeded.length === 0 ? '' : `umount -n -l ${unneeded.map(quote).join(' ')} 2>/dev/null; `
   // What is mounted and unmounted on the machine later is so there, too.
-  return [...entry, 'unshare', '--mount', '--propagation', 'slave', '/bin/sh', '-c', `${unmount}exec "$@"`, 'sh']
+  const apart = [systemProgram('unshare'), '--mount', '--propagation', 'slave']
+  return [...entry, ...apart, '/bin/sh', '-c', `${unmount}exec "$@"`, 'sh']
 }
 
 /** Interfaces to the operating system's kernel, which shims do not use; what kernels need of them they get anew. */

@@ -11,8 +11,9 @@ import {
   rmSync,
   statSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { systemPath, systemProgram } from '../../../../system-programs.ts'
 import { quote } from '../shell/quote.ts'
 import { INFO_FD } from './bubblewrap.ts'
 import { coverable, hiddenPaths, isOpenToAll, maskFor } from './hidden-paths.ts'
@@ -36,8 +37,6 @@ export interface IsolationOptions {
   uids?: UidRange | undefined
   /** Further files and directories that no kernel may see. */
   hide: readonly string[]
-  /** The PATH on which the programs are sought. */
-  path?: string
   /** The server's own package; undefined: this one. */
   root?: string
 }
@@ -109,29 +108,31 @@ export async function findIsolation(
 }
 
 function makeIsolation(options: Parameters<typeof findIsolation>[0]): Isolation {
-  const { by, withUids, dataDir, agentDir, uids, path, root } = options
+  const { by, withUids, dataDir, agentDir, uids, root } = options
   if (withUids && process.getuid?.() !== 0) throw new Error('only root can give projects user ids of their own')
   const projectUids = withUids ? openProjectUids(agentDir, usableRange(uids)) : null
-  const numericIds = projectUids !== null && setsIds(projectUids.of(null), path)
+  const numericIds = projectUids !== null && setsIds(projectUids.of(null))
   if (by === null) return { namespaces: null, uids: projectUids, numericIds }
   const canEnter = withUids ? isOpenToAll : () => true
   const mask = maskFor(realpathSync(dataDir), canEnter)
   const secret = hiddenPaths(options.hide, mask)
   const own = ownPrograms({ mask, hidden: secret, canEnter, root })
   const hidden = coverable(secret, canEnter, [mask, ...(own?.empties === true ? [own.within] : [])])
-  const restricts = by === 'bubblewrap' && isRecent(path)
+  const restricts = by === 'bubblewrap' && isRecent()
   return { namespaces: { by, mask, hidden, own, restricts }, uids: projectUids, numericIds }
 }
 
 /** From util-linux 2.34 on. */
-function setsIds(uid: number, path = process.env['PATH']): boolean {
+function setsIds(uid: number): boolean {
   const [program = '', ...args] = setIds(uid)
-  return spawnSync(program, [...args, '/bin/sh', '-c', ':'], { stdio: 'ignore', env: { PATH: path } }).status === 0
+  return (
+    spawnSync(program, [...args, '/bin/sh', '-c', ':'], { stdio: 'ignore', env: { PATH: systemPath() } }).status === 0
+  )
 }
 
 /** From version 0.8 on. */
-function isRecent(path = process.env['PATH']): boolean {
-  const { stdout } = spawnSync('bwrap', ['--version'], { encoding: 'latin1', env: { PATH: path } })
+function isRecent(): boolean {
+  const { stdout } = spawnSync(systemProgram('bwrap'), ['--version'], { encoding: 'latin1', env: {} })
   const [, major, minor] = /(\d+)\.(\d+)/.exec(stdout ?? '') ?? []
   return Number(major) > 0 || Number(minor) >= 8
 }
@@ -203,7 +204,7 @@ async function run([program = '', ...args]: string[], script: string, cwd: strin
   const unused = Array.from({ length: INFO_FD - 3 }, () => 'ignore' as const)
   const child = spawn(program, args, {
     cwd,
-    env: { PATH: process.env['PATH'] },
+    env: { PATH: systemPath() },
     stdio: ['pipe', 'ignore', 'pipe', ...unused, nowhere],
   })
   // Not the option of `spawn`: that one keeps a program that is not installed waiting.
@@ -211,7 +212,7 @@ async function run([program = '', ...args]: string[], script: string, cwd: strin
   closeSync(nowhere)
   const ended = new Promise<string | number | null>((resolve) => {
     child.once('error', (error: NodeJS.ErrnoException) =>
-      resolve(error.code === 'ENOENT' ? `${program} is not installed` : error.message),
+      resolve(error.code === 'ENOENT' ? `${basename(program)} is not installed` : error.message),
     )
     child.once('close', (code, signal) => resolve(code ?? signal))
   })

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { systemProgram } from '../../../../system-programs.ts'
 import { quote } from '../shell/quote.ts'
 import { NAME_SERVICE } from './bubblewrap.ts'
 import type { Hidden } from './hidden-paths.ts'
@@ -17,7 +18,7 @@ import { dropPrivileges } from './drop-privileges.ts'
 export function unshareArguments({ places }: Launch, namespaces: Namespaces): string[] {
   const own = ['--mount', '--pid', '--ipc', '--fork', '--kill-child']
   const user = places.uid === null ? ['--user', '--map-root-user'] : []
-  return ['unshare', ...user, ...own, '/bin/sh', '-c', setUp(places, namespaces)]
+  return [systemProgram('unshare'), ...user, ...own, '/bin/sh', '-c', setUp(places, namespaces)]
 }
 
 /** Tells descriptor 7 the process's id as seen from outside, which the old /proc still knows. */

@@ -23,11 +23,14 @@ import { KEEPER_SCRIPT } from './keeper-script.ts'
  * - The command's process group exists only once its `setsid` has run: until then signals go to the process.
  * - A trapped signal makes `wait` return, with a status of its own, whether or not the child lives on: it is waited for
  *   again. A shell that has told the child's status before may not know it any more (127).
+ * - Whatever reaches arithmetic is digits: bash evaluates a text there, and runs the commands in it.
  * - The script always ends with success. A process that is left when it ends, be it about to die, keeps its place in
  *   Slurm for a second more: so it waits for the keeper that it has ended.
  * - The keeper has all of its text from here, as the directory may hang when it begins. In its first second it has
  *   neither a group of its own nor anything to do, as most short jobs are over by then: SIGALRM ends it then, which waits
  *   for its `sleep` as well. Later nobody catches that signal.
+ * - The keeper's copy of the lease is a file of the job's user alone, whose name nobody can know before it is there, in a
+ *   directory in which nobody can replace it: jobs of other users may run on the same node.
  * - Each process that it starts costs about a millisecond of the node's processors, which bounds the rate of short jobs:
  *   hence builtins wherever they do: for the time in bash. dash reads a file byte by byte.
  */
@@ -45,7 +48,13 @@ cd "$agent/kernels/$id" 2>/dev/null || exit 0
 kernel=$PWD
 cd job 2>/dev/null
 [ -e "$kernel/run.$assignment" ] || exit 0
-read -r counter written ttl <"$agent/lease" || exit 0
+digits() {
+  case $1 in '' | *[!0-9]*) return 1 ;; esac
+}
+read_lease() {
+  read -r counter written ttl <"$agent/lease" && digits "$written" && digits "$ttl"
+}
+digits "$submitted" && read_lease || exit 0
 now=\${EPOCHSECONDS:-$(date +%s)}
 [ $((now - written)) -lt $((ttl / 2)) ] || exit 0
 if [ $((now - submitted)) -gt $((ttl / 2)) ]; then
@@ -54,7 +63,7 @@ if [ $((now - submitted)) -gt $((ttl / 2)) ]; then
     tries=$((tries + 1))
     [ "$tries" -le 12 ] || exit 0
     sleep 1
-    read -r counter written ttl <"$agent/lease" || exit 0
+    read_lease || exit 0
   done
   now=\${EPOCHSECONDS:-$(date +%s)}
 fi
@@ -92,7 +101,8 @@ child=$!
 read -r up rest </proc/uptime
 age=$((now - written))
 [ "$age" -gt 0 ] || age=0
-copy=reprise-$SLURM_JOB_ID-$id
+read -r random </proc/sys/kernel/random/uuid
+copy=\${random:+reprise-$random}
 (
   trap '' HUP INT QUIT TERM USR1 USR2
   status=$PWD/status over='' timer=''
@@ -104,7 +114,13 @@ copy=reprise-$SLURM_JOB_ID-$id
   wait "$timer"
   [ -z "$over" ] || { wait "$timer"; exit 0; }
   trap - ALRM
-  exec setsid /bin/sh -c ${quote(KEEPER_SCRIPT)} reprise-keeper "$agent/lease" "$kernel" "$child" "$copy" "$counter" \\
+  made=''
+  set -C
+  [ -z "$copy" ] || for place in /dev/shm "\${TMPDIR:-/tmp}"; do
+    [ -k "$place" ] || [ -O "$place" ] || continue
+    true >"$place/$copy" && [ -f "$place/$copy" ] && [ -O "$place/$copy" ] && made=$place/$copy && break
+  done
+  exec setsid /bin/sh -c ${quote(KEEPER_SCRIPT)} reprise-keeper "$agent/lease" "$kernel" "$child" "$made" "$counter" \\
     $((\${up%.*} - age)) "$ttl" "$status"
 ) </dev/null >/dev/null 2>&1 9>&- &
 keeper=$!
@@ -123,7 +139,7 @@ kill -ALRM "$keeper" 2>/dev/null
 kill -KILL -"$keeper" 2>/dev/null
 wait "$keeper" 2>/dev/null
 for place in /dev/shm "\${TMPDIR:-/tmp}"; do
-  [ -e "$place/$copy" ] && rm -f "$place/$copy"
+  [ -n "$copy" ] && [ -e "$place/$copy" ] && rm -f "$place/$copy"
 done
 exit 0
 `

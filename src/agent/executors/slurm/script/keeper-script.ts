@@ -1,23 +1,22 @@
 /**
  * Ends the command where the agent's lease has run out, and carries out a stop where Slurm's controller is down.
  *
- *   keeper <lease> <kernel's directory> <process group> <name of the copy> <counter> <uptime when seen> <ttl> <status>
+ *   keeper <lease> <kernel's directory> <process group> <copy> <counter> <uptime when seen> <ttl> <status>
  *
  * - Age is measured by the node's own uptime since a renewal was seen; the clocks of two machines are compared only to
  *   shorten it, never to lengthen it.
  * - A shared directory that hangs must not stop it. Only the reader looks there; the loop has the reader's copy, on a
  *   file system of the node, and counts a line once its newline is there. Where it cannot have one, the lease that the
  *   job began with is the last.
+ * - The copy exists already, or is empty. Its name stands on the command line, which other users of the node can read.
  * - `ending fence` stands in `status` before the first signal, unless the directory hangs; `killed fence` when
  *   nothing of the process group is left.
  */
-export const KEEPER_SCRIPT = `lease=$1 kernel=$2 group=$3 copy='' last=$5 seen=$6 ttl=$7 status=$8
+export const KEEPER_SCRIPT = `lease=$1 kernel=$2 group=$3 copy=$4 last=$5 seen=$6 ttl=$7 status=$8
 cd /
-set -C
-for place in /dev/shm "\${TMPDIR:-/tmp}"; do
-  true >"$place/$4" && copy=$place/$4 && break
-done
-set +C
+digits() {
+  case $1 in '' | *[!0-9]*) return 1 ;; esac
+}
 [ -z "$copy" ] || while :; do
   counter='' stop='' text='' signalled=no
   read -r counter renewed lasts <"$lease"
@@ -51,11 +50,11 @@ told=no
 sleep 1
 while kill -0 "$group" || kill -0 -"$group"; do
   if [ -n "$copy" ] && read -r counter renewed lasts stop signalled <"$copy" && [ -n "$signalled" ]; then
-    if [ "$counter" != "$last" ] && [ "$counter" != '?' ]; then
+    if [ "$counter" != "$last" ] && [ "$counter" != '?' ] && digits "$renewed" && digits "$lasts"; then
       last=$counter written=$renewed ttl=$lasts
       renew
     fi
-    if [ "$stop" != - ]; then
+    if digits "$stop"; then
       [ "$told$signalled" = nono ] && kill -TERM -"$group"
       told=yes
       [ "$(date +%s)" -le "\${stop%???}" ] || finish ''
