@@ -27,7 +27,7 @@ export async function openDatabaseServer(
   resources: AsyncDisposableStack,
 ): Promise<DatabaseAccess> {
   if (config.databaseUrl !== undefined) return configured(config.databaseUrl, config.databaseDirectUrl)
-  const embedded = await startEmbeddedPostgres({ dataDir, log })
+  const embedded = await startEmbeddedPostgres({ dataDir, log, connectionsMax: config.databaseConnections })
   resources.defer(() => embedded.stop())
   if (embedded.adopted) log.info('took over the embedded database of a server that was killed')
   const { connectionString: ownerUrl, serverConnectionString: url } = embedded

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readAdminToken } from '../../src/cli/demo/server-process.ts'
 import { ClientClosedError, createClient, UnavailableError, type Client } from '../../src/client/node/index.ts'
 import { openDatabase, type Database } from '../../src/store/database.ts'
-import { connectionString, openCluster, type Cluster } from '../../src/store/postgres/cluster.ts'
+import { connectionString, openCluster, type Address, type Cluster } from '../../src/store/postgres/cluster.ts'
 import { EMBEDDED_DATABASE } from '../../src/store/postgres/embedded.ts'
 import { ensureRunning, stopServer } from '../../src/store/postgres/postmaster.ts'
 import { eventually, pause } from '../support/eventually.ts'
@@ -26,7 +26,7 @@ const CHAINS = 12
 const START_OF_TIME = btoa('0:0').replaceAll('=', '')
 
 let cluster: Cluster
-let port: number
+let address: Address
 let db: Database
 let server: SpawnedProgram
 let token: string
@@ -36,7 +36,7 @@ beforeAll(async () => {
   const directory = await temporaryDirectory('outage')
   await copyPreparedCluster(join(directory, 'postgres'))
   cluster = await openCluster(join(directory, 'postgres'))
-  port = (await ensureRunning(cluster, TEST_SETTINGS)).port
+  address = (await ensureRunning(cluster, TEST_SETTINGS)).address
   db = openDatabase({ connectionString: databaseUrl(), connectionsMax: 3, onError: () => {} })
   server = await spawnProgram({
     args: ['--unhandled-rejections=strict', MAIN, 'serve'],
@@ -59,7 +59,7 @@ afterAll(async () => {
   if (cluster) await stopServer(cluster)
 })
 
-const databaseUrl = () => connectionString(cluster, port, EMBEDDED_DATABASE)
+const databaseUrl = () => connectionString(cluster, address, EMBEDDED_DATABASE)
 
 /** One third each: ends before the outage, in it, and after it; each fails once. */
 const programOf = (index: number) => {
@@ -160,7 +160,7 @@ test('a server lives through an outage of its database', async () => {
   const residentAfter = await residentBytes()
   expect(residentAfter - residentBefore).toBeLessThan(RESIDENT_GROWTH_BYTES_MAX)
 
-  await ensureRunning(cluster, TEST_SETTINGS, port)
+  await ensureRunning(cluster, TEST_SETTINGS, address)
   const isReady = async () => (await fetch(`${server.ready}/readyz`)).status === 200
   await eventually(isReady, { withinMs: READY_AGAIN_WITHIN_MS, what: 'ready again' })
   const { session } = await patient

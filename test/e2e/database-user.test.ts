@@ -8,6 +8,7 @@ import { createClient } from '../../src/client/node/index.ts'
 import { readAdminToken, startServer } from '../../src/cli/demo/server-process.ts'
 import { connectionString, openCluster, serverConnectionString } from '../../src/store/postgres/cluster.ts'
 import { EMBEDDED_DATABASE } from '../../src/store/postgres/embedded.ts'
+import { addressOf, readPidFile } from '../../src/store/postgres/postmaster.ts'
 import { copyPreparedCluster } from '../support/database/prepared-cluster.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 
@@ -32,11 +33,11 @@ async function rows(url: string, sql: string): Promise<Record<string, unknown>[]
 const postmaster = async () => (await readFile(join(dataDir, 'postgres/data/postmaster.pid'), 'utf8')).split('\n')
 
 async function urls() {
-  const port = Number((await postmaster())[3])
   const cluster = await openCluster(join(dataDir, 'postgres'))
+  const address = addressOf((await readPidFile(cluster))!)
   return {
-    superuser: connectionString(cluster, port, EMBEDDED_DATABASE),
-    server: serverConnectionString(cluster, port, EMBEDDED_DATABASE),
+    superuser: connectionString(cluster, address, EMBEDDED_DATABASE),
+    server: serverConnectionString(cluster, address, EMBEDDED_DATABASE),
   }
 }
 

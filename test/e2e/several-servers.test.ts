@@ -10,7 +10,7 @@ import {
   type CreateSessionInput,
 } from '../../src/client/node/index.ts'
 import { openDatabase, type Database } from '../../src/store/database.ts'
-import { connectionString, openCluster, type Cluster } from '../../src/store/postgres/cluster.ts'
+import { connectionString, openCluster, type Address, type Cluster } from '../../src/store/postgres/cluster.ts'
 import { EMBEDDED_DATABASE } from '../../src/store/postgres/embedded.ts'
 import { ensureRunning, stopServer } from '../../src/store/postgres/postmaster.ts'
 import { eventually, pause } from '../support/eventually.ts'
@@ -62,7 +62,7 @@ const program = (command: string) => [
 
 let directory: string
 let cluster: Cluster
-let port: number
+let address: Address
 let db: Database
 const servers: ServerProcess[] = []
 const agents: SpawnedProgram[] = []
@@ -77,7 +77,7 @@ beforeAll(async () => {
   await mkdir(join(directory, 'notes'))
   await copyPreparedCluster(join(directory, 'postgres'))
   cluster = await openCluster(join(directory, 'postgres'))
-  port = (await ensureRunning(cluster, TEST_SETTINGS)).port
+  address = (await ensureRunning(cluster, TEST_SETTINGS)).address
   db = openDatabase({ connectionString: databaseUrl(), connectionsMax: 3, onError: () => {} })
   servers.push(...(await Promise.all(ROLES.map(async (_, index) => serve(index, await lastingPort())))))
   const urls = servers.map(({ url }) => url).filter((url) => url !== '')
@@ -93,7 +93,7 @@ afterAll(async () => {
   if (cluster) await stopServer(cluster)
 })
 
-const databaseUrl = () => connectionString(cluster, port, EMBEDDED_DATABASE)
+const databaseUrl = () => connectionString(cluster, address, EMBEDDED_DATABASE)
 
 function serve(index: number, httpPort: number): Promise<ServerProcess> {
   return startServer({
@@ -159,7 +159,7 @@ async function interruptDatabase(progress: { pause(): void; resume(): void }): P
   progress.pause()
   await stopServer(cluster)
   await pause(OUTAGE_MS)
-  await ensureRunning(cluster, TEST_SETTINGS, port)
+  await ensureRunning(cluster, TEST_SETTINGS, address)
   progress.resume()
 }
 

@@ -21,6 +21,12 @@ export interface Cluster {
   runAs: RunAs
 }
 
+/** Where a running server is reached: in a directory with its socket, or at the loopback address. */
+export interface Address {
+  host: string
+  port: number
+}
+
 const CLUSTER_USER = 'reprise'
 const MAJOR_VERSION = '18'
 
@@ -55,17 +61,17 @@ export async function openCluster(directory: string): Promise<Cluster> {
 }
 
 /** As superuser. */
-export function connectionString(cluster: Cluster, port: number, database: string): string {
-  return urlOf(CLUSTER_USER, cluster.password, port, database)
+export function connectionString(cluster: Cluster, address: Address, database: string): string {
+  return urlOf(CLUSTER_USER, cluster.password, address, database)
 }
 
 /** As a running server does. */
-export function serverConnectionString(cluster: Cluster, port: number, database: string): string {
-  return urlOf(SERVER_ROLE, serverPassword(cluster.password), port, database)
+export function serverConnectionString(cluster: Cluster, address: Address, database: string): string {
+  return urlOf(SERVER_ROLE, serverPassword(cluster.password), address, database)
 }
 
-function urlOf(user: string, password: string, port: number, database: string): string {
-  return `postgresql://${user}:${password}@127.0.0.1:${port}/${database}?sslmode=disable`
+function urlOf(user: string, password: string, { host, port }: Address, database: string): string {
+  return `postgresql://${user}:${password}@${encodeURIComponent(host)}:${port}/${database}?sslmode=disable`
 }
 
 async function make(directory: string, { initdb }: PostgresBinaries, runAs: RunAs): Promise<void> {

@@ -2,11 +2,11 @@ import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { Logger } from '../../observability/log.ts'
-import { connectionString, openCluster, serverConnectionString, type Cluster } from './cluster.ts'
+import { connectionString, openCluster, serverConnectionString, type Address, type Cluster } from './cluster.ts'
 import { EmbeddedPostgresError } from './embedded-error.ts'
 import { takeOwnerLock, type OwnerLock } from './owner-lock.ts'
-import { ensureRunning, stopServer } from './postmaster.ts'
-import { EMBEDDED_SETTINGS } from './settings.ts'
+import { ensureRunning, runsWith, stopServer, type Settings } from './postmaster.ts'
+import { embeddedSettings } from './settings.ts'
 
 export interface EmbeddedPostgres {
   /** As superuser. */
@@ -29,45 +29,61 @@ const ALREADY_THERE = ['42P04', '23505']
 /**
  * Starts PostgreSQL under `<dataDir>/postgres`, or adopts the instance already running there, for this process alone.
  */
-export async function startEmbeddedPostgres(options: { dataDir: string; log: Logger }): Promise<EmbeddedPostgres> {
+export async function startEmbeddedPostgres(options: {
+  dataDir: string
+  log: Logger
+  /** Of each of the server's pools. */
+  connectionsMax: number
+}): Promise<EmbeddedPostgres> {
   const dataDir = resolve(options.dataDir)
   const cluster = await openCluster(join(dataDir, 'postgres'))
-  const keeper = new Keeper(cluster, dataDir, options.log)
-  const { port, adopted } = await keeper.take()
+  const keeper = new Keeper(cluster, dataDir, embeddedSettings(options.connectionsMax), options.log)
+  const { address, adopted } = await keeper.take()
   return {
-    connectionString: connectionString(cluster, port, EMBEDDED_DATABASE),
-    serverConnectionString: serverConnectionString(cluster, port, EMBEDDED_DATABASE),
+    connectionString: connectionString(cluster, address, EMBEDDED_DATABASE),
+    serverConnectionString: serverConnectionString(cluster, address, EMBEDDED_DATABASE),
     adopted,
     stop: () => keeper.stop(),
   }
 }
 
-/** Holds the owner lock and, if the database crashes, brings it back on the same port. */
+/** Holds the owner lock and, if the database crashes, brings it back at the same address. */
 class Keeper {
   readonly #cluster: Cluster
   readonly #dataDir: string
+  readonly #settings: Settings
   readonly #log: Logger
   #lock: OwnerLock | undefined
   #stopping = false
   #restoring: Promise<void> | undefined
 
-  constructor(cluster: Cluster, dataDir: string, log: Logger) {
+  constructor(cluster: Cluster, dataDir: string, settings: Settings, log: Logger) {
     this.#cluster = cluster
     this.#dataDir = dataDir
+    this.#settings = settings
     this.#log = log
   }
 
-  async take(wantedPort?: number): Promise<{ port: number; adopted: boolean }> {
+  async take(wanted?: Address): Promise<{ address: Address; adopted: boolean }> {
     for (let attempt = 1; ; attempt++) {
-      const server = await ensureRunning(this.#cluster, EMBEDDED_SETTINGS, wantedPort)
+      const server = await ensureRunning(this.#cluster, this.#settings, wanted)
+      const { address } = server
+      const isCurrent = await runsWith(this.#cluster, this.#settings)
+      let isKept = false
       try {
-        await ensureDatabase(this.#cluster, server.port)
-        this.#lock = await takeOwnerLock({
-          connectionString: connectionString(this.#cluster, server.port, EMBEDDED_DATABASE),
+        await ensureDatabase(this.#cluster, address)
+        const lock = await takeOwnerLock({
+          connectionString: connectionString(this.#cluster, address, EMBEDDED_DATABASE),
           dataDir: this.#dataDir,
-          onLost: (error) => this.#restore(server.port, error),
+          onLost: (error) => isKept && this.#restore(address, error),
         })
-        return server
+        if (isCurrent) {
+          isKept = true
+          this.#lock = lock
+          return server
+        }
+        // Left behind by a server with other settings, or by an earlier version, which let it listen on the network.
+        await stopServer(this.#cluster)
       } catch (error) {
         // The previous server process may be stopping the database at this moment.
         if (error instanceof EmbeddedPostgresError || attempt === TAKE_ATTEMPTS_MAX) throw error
@@ -83,17 +99,17 @@ class Keeper {
     await stopServer(this.#cluster)
   }
 
-  #restore(port: number, error: Error | null): void {
+  #restore(address: Address, error: Error | null): void {
     if (this.#stopping) return
     this.#log.error({ err: error }, 'the embedded PostgreSQL dropped its connections')
-    this.#restoring = this.#takeAgain(port)
+    this.#restoring = this.#takeAgain(address)
   }
 
-  async #takeAgain(port: number): Promise<void> {
+  async #takeAgain(wanted: Address): Promise<void> {
     while (!this.#stopping) {
       try {
-        const { adopted } = await this.take(port)
-        this.#log.warn({ port, restarted: !adopted }, 'the embedded PostgreSQL is back')
+        const { adopted } = await this.take(wanted)
+        this.#log.warn({ restarted: !adopted }, 'the embedded PostgreSQL is back')
         return
       } catch (error) {
         this.#log.error({ err: error }, 'the embedded PostgreSQL is not back yet')
@@ -103,9 +119,9 @@ class Keeper {
   }
 }
 
-async function ensureDatabase(cluster: Cluster, port: number): Promise<void> {
-  if (await answers(connectionString(cluster, port, EMBEDDED_DATABASE))) return
-  const client = new pg.Client({ connectionString: connectionString(cluster, port, 'postgres') })
+async function ensureDatabase(cluster: Cluster, address: Address): Promise<void> {
+  if (await answers(connectionString(cluster, address, EMBEDDED_DATABASE))) return
+  const client = new pg.Client({ connectionString: connectionString(cluster, address, 'postgres') })
   await client.connect()
   try {
     await client.query(`CREATE DATABASE "${EMBEDDED_DATABASE}"`)

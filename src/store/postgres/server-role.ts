@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto'
+import pg from 'pg'
 import { PATIENCE } from '../connection-settings.ts'
 import type { Queryable } from '../database.ts'
 import { connect } from './connect.ts'
@@ -14,9 +15,19 @@ export function serverPassword(superuserPassword: string): string {
   return createHmac('sha256', superuserPassword).update(SERVER_ROLE).digest('base64url')
 }
 
-/** True if nothing is missing: the role, and its rights on everything that migrations have made. */
+/** Lets its connections use those that `reserved_connections` keeps from other roles. */
+const RESERVED = 'pg_use_reserved_connections'
+
+/**
+ * True if nothing is missing: the role, its connections, and its rights on everything that migrations have made. A role
+ * without rights could otherwise connect, and listen to what servers tell each other.
+ */
 const COMPLETE_SQL = `
-SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = '${SERVER_ROLE}')
+SELECT EXISTS (SELECT FROM pg_auth_members WHERE roleid = '${RESERVED}'::regrole
+    AND member = (SELECT oid FROM pg_roles WHERE rolname = '${SERVER_ROLE}'))
+  AND NOT EXISTS (
+    SELECT FROM pg_database d, aclexplode(coalesce(datacl, acldefault('d', datdba))) a
+    WHERE d.datname = current_database() AND a.grantee = 0 AND a.privilege_type = 'CONNECT')
   AND NOT EXISTS (
     SELECT FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace AND (
       c.relkind IN ('r', 'p') AND NOT has_table_privilege(
@@ -25,7 +36,10 @@ SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = '${SERVER_ROLE}')
         (SELECT oid FROM pg_roles WHERE rolname = '${SERVER_ROLE}'), c.oid, 'USAGE'))
   ) AS complete`
 
-const GRANTS = `
+const grantsIn = (database: string) => `
+GRANT ${RESERVED} TO ${SERVER_ROLE};
+GRANT CONNECT, TEMPORARY ON DATABASE ${database} TO ${SERVER_ROLE};
+REVOKE ALL ON DATABASE ${database} FROM PUBLIC;
 GRANT USAGE ON SCHEMA public TO ${SERVER_ROLE};
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO ${SERVER_ROLE};
 GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO ${SERVER_ROLE};
@@ -37,11 +51,13 @@ export async function ensureServerRole(superuserUrl: string): Promise<void> {
   const client = await connect(superuserUrl, 'reprise-role', PATIENCE)
   try {
     if ((await client.query<{ complete: boolean }>(COMPLETE_SQL)).rows[0]!.complete) return
-    const password = serverPassword(decodeURIComponent(new URL(superuserUrl).password))
+    const { password: superuserPassword, pathname } = new URL(superuserUrl)
+    const password = serverPassword(decodeURIComponent(superuserPassword))
+    const grants = grantsIn(pg.escapeIdentifier(decodeURIComponent(pathname.slice(1))))
     const known = await client.query(`SELECT FROM pg_roles WHERE rolname = '${SERVER_ROLE}'`)
     // One simple query is one transaction.
     const make = known.rowCount === 0 ? `CREATE ROLE ${SERVER_ROLE} LOGIN` : `ALTER ROLE ${SERVER_ROLE} LOGIN`
-    await client.query(`${make} NOSUPERUSER NOCREATEDB NOCREATEROLE PASSWORD '${password}';${GRANTS}`)
+    await client.query(`${make} NOSUPERUSER NOCREATEDB NOCREATEROLE PASSWORD '${password}';${grants}`)
   } finally {
     await client.end()
   }

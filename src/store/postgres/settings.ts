@@ -1,11 +1,27 @@
 import type { Settings } from './postmaster.ts'
 
+/** Of a server, besides its two pools: those that listen, hold the owner's lock, migrate or look something up. */
+const OTHER_CONNECTIONS = 12
+/** For people and their programs. */
+const CONNECTIONS_OF_OTHERS = 40
+const CONNECTIONS_MIN = 100
+
+/**
+ * @param connectionsMax of each of the server's two pools. As many are reserved for it: other roles leave them free.
+ */
+export function embeddedSettings(connectionsMax: number): Settings {
+  const ofServer = 2 * connectionsMax + OTHER_CONNECTIONS
+  return {
+    ...EMBEDDED_SETTINGS,
+    max_connections: String(Math.max(CONNECTIONS_MIN, ofServer + CONNECTIONS_OF_OTHERS)),
+    reserved_connections: String(ofServer),
+  }
+}
+
 /** For machines from 2 cores and 2 GB upwards. Nothing here weakens the durability of a commit. */
 export const EMBEDDED_SETTINGS: Settings = {
-  listen_addresses: '127.0.0.1',
-  unix_socket_directories: '',
   cluster_name: 'reprise',
-  max_connections: '100',
+  max_connections: String(CONNECTIONS_MIN),
   shared_buffers: '192MB',
   // Keeps sorts and hashes over 500 sessions in memory.
   work_mem: '16MB',

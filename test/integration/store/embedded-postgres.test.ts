@@ -9,7 +9,11 @@ import pg from 'pg'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { openCluster } from '../../../src/store/postgres/cluster.ts'
 import { isPostgres } from '../../../src/store/postgres/process-table.ts'
-import { stopServer } from '../../../src/store/postgres/postmaster.ts'
+import { addressOf, readPidFile, runsWith, stopServer } from '../../../src/store/postgres/postmaster.ts'
+import { EMBEDDED_SETTINGS, embeddedSettings } from '../../../src/store/postgres/settings.ts'
+import { takeOwnerLock } from '../../../src/store/postgres/owner-lock.ts'
+import { lastingPort } from '../../support/agents/lasting-port.ts'
+import { isListening } from '../../support/servers/is-listening.ts'
 import { copyPreparedCluster } from '../../support/database/prepared-cluster.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 
@@ -159,6 +163,131 @@ test('comes back at the same address when it falls over under its server', async
   process.kill(pid, 'SIGKILL')
   await vi.waitUntil(() => query(connectionString, 'SELECT 1').catch(() => null), { timeout: 120_000, interval: 100 })
   expect(await postmasterPid()).not.toBe(pid)
+})
+
+const NETWORK_SQL = `SELECT current_setting('listen_addresses') AS addresses, inet_server_addr() AS network`
+const NO_NETWORK = [{ addresses: '', network: null }]
+const openHere = () => openCluster(join(dataDir, 'postgres'))
+
+/** As versions before the socket did, and as nothing does now. */
+async function startOnNetwork(port: number): Promise<void> {
+  const cluster = await openHere()
+  const options = Object.entries({ ...EMBEDDED_SETTINGS, listen_addresses: '127.0.0.1', unix_socket_directories: '', port })
+  const words = options.map(([name, value]) => `-c ${name}=${value}`).join(' ')
+  const args = ['start', '-D', cluster.dataDirectory, '-l', cluster.logFile, '-w', '-s', '-o', words]
+  await cluster.runAs.run(cluster.binaries.pg_ctl, args, { cwd: cluster.directory })
+}
+
+test('listens on a socket that only its own user reaches, and on no network', async () => {
+  await prepare()
+  const { connectionString } = await hold()
+  expect(await query(connectionString, NETWORK_SQL)).toEqual(NO_NETWORK)
+  const { host, port } = addressOf((await readPidFile(await openHere()))!)
+  expect(host).toBe(join(dataDir, 'postgres/socket'))
+  expect((await stat(host)).mode & 0o777).toBe(0o700)
+  expect((await stat(join(host, `.s.PGSQL.${port}`))).mode & 0o077).toBe(0)
+})
+
+test('one of an earlier version that listens on the network is moved to the socket by the next start', async () => {
+  await prepare()
+  const port = await lastingPort()
+  await startOnNetwork(port)
+  expect(await isListening(port)).toBe(true)
+  const left = await postmasterPid()
+  const { connectionString, adopted } = await hold()
+  expect(adopted).toBe(false)
+  expect(await query(connectionString, NETWORK_SQL)).toEqual(NO_NETWORK)
+  expect([await isPostgres(left), await isListening(port)]).toEqual([false, false])
+})
+
+test('one that a server of an earlier version still uses is left to it', async () => {
+  await prepare()
+  const port = await lastingPort()
+  await startOnNetwork(port)
+  const { password } = await openHere()
+  const url = `postgresql://reprise:${password}@127.0.0.1:${port}/reprise?sslmode=disable`
+  const lock = await takeOwnerLock({ connectionString: url, dataDir, onLost: () => {} })
+  await expect(hold()).rejects.toThrow(`Another reprise server (process ${process.pid})`)
+  expect(await query(url, 'SELECT 1 AS one')).toEqual([{ one: 1 }])
+  await lock.release()
+})
+
+test('a socket whose path would be too long lies in a short directory, which is found again and removed at the end', async () => {
+  const root = dataDir
+  dataDir = join(root, 'long'.repeat(30))
+  await mkdir(dataDir)
+  await prepare()
+  const first = await hold()
+  const { host } = addressOf((await readPidFile(await openHere()))!)
+  expect(host).not.toContain(root)
+  expect((await stat(host)).mode & 0o777).toBe(0o700)
+  expect(await query(first.connectionString, NETWORK_SQL)).toEqual(NO_NETWORK)
+  // It comes back where its server looks for it.
+  process.kill(await postmasterPid(), 'SIGKILL')
+  await vi.waitUntil(() => query(first.connectionString, 'SELECT 1').catch(() => null), {
+    timeout: 120_000,
+    interval: 100,
+  })
+  await end(first.holder, 'SIGKILL')
+  const second = await hold()
+  expect(second).toMatchObject({ adopted: true, connectionString: first.connectionString })
+  // Both are gone, as after a crash of the machine.
+  process.kill(-second.holder.pid!, 'SIGKILL')
+  await once(second.holder, 'exit')
+  process.kill(await postmasterPid(), 'SIGKILL')
+  const third = await hold()
+  expect(await query(third.connectionString, 'SELECT 1 AS one')).toEqual([{ one: 1 }])
+  const { host: last } = addressOf((await readPidFile(await openHere()))!)
+  await end(third.holder, 'SIGTERM')
+  for (const each of [host, last]) expect(await stat(each).catch(() => null)).toBeNull()
+  dataDir = root
+})
+
+test('one whose socket was removed, or whose directory somebody else has made, is started anew', async () => {
+  await prepare()
+  const first = await hold()
+  const { host, port } = addressOf((await readPidFile(await openHere()))!)
+  await end(first.holder, 'SIGKILL')
+  await rm(join(host, `.s.PGSQL.${port}`))
+  const second = await hold()
+  expect(second.adopted).toBe(false)
+  expect(await query(second.connectionString, 'SELECT 1 AS one')).toEqual([{ one: 1 }])
+  await end(second.holder, 'SIGKILL')
+  await chmod(host, 0o777)
+  const third = await hold()
+  expect(third.adopted).toBe(false)
+  expect((await stat(host)).mode & 0o777).toBe(0o700)
+})
+
+test('a socket that a crash of the machine left behind does not matter, whoever has its number now', async () => {
+  await prepare()
+  const first = await hold()
+  const { host, port } = addressOf((await readPidFile(await openHere()))!)
+  const lock = join(host, `.s.PGSQL.${port}.lock`)
+  const left = (await readFile(lock, 'utf8')).split('\n')
+  process.kill(-first.holder.pid!, 'SIGKILL')
+  await once(first.holder, 'exit')
+  process.kill(await postmasterPid(), 'SIGKILL')
+  await vi.waitUntil(async () => !(await isPostgres(await postmasterPid())), { timeout: 60_000, interval: 10 })
+  await writeFile(lock, [process.pid, ...left.slice(1)].join('\n'))
+  const second = await hold()
+  expect(second.adopted).toBe(false)
+  expect(await query(second.connectionString, 'SELECT 1 AS one')).toEqual([{ one: 1 }])
+})
+
+test('has as many connections as its server is configured for, and more for others', async () => {
+  for (const each of [2, 16, 1_000]) {
+    const { max_connections: all, reserved_connections: reserved } = embeddedSettings(each)
+    expect(Number(reserved)).toBeGreaterThan(2 * each)
+    expect(Number(all) - Number(reserved)).toBeGreaterThan(30)
+  }
+  await prepare()
+  const { connectionString } = await hold()
+  expect(await query(connectionString, 'SHOW reserved_connections')).toEqual([
+    { reserved_connections: embeddedSettings(16)['reserved_connections'] },
+  ])
+  expect(await runsWith(await openHere(), embeddedSettings(16))).toBe(true)
+  expect(await runsWith(await openHere(), embeddedSettings(17))).toBe(false)
 })
 
 test('says what to do when the data directory cannot be used', async () => {

@@ -14,12 +14,12 @@ const NAME = 'prepared'
 
 /** Makes the database in a new cluster, and keeps a copy of both in the run's directory. Nothing runs afterwards. */
 export async function prepareCluster(cluster: Cluster, runDirectory: string): Promise<void> {
-  const { port } = await ensureRunning(cluster, TEST_SETTINGS)
-  const client = new pg.Client({ connectionString: connectionString(cluster, port, 'postgres') })
+  const { address } = await ensureRunning(cluster, TEST_SETTINGS)
+  const client = new pg.Client({ connectionString: connectionString(cluster, address, 'postgres') })
   await client.connect()
   await client.query(`CREATE DATABASE ${EMBEDDED_DATABASE}`)
   await client.end()
-  await migrate(connectionString(cluster, port, EMBEDDED_DATABASE), pino({ enabled: false }))
+  await migrate(connectionString(cluster, address, EMBEDDED_DATABASE), pino({ enabled: false }))
   await stopServer(cluster)
   await copy(cluster.directory, join(runDirectory, NAME))
 }

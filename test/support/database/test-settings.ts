@@ -3,6 +3,8 @@ import { EMBEDDED_SETTINGS } from '../../../src/store/postgres/settings.ts'
 /** Settings of a PostgreSQL that lives as long as a test run: nothing in it has to survive a crash. */
 export const TEST_SETTINGS = {
   ...EMBEDDED_SETTINGS,
+  // Besides its socket: poolers and proxies of tests stand between a server and this address.
+  listen_addresses: '127.0.0.1',
   max_connections: '300',
   fsync: 'off',
   synchronous_commit: 'off',

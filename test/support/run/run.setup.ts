@@ -29,8 +29,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
   try {
     const cluster = await openCluster(join(directory, 'postgres'))
     await prepareCluster(cluster, directory)
-    const { port } = await ensureRunning(cluster, { ...TEST_SETTINGS, ...socketIn(cluster.directory) })
-    const urlOf = (database: string) => overSocket(connectionString(cluster, port, database), cluster.directory)
+    const { address } = await ensureRunning(cluster, TEST_SETTINGS)
+    const urlOf = (database: string) => connectionString(cluster, address, database)
     const maintenance = urlOf('postgres')
     const client = new pg.Client({ connectionString: maintenance })
     await client.connect()
@@ -45,19 +45,6 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await stop()
     throw error
   }
-}
-
-/** Of the directory: the socket's own name comes after it, and the address of a socket has 108 bytes. */
-const SOCKET_PATH_MAX = 90
-
-/** Over TCP a run costs a fifteenth more CPU. */
-function socketIn(directory: string): { unix_socket_directories?: string } {
-  return directory.length > SOCKET_PATH_MAX ? {} : { unix_socket_directories: directory }
-}
-
-function overSocket(url: string, directory: string): string {
-  if (directory.length > SOCKET_PATH_MAX) return url
-  return url.replace('@127.0.0.1:', `@${encodeURIComponent(directory)}:`)
 }
 
 async function keepSeeds(template: string): Promise<void> {
