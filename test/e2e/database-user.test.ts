@@ -1,15 +1,17 @@
-import { execFile, execFileSync } from 'node:child_process'
-import { chmod, mkdir, readFile, stat } from 'node:fs/promises'
+import { execFile, execFileSync, spawnSync } from 'node:child_process'
+import { chmod, chown, mkdir, readdir, readFile, readlink, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
-import { beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, inject, test } from 'vitest'
 import { createClient } from '../../src/client/node/index.ts'
 import { readAdminToken, startServer } from '../../src/cli/demo/server-process.ts'
 import { connectionString, openCluster, serverConnectionString } from '../../src/store/postgres/cluster.ts'
 import { EMBEDDED_DATABASE } from '../../src/store/postgres/embedded.ts'
 import { addressOf, readPidFile } from '../../src/store/postgres/postmaster.ts'
 import { copyPreparedCluster } from '../support/database/prepared-cluster.ts'
+import { MAIN } from '../support/programs/command-line.ts'
+import { spawnProgram } from '../support/programs/spawned-program.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 
 /** Who a server is in its embedded database, and on the machine. */
@@ -120,6 +122,112 @@ test('others may not look into the data directory, also one that was open', asyn
   expect((await stat(dataDir)).mode & 0o777).toBe(closed)
   for (const name of ['postgres', 'agent']) expect((await stat(join(dataDir, name))).mode & 0o044, name).toBe(0)
   expect(await second.stop()).toBe(0)
+})
+
+/** Run by a kernel: which ports of this machine PostgreSQL answers at, and what the socket's directory says. */
+const ATTACK = `
+const { readFileSync, readdirSync } = require('node:fs')
+const { connect } = require('node:net')
+const [directory, socket] = process.argv.slice(1)
+const lines = ['tcp', 'tcp6'].flatMap((each) => readFileSync('/proc/net/' + each, 'latin1').trim().split('\\n').slice(1))
+const listening = lines.map((line) => line.trim().split(/ +/)).filter((words) => words[3] === '0A')
+const ports = [...new Set(listening.map((words) => parseInt(words[1].split(':')[1], 16)))]
+const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])
+const ask = (target, known) => new Promise((resolve) => {
+  const peer = connect(target, () => peer.write(SSL_REQUEST))
+  peer.setTimeout(20000, () => peer.destroy())
+  peer.once('data', (answer) => { if ('SN'.includes(answer.toString('latin1'))) resolve(known); peer.destroy() })
+  peer.once('error', (error) => resolve(error.code)).once('close', () => resolve(null))
+})
+const codeOf = (work) => { try { work(); return null } catch (error) { return error.code } }
+const all = ports.flatMap((port) => ['127.0.0.1', '::1'].map((host) => ask({ host, port }, port)))
+Promise.all([ask(socket, 'connected'), ...all]).then(([found, ...answers]) => {
+  const postgres = [...new Set(answers.filter((answer) => typeof answer === 'number'))]
+  console.log(JSON.stringify({ ports: postgres, directory: codeOf(() => readdirSync(directory)), socket: found }))
+})`
+
+/** At which ports of the network a process listens. */
+async function portsOf(pid: string): Promise<number[]> {
+  const files = await readdir(`/proc/${pid}/fd`)
+  const links = await Promise.all(files.map((fd) => readlink(`/proc/${pid}/fd/${fd}`).catch(() => '')))
+  const inodes = new Set(links.flatMap((link) => /^socket:\[(\d+)\]$/.exec(link)?.[1] ?? []))
+  const tables = await Promise.all(['tcp', 'tcp6'].map((each) => readFile(`/proc/net/${each}`, 'latin1')))
+  const lines = tables.flatMap((table) => table.trim().split('\n').slice(1)).map((line) => line.trim().split(/ +/))
+  return lines.flatMap(([, local, , , , , , , , inode]) =>
+    inodes.has(inode!) ? [Number.parseInt(local!.split(':')[1]!, 16)] : [],
+  )
+}
+
+const NOBODY = { uid: 65_534, gid: 65_534 }
+/** Not where node or this project lies in a directory that is root's alone. */
+const NOBODY_CAN_RUN =
+  process.getuid?.() === 0 && spawnSync(process.execPath, ['-e', 'fs.accessSync(process.argv[1])', MAIN], NOBODY).status === 0
+
+describe.runIf(NOBODY_CAN_RUN)('of a kernel on the machine of the server', () => {
+  test('loopback has no port of the database, and another user cannot enter the directory of its socket', async () => {
+    await mkdir(dataDir)
+    await copyPreparedCluster(join(dataDir, 'postgres'))
+    const server = await startServer({ dataDir, port: 0, onLog: () => {}, env: { REPRISE_ROLES: 'api,scheduler' } })
+    await using client = createClient({ url: server.url, token: await readAdminToken(dataDir) })
+    const agentDir = await temporaryDirectory('user-agent')
+    await chown(agentDir, NOBODY.uid, NOBODY.gid)
+    const agent = await spawnProgram({
+      through: ['setpriv', `--reuid=${NOBODY.uid}`, `--regid=${NOBODY.gid}`, '--clear-groups'],
+      args: [MAIN, 'agent'],
+      environment: {
+        REPRISE_SERVER_URL: server.url,
+        REPRISE_TOKEN: (await client.createToken({ name: 'agent', role: 'AGENT' })).secret,
+        REPRISE_DATA_DIR: agentDir,
+        REPRISE_ISOLATION: 'none',
+        HOME: agentDir,
+      },
+      ready: /^reprise agent ready (\S+)/,
+    })
+    const [pid, , , port, directory] = await postmaster()
+    const socket = join(directory!, `.s.PGSQL.${port}`)
+    const { session } = await client.createSession({
+      name: 'attack',
+      command: [process.execPath, '-e', ATTACK, directory!, socket],
+    })
+    expect(await client.waitForChain(session.sessionId)).toMatchObject({ outcome: 'SUCCEEDED' })
+    let printed = ''
+    for await (const { text } of client.sessionLogs(session.sessionId)) printed += text
+    const found = JSON.parse(printed) as { ports: number[] }
+    expect(found).toMatchObject({ directory: 'EACCES', socket: 'EACCES' })
+    // The attack finds what there is: the PostgreSQL of this run listens on the network, for proxies of other tests.
+    expect(found.ports).toContain(Number(new URL(inject('postgres')).port))
+    expect(await portsOf(pid!)).toEqual([])
+    await agent.stop()
+    expect(await server.stop()).toBe(0)
+  })
+})
+
+test('other roles can neither take the connections that a server needs, nor hear what servers tell each other', async () => {
+  await mkdir(dataDir)
+  await copyPreparedCluster(join(dataDir, 'postgres'))
+  const server = await startServer({ dataDir, port: 0, onLog: () => {} })
+  const { superuser, server: own } = await urls()
+  await rows(superuser, `CREATE ROLE stranger LOGIN PASSWORD 'known'`)
+  const url = new URL(superuser)
+  url.username = 'stranger'
+  url.password = 'known'
+  await expect(rows(url.href, 'LISTEN reprise')).rejects.toMatchObject({ code: '42501' })
+  await rows(superuser, 'GRANT CONNECT ON DATABASE reprise TO stranger')
+  const taken: pg.Client[] = []
+  const takeAll = async (): Promise<never> => {
+    for (;;) {
+      const client = new pg.Client({ connectionString: url.href })
+      client.on('error', () => {})
+      await client.connect()
+      taken.push(client)
+    }
+  }
+  await expect(takeAll()).rejects.toMatchObject({ code: '53300' })
+  expect(taken.length).toBeGreaterThan(20)
+  await work(server.url)
+  expect(await rows(own, 'SELECT 1 AS one')).toEqual([{ one: 1 }])
+  await Promise.all(taken.map((client) => client.end()))
+  expect(await server.stop()).toBe(0)
 })
 
 function idOf(name: string): number | null {
