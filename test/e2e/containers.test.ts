@@ -6,7 +6,7 @@ import { createClient } from '../../src/client/node/index.ts'
 import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
 import { describeEngines } from '../support/containers/describe-engines.ts'
 import { type ContainerEngine, whyNoEngine } from '../support/containers/engines.ts'
-import { pushBase, whyNoRegistry } from '../support/containers/private-registry.ts'
+import { ALLOWED_IMAGES, pushBase, whyNoRegistry } from '../support/containers/private-registry.ts'
 import { pushPython } from '../support/containers/python-image.ts'
 import { sharedEngine, sharedRegistry } from '../support/containers/shared-engine.ts'
 import { slowDown } from '../support/containers/slow-engine.ts'
@@ -39,6 +39,7 @@ describeEngines('chains in containers of %s', (name) => {
       REPRISE_EXECUTOR: 'container',
       REPRISE_CONTAINER_ENGINE: engine.url,
       REPRISE_CONTAINER_NETWORK: 'host',
+      REPRISE_CONTAINER_ALLOW: ALLOWED_IMAGES.join(),
     }
     server = await startServer({ dataDir: join(root, 'data'), port: 0, onLog: () => undefined, env })
   }

@@ -161,7 +161,8 @@ async function portsOf(pid: string): Promise<number[]> {
 const NOBODY = { uid: 65_534, gid: 65_534 }
 /** Not where node or this project lies in a directory that is root's alone. */
 const NOBODY_CAN_RUN =
-  process.getuid?.() === 0 && spawnSync(process.execPath, ['-e', 'fs.accessSync(process.argv[1])', MAIN], NOBODY).status === 0
+  process.getuid?.() === 0 &&
+  spawnSync(process.execPath, ['-e', 'fs.accessSync(process.argv[1])', MAIN], NOBODY).status === 0
 
 describe.runIf(NOBODY_CAN_RUN)('of a kernel on the machine of the server', () => {
   test('loopback has no port of the database, and another user cannot enter the directory of its socket', async () => {

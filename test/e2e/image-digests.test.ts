@@ -10,7 +10,7 @@ import {
   type EngineName,
   whyNoEngine,
 } from '../support/containers/engines.ts'
-import { whyNoRegistry } from '../support/containers/private-registry.ts'
+import { ALLOWED_IMAGES, whyNoRegistry } from '../support/containers/private-registry.ts'
 import { sharedEngine, sharedRegistry } from '../support/containers/shared-engine.ts'
 import { cleanEnvironment, MAIN } from '../support/programs/command-line.ts'
 import { PATIENT_LEASE, type RemoteFleet, startRemoteFleet, textOf } from './remote/remote-fleet.ts'
@@ -50,7 +50,7 @@ beforeAll(async () => {
       name,
       token: await fleet.token(),
       args: ['--executor', 'container', '--container-engine', engine.url, '--label', `engine=${name}`],
-      environment: { REPRISE_CONTAINER_NETWORK: 'host' },
+      environment: { REPRISE_CONTAINER_NETWORK: 'host', REPRISE_CONTAINER_ALLOW: ALLOWED_IMAGES.join() },
     })
   }
 })

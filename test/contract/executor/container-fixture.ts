@@ -11,10 +11,11 @@ import { BASE_IMAGE, type ContainerEngine, type EngineName } from '../../support
 import { eventually } from '../../support/eventually.ts'
 import type { ExecutorFixture } from './executor-subject.ts'
 import { processCommands, testLog } from './process-fixture.ts'
+import { ALLOWED_IMAGES } from '../../support/containers/private-registry.ts'
 
 export const CONTAINER_DEFAULTS: ContainerOptions = {
   image: BASE_IMAGE,
-  allow: ['*'],
+  allow: ALLOWED_IMAGES,
   pull: 'missing',
   imageKeep: FOREVER,
   network: 'host',

@@ -1,4 +1,7 @@
+import { once } from 'node:events'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Engine, openEngine } from '../../../src/agent/executors/container/engine/engine.ts'
@@ -9,6 +12,7 @@ import { lastingPort } from '../../support/agents/lasting-port.ts'
 import { describeEngines } from '../../support/containers/describe-engines.ts'
 import { BASE_IMAGE, type ContainerEngine, whyNoEngine } from '../../support/containers/engines.ts'
 import {
+  ALLOWED_IMAGES,
   type PrivateRegistry,
   pushBase,
   REGISTRY_USER,
@@ -67,9 +71,14 @@ describeEngines('images of %s', (name) => {
     /** As many as ask for it at once. */
     times?: number
     from?: Engine
+    allow?: readonly string[]
+    /** For the words that go to the agent's log. */
+    logged?: object[]
   }
 
-  async function resolveAll(image: string, { policy = 'missing', digest, auth, times = 1, from = engine }: Asked = {}) {
+  async function resolveAll(image: string, asked: Asked = {}) {
+    const { policy = 'missing', digest, auth, times = 1, from = engine, allow = ALLOWED_IMAGES, logged = [] } = asked
+    const log = { warn: (...words: unknown[]) => void logged.push(words) } as unknown as typeof testLog
     const pulled = openPulledImages(from, {
       file: join(root, 'images.json'),
       keep: FOREVER,
@@ -77,7 +86,7 @@ describeEngines('images of %s', (name) => {
       inUse: () => new Set(),
       log: testLog,
     })
-    const puller = createImagePuller(from, { authFile: auth, pulled, retryAfterMs: [10] })
+    const puller = createImagePuller(from, { authFile: auth, allow, log, pulled, retryAfterMs: [10] })
     const answers = Array.from({ length: times }, async () => {
       const progress: string[] = []
       const request = { name: image, digest: digest ?? null, policy }
@@ -107,6 +116,53 @@ describeEngines('images of %s', (name) => {
     const { answer } = await resolve(image())
     expect(answer).toMatchObject({ name: reason, message: expect.stringContaining(image()) as string })
   })
+
+  /** A registry of a tenant, which answers everything with these words; `asked` is all that came. */
+  async function playRegistry(status: number, words: string) {
+    const asked: string[] = []
+    const listener = createServer((request, response) => {
+      asked.push(`${request.method} ${request.url}`)
+      response.writeHead(status, { 'content-type': 'application/json' })
+      response.end(JSON.stringify({ errors: [{ code: words, message: words, detail: words }] }))
+    })
+    await once(listener.listen(0, '127.0.0.1'), 'listening')
+    const { port } = listener.address() as AddressInfo
+    return { port, asked, [Symbol.asyncDispose]: async () => void (await once(listener.close(), 'close')) }
+  }
+
+  test.skipIf(missing !== null)('no request goes to a registry on this machine that nobody has named', async () => {
+    await using played = await playRegistry(404, 'keys')
+    const { port } = played
+    for (const host of ['127.0.0.1', 'localhost', 'LOCALHOST', '127.1', '2130706433', '0x7f.1', '[::ffff:127.0.0.1]']) {
+      const logged: object[] = []
+      const { answer } = await resolve(`${host}:${port}/x/y:1`, { allow: ['*'], logged })
+      expect(answer, host).toMatchObject({
+        name: 'validation-failed',
+        message: expect.stringContaining('refused by policy'),
+      })
+      expect(JSON.stringify(logged), host).toContain('is not asked')
+    }
+    expect(played.asked).toEqual([])
+    // That it would have come.
+    await resolve(`127.0.0.1:${port}/x/y:1`, { allow: [`127.0.0.1:${port}/*`] })
+    expect(played.asked.length).toBeGreaterThan(0)
+  })
+
+  test.skipIf(missing !== null).each([404, 401, 403, 500])(
+    'what a registry answers with %i is in the log of the agent, and in nothing that the tenant reads',
+    async (status) => {
+      await using played = await playRegistry(status, 'secretkeysofacloud')
+      const logged: object[] = []
+      const { answer, progress } = await resolve(`127.0.0.1:${played.port}/x/y:1`, { logged })
+      expect(played.asked.length).toBeGreaterThan(0)
+      expect(JSON.stringify([answer, progress])).not.toContain('secretkeys')
+      expect(answer).toMatchObject({
+        message: expect.stringMatching(/: (?:no such image|denied: .*|its registry is unreachable)$/),
+      })
+      expect(JSON.stringify(logged)).toContain(`127.0.0.1:${played.port}`)
+      if (name === 'docker' || status === 500) expect(JSON.stringify(logged)).toContain('secretkeys')
+    },
+  )
 
   test.skipIf(missing !== null)('credentials go to their registry, and into no message', async () => {
     const image = `${locked.host}/team/secret:1`

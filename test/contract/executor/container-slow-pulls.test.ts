@@ -6,12 +6,13 @@ import { type Engine, openEngine } from '../../../src/agent/executors/container/
 import { createImagePuller } from '../../../src/agent/executors/container/engine/pull-image.ts'
 import { describeEngines } from '../../support/containers/describe-engines.ts'
 import { BASE_IMAGE, type ContainerEngine, whyNoEngine } from '../../support/containers/engines.ts'
-import { whyNoRegistry } from '../../support/containers/private-registry.ts'
+import { ALLOWED_IMAGES, whyNoRegistry } from '../../support/containers/private-registry.ts'
 import { sharedEngine, sharedRegistry } from '../../support/containers/shared-engine.ts'
 import { throttle, type ThrottledProxy } from '../../support/containers/throttled-proxy.ts'
 import { eventually } from '../../support/eventually.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import { SLOWLY_MS } from './container-agent.ts'
+import { testLog } from './process-fixture.ts'
 
 const LAYER_BYTES = 600_000
 const BYTES_PER_SECOND = 150_000
@@ -46,7 +47,13 @@ describeEngines('pulls of %s over a narrow line', (name) => {
   /** For as many as ask for it at once, each of whom is told how far it is. */
   function pull(times: number, { silentMaxMs }: { silentMaxMs?: number } = {}) {
     const pulled = { look: <T>(look: () => Promise<T>) => look(), pulled: () => undefined }
-    const puller = createImagePuller(engine, { pulled, retryAfterMs: [10], ...(silentMaxMs && { silentMaxMs }) })
+    const puller = createImagePuller(engine, {
+      pulled,
+      allow: ALLOWED_IMAGES,
+      log: testLog,
+      retryAfterMs: [10],
+      ...(silentMaxMs && { silentMaxMs }),
+    })
     const request = { name: `${proxy.host}/${image}`, digest: null, policy: 'missing' as const }
     const told = Array.from({ length: times }, (): Told[] => [])
     const all = told.map((each) => puller.resolve(request, (text) => void each.push({ text, at: performance.now() })))

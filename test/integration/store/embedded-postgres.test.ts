@@ -172,7 +172,12 @@ const openHere = () => openCluster(join(dataDir, 'postgres'))
 /** As versions before the socket did, and as nothing does now. */
 async function startOnNetwork(port: number): Promise<void> {
   const cluster = await openHere()
-  const options = Object.entries({ ...EMBEDDED_SETTINGS, listen_addresses: '127.0.0.1', unix_socket_directories: '', port })
+  const options = Object.entries({
+    ...EMBEDDED_SETTINGS,
+    listen_addresses: '127.0.0.1',
+    unix_socket_directories: '',
+    port,
+  })
   const words = options.map(([name, value]) => `-c ${name}=${value}`).join(' ')
   const args = ['start', '-D', cluster.dataDirectory, '-l', cluster.logFile, '-w', '-s', '-o', words]
   await cluster.runAs.run(cluster.binaries.pg_ctl, args, { cwd: cluster.directory })

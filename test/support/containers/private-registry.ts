@@ -25,6 +25,9 @@ export const REGISTRY_USER = { username: 'reader', password: 'a password' }
 /** Of that password, with bcrypt. */
 const HTPASSWD = 'reader:$2b$05$sObiJRuCxC4U5L056SMtM.J9UkY81PAXq4dcY0vH81nYdO31cRI/e'
 
+/** For REPRISE_CONTAINER_ALLOW: any image, and by name those of registries that listen on loopback. */
+export const ALLOWED_IMAGES = ['*', '127.0.0.1:*/*', 'localhost/*']
+
 /** A real registry on a loopback port, empty; it asks for a password if `locked`. */
 export async function startRegistry(directory: string, { locked = false } = {}): Promise<PrivateRegistry> {
   await mkdir(directory, { recursive: true })

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { createAddressGuard } from '../../../src/events/webhook/address-guard.ts'
+import { createAddressGuard } from '../../../src/network/address-guard.ts'
 
 const mayConnect = createAddressGuard([])
 

@@ -127,7 +127,12 @@ export function createContainerExecutor(options: ContainerExecutorOptions, hooks
       log,
       sessionIds: () => new Set([...book.kernels.values()].map(({ spec }) => spec.sessionId)),
     }),
-    images: createImagePuller(engine, { authFile: container.authFile, pulled }),
+    images: createImagePuller(engine, {
+      authFile: container.authFile,
+      allow: container.image === undefined ? container.allow : [...container.allow, container.image],
+      log,
+      pulled,
+    }),
     turns: createTurns(container.parallel),
     keeper: createKeeper(kernelsDir, log),
     book,

@@ -13,7 +13,7 @@ export interface ImageReference {
 
 export const DOCKER_HUB = 'docker.io'
 
-/** Leaves it to the engine to refuse what is no name. */
+/** Leaves it to the engine to refuse what is no name. As engines do, takes a first part with capitals for a registry. */
 export function parseReference(name: string): ImageReference {
   const at = name.indexOf('@')
   const [named, digest] = at < 0 ? [name, null] : [name.slice(0, at), name.slice(at + 1)]
@@ -21,7 +21,7 @@ export function parseReference(name: string): ImageReference {
   const hasTag = colon > named.lastIndexOf('/')
   const repository = hasTag ? named.slice(0, colon) : named
   const [first = ''] = repository.split('/', 1)
-  const hasRegistry = repository.includes('/') && (/[.:]/.test(first) || first === 'localhost')
+  const hasRegistry = repository.includes('/') && (/[.:A-Z]/.test(first) || first === 'localhost')
   return { registry: hasRegistry ? first : DOCKER_HUB, repository, tag: hasTag ? named.slice(colon + 1) : null, digest }
 }
 

@@ -1,11 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FailureError } from '../../../../domain/session/failure.ts'
+import { resolveHost, type ResolveHost } from '../../../../network/resolve-host.ts'
+import type { Logger } from '../../../../observability/log.ts'
 import { EngineSilentError } from './engine-client.ts'
 import type { Engine, ImageDescription, PullItem } from './engine.ts'
 import { isSameImage, ownDigest, pullName, registryDigest } from './image-reference.ts'
 import { mayPass, PullError, pullFailure } from './pull-error.ts'
 import type { PulledImages } from './pulled-images.ts'
 import { registryAuthorisation } from './registry-auth.ts'
+import { registryRefusal } from './registry-policy.ts'
 
 export type PullPolicy = 'missing' | 'always' | 'never'
 
@@ -26,6 +29,7 @@ export interface ImageRequest {
 /** Between two attempts at what may pass. */
 const RETRY_AFTER_MS = [2_000, 10_000]
 const SILENT_MAX_MS = 120_000
+const OWN = { isOwn: true }
 const PROGRESS_INTERVAL_MS = 1_000
 
 interface Pull {
@@ -45,6 +49,12 @@ export interface ImagePuller {
 
 export interface PullerOptions {
   authFile?: string | undefined
+  /** Patterns of images, and images, whose registries an administrator has named. */
+  allow: readonly string[]
+  /** Is told what tenants are not: the words of engines and registries. */
+  log: Pick<Logger, 'warn'>
+  /** Replaced by tests. */
+  resolve?: ResolveHost
   pulled: Pick<PulledImages, 'look' | 'pulled'>
   retryAfterMs?: readonly number[]
   /** One that tells of no progress for so long is given up. */
@@ -52,10 +62,8 @@ export interface PullerOptions {
 }
 
 /** One pull of an image at a time, for all kernels that wait for it. */
-export function createImagePuller(
-  engine: Engine,
-  { authFile, pulled, retryAfterMs = RETRY_AFTER_MS, silentMaxMs = SILENT_MAX_MS }: PullerOptions,
-): ImagePuller {
+export function createImagePuller(engine: Engine, options: PullerOptions): ImagePuller {
+  const { authFile, allow, log, pulled, retryAfterMs = RETRY_AFTER_MS, silentMaxMs = SILENT_MAX_MS } = options
   const pulls = new Map<string, Pull>()
   const closing = new AbortController()
 
@@ -67,6 +75,13 @@ export function createImagePuller(
     // An image of no registry is known by its id. Another agent may have chosen that: none that has other names.
     const byId = await engine.inspectImage(digest)
     return byId !== null && isNamed(byId, name) ? byId : null
+  }
+
+  /** The failure for the tenant; the engine's words go to the log. */
+  function reported(image: string, error: unknown): FailureError {
+    const { words, ...failure } = pullFailure(image, error)
+    log.warn({ image, failure: failure.name, error: words }, 'an image could not be had')
+    return failure
   }
 
   function pullOnce(name: string): Pull {
@@ -94,7 +109,7 @@ export function createImagePuller(
 
   async function pullFrom(name: string, progress: (text: string) => void): Promise<FailureError | null> {
     const silence = new AbortController()
-    const overdue = () => silence.abort(new PullError(null, `no progress for ${silentMaxMs / 1_000} s`))
+    const overdue = () => silence.abort(new PullError(null, `no progress for ${silentMaxMs / 1_000} s`, OWN))
     let timer = setTimeout(overdue, silentMaxMs)
     const layers = new Map<string, PullItem>()
     progress(`pulling ${name}`)
@@ -112,7 +127,7 @@ export function createImagePuller(
       return null
     } catch (error) {
       if (error instanceof EngineSilentError && !silence.signal.aborted) throw error
-      return pullFailure(name, silence.signal.aborted ? silence.signal.reason : error)
+      return reported(name, silence.signal.aborted ? silence.signal.reason : error)
     } finally {
       clearTimeout(timer)
     }
@@ -126,19 +141,24 @@ export function createImagePuller(
         const isEnough = policy !== 'always' || digest !== null
         if (there !== null && isEnough) return resolved(request, there)
         if (policy === 'never')
-          return pullFailure(name, new PullError(404, 'not found on this agent, which pulls none'))
+          return reported(name, new PullError(404, 'not found on this agent, which pulls none', OWN))
+        const refusal = await registryRefusal(name, allow, options.resolve ?? resolveHost)
+        if (refusal !== null) {
+          log.warn({ image: name, reason: refusal.reason }, 'the registry of an image is not asked')
+          return refusal.failure
+        }
         const pull = pullOnce(pullName(name, digest))
         pull.listeners.add(progress)
         if (pull.progress !== '') progress(pull.progress)
         const failure = await pull.result.finally(() => pull.listeners.delete(progress))
         if (failure !== null) return failure
         const image = await find(request)
-        if (image === null) return pullFailure(name, new PullError(404, 'not found after it was pulled'))
+        if (image === null) return reported(name, new PullError(404, 'not found after it was pulled', OWN))
         pulled.pulled(image, pullName(name, digest), there)
         return resolved(request, image)
       } catch (error) {
         if (error instanceof EngineSilentError) throw error
-        return pullFailure(name, error)
+        return reported(name, error)
       }
     },
     close: () => closing.abort(),

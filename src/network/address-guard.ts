@@ -1,7 +1,7 @@
 import { BlockList, isIP } from 'node:net'
 
 /**
- * Which addresses a webhook may connect to. IPv4: all except those in the registry of special-purpose addresses
+ * Which addresses may be connected to for a tenant. IPv4: all except those in the registry of special-purpose addresses
  * (RFC 6890 and its updates). IPv6: only global unicast, except the special ranges in it; this also excludes embedded
  * IPv4 addresses (mapped, compatible, translated, NAT64, 6to4, Teredo) without decoding them.
  */
