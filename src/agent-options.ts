@@ -20,7 +20,7 @@ export async function agentOptions(
 ): Promise<Omit<AgentOptions, 'gateway'>> {
   const dataDir = resolve(config.dataDir)
   const agentDir = join(dataDir, 'agent')
-  const { isolation, create, slots, slotsPerKernelMax, ports, volumes } = await choose(
+  const { isolation, create, slots, slotsPerKernelMax, ports, volumes, warnings } = await choose(
     config,
     { dataDir, agentDir },
     log,
@@ -38,6 +38,7 @@ export async function agentOptions(
     ...(slotsPerKernelMax !== undefined && { slotsPerKernelMax }),
     ...(ports !== undefined && { ports }),
     ...(volumes !== undefined && { volumes }),
+    ...(warnings !== undefined && { warnings }),
     labels: config.agentLabels,
     log,
   }

@@ -19,7 +19,7 @@ const STOP_WITHIN_MS = 30_000
 /** Returns the exit status. A ConfigurationError is printed without a stack. */
 export async function withConfig(
   environment: NodeJS.ProcessEnv,
-  work: (config: Config, log: Logger) => Promise<number>,
+  work: (config: Config, log: Logger, warnings: readonly string[]) => Promise<number>,
 ): Promise<number> {
   let log: Logger | undefined
   try {
@@ -27,7 +27,7 @@ export async function withConfig(
     log = await createLogger({ level: config.logLevel, format: config.logFormat })
     for (const warning of warnings) log.warn(warning)
     refuseUnsafePaths(config)
-    return await work(config, log)
+    return await work(config, log, warnings)
   } catch (error) {
     if (error instanceof ConfigurationError) {
       console.error(error.message)

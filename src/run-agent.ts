@@ -4,7 +4,7 @@ import { createAgent } from './agent/agent.ts'
 import { createHttpGateway } from './agent/http-gateway.ts'
 import { EXIT_OK, stopInTime, stopSignal, withConfig } from './command.ts'
 import { ConfigurationError, type Config } from './config.ts'
-import type { Logger } from './observability/log.ts'
+import type { Warning } from './domain/warning.ts'
 
 /** Errors that no later try will change: somebody has to correct the configuration. */
 const REFUSALS = ['UNAUTHENTICATED', 'FORBIDDEN', 'VALIDATION_FAILED', 'RESOURCE_GROUP_NOT_FOUND'] as const
@@ -13,8 +13,11 @@ const REFUSALS = ['UNAUTHENTICATED', 'FORBIDDEN', 'VALIDATION_FAILED', 'RESOURCE
 export async function runAgent(environment: NodeJS.ProcessEnv, version: string): Promise<number> {
   return withConfig(environment, async (config, log) => {
     const stopping = stopSignal()
-    const gateway = createHttpGateway({ ...(await connectionOf(config, log)), log })
-    const options = await agentOptions(config, version, log)
+    const gateway = createHttpGateway({ ...(await connectionOf(config)), log })
+    const found = await agentOptions(config, version, log)
+    const warnings = [...ofTransport(config.serverUrls), ...(found.warnings ?? [])]
+    for (const { text } of warnings) log.warn(text)
+    const options = { ...found, warnings }
     let ready = false
     const agent = createAgent({
       ...options,
@@ -47,7 +50,7 @@ function refused(error: unknown, url: string): never {
 }
 
 /** @throws ConfigurationError */
-async function connectionOf(config: Config, log: Logger): Promise<{ urls: string[]; token: string }> {
+async function connectionOf(config: Config): Promise<{ urls: string[]; token: string }> {
   const { serverUrls: urls, token: given, tokenFile } = config
   const faults: string[] = []
   if (urls.length === 0) faults.push('REPRISE_SERVER_URL (--server): which server?')
@@ -56,8 +59,6 @@ async function connectionOf(config: Config, log: Logger): Promise<{ urls: string
     faults.push('REPRISE_TOKEN (--token) or REPRISE_TOKEN_FILE (--token-file): which token?')
   }
   if (faults.length > 0) throw new ConfigurationError(faults)
-  for (const url of urls.filter(isInTheClear))
-    log.warn({ url }, 'the token and all output of kernels travel unencrypted')
   return { urls, token: token! }
 }
 
@@ -70,6 +71,13 @@ async function readToken(path: string, faults: string[]): Promise<string | undef
     faults.push(`REPRISE_TOKEN_FILE (--token-file): ${(error as Error).message}`)
   }
   return undefined
+}
+
+function ofTransport(urls: readonly string[]): Warning[] {
+  if (!urls.some(isInTheClear)) return []
+  const text =
+    'its token and all output of its kernels travel to a server unencrypted: use https:// in REPRISE_SERVER_URL'
+  return [{ kind: 'transport', text }]
 }
 
 function isInTheClear(url: string): boolean {

@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { v7 as uuidv7 } from 'uuid'
 import { type Config, ConfigurationError } from './config.ts'
 import { LEASE, type Lease } from './domain/agent/lease.ts'
+import type { Warning } from './domain/warning.ts'
 import { createEventBus } from './events/bus.ts'
 import { createTopics } from './events/topics.ts'
 import { createWakeHub } from './events/wake-hub.ts'
@@ -17,10 +18,10 @@ import { startBackground } from './runtime/start-background.ts'
 import { dialFrom } from './agent/channel/dial-channel.ts'
 import { createChannelHolders } from './channel/channel-holders.ts'
 import { ensureAdminToken, type AdminToken } from './services/access/ensure-admin-token.ts'
-import { isolationWarning } from './services/access/require-isolation.ts'
+import { readWarnings } from './services/access/read-warnings.ts'
 import { openDatabase, type Database } from './store/database.ts'
 import { migrate } from './store/postgres/migrate.ts'
-import { ensureServerRole, isSuperuser } from './store/postgres/server-role.ts'
+import { ensureServerRole } from './store/postgres/server-role.ts'
 import { constants } from 'node:fs'
 import { access as mayAccess, chmod, mkdir, stat } from 'node:fs/promises'
 import { createCheckpointStore } from './services/agent/checkpoint-store.ts'
@@ -55,9 +56,10 @@ export interface Runtime extends AsyncDisposable {
 export async function startRuntime(
   config: Config,
   log: Logger,
-  options: { lease?: Lease; signal?: AbortSignal; newAdminToken?: boolean } = {},
+  options: { lease?: Lease; signal?: AbortSignal; newAdminToken?: boolean; warnings?: readonly Warning[] } = {},
 ): Promise<Runtime> {
   const { lease = LEASE, signal, newAdminToken = false } = options
+  const warnings = [...(options.warnings ?? [])]
   await using resources = new AsyncDisposableStack()
   const server = { id: uuidv7(), host: hostname(), pid: process.pid, roles: config.roles }
   const metrics = createMetrics({ process: true })
@@ -66,7 +68,7 @@ export async function startRuntime(
   const tls = await readTls(config)
   const http = createHttpServer({ log, metrics, trace, drainMs: config.drainSeconds * 1000, tls: tls?.pair })
   const url = config.roles.includes('api') ? await listen(http, config, resources) : null
-  if (url !== null) keepTls(http, tls, { config, log, resources })
+  if (url !== null) keepTls(http, tls, { config, log, resources, warnings })
   const dataDir = resolve(config.dataDir)
   await makeDataDirectory(dataDir)
   const access = await openDatabaseServer(config, dataDir, log, resources)
@@ -79,11 +81,6 @@ export async function startRuntime(
   const db = openDatabase({ connectionString: access.url, connectionsMax: config.databaseConnections, onError })
   resources.defer(() => db.close())
   const secrets = await openSecrets({ config, dataDir, db, log })
-  if (await isSuperuser(db)) {
-    log.warn(
-      'the database user of REPRISE_DATABASE_URL is a superuser: give the server one that owns its database alone',
-    )
-  }
   const policy = access.pooling === 'embedded' ? 'one-per-directory' : 'one-per-database'
   const adminToken = await ensureAdminToken(db, dataDir, newAdminToken ? 'replace' : policy)
   const wake = createWakeHub()
@@ -110,6 +107,7 @@ export async function startRuntime(
     lease,
     server,
     channels: createChannelHolders(),
+    warnings,
   }
   await startRelay(parts)
   await startBackground(parts)
@@ -118,8 +116,9 @@ export async function startRuntime(
     await serveHttp(parts, http)
     await keepAddress(dataDir, url, resources)
   }
-  const warning = await isolationWarning(db)
-  if (warning !== null) log.warn(warning)
+  // Those of the configuration have been logged when it was read.
+  const logged = new Set(options.warnings?.map(({ text }) => text))
+  for (const warning of await readWarnings(db, warnings)) if (!logged.has(warning)) log.warn(warning)
   const kept = resources.move()
   return { url, adminToken, [Symbol.asyncDispose]: () => kept.disposeAsync() }
 }
@@ -186,8 +185,10 @@ async function openCode(config: Config, dataDir: string): Promise<CodeStore> {
 
 async function startAgent(parts: RuntimeParts): Promise<void> {
   const { config, log, resources } = parts
+  const options = await agentOptions(config, packageJson.version, log)
+  parts.warnings.push(...(options.warnings ?? []))
   const agent = createAgent({
-    ...(await agentOptions(config, packageJson.version, log)),
+    ...options,
     gateway: serverGateway(parts),
     dial: dialFrom(parts.channels),
   })

@@ -1,6 +1,7 @@
 import { relative, resolve } from 'node:path'
 import { EXIT_OK, stopInTime, stopSignal, withConfig } from './command.ts'
 import type { Config } from './config.ts'
+import type { Warning } from './domain/warning.ts'
 import type { Logger } from './observability/log.ts'
 import { migrateOnly, startRuntime, type Runtime } from './runtime.ts'
 
@@ -11,11 +12,12 @@ export interface ServeOptions {
 
 /** Runs a server until it is told to stop; returns the exit status. */
 export async function serve(environment: NodeJS.ProcessEnv, options: ServeOptions = {}): Promise<number> {
-  return withConfig(environment, async (config, log) => {
+  return withConfig(environment, async (config, log, found) => {
+    const warnings = found.map((text) => ({ kind: 'configuration' as const, text }))
     const stopped = new AbortController()
     const stopping = stopSignal()
     void stopping.then(() => stopped.abort())
-    const runtime = await startOrStop(config, log, { ...options, signal: stopped.signal })
+    const runtime = await startOrStop(config, log, { ...options, warnings, signal: stopped.signal })
     if (!runtime) return EXIT_OK
     announce(config, runtime)
     const signal = await stopping
@@ -30,7 +32,7 @@ export async function serve(environment: NodeJS.ProcessEnv, options: ServeOption
 async function startOrStop(
   config: Config,
   log: Logger,
-  options: ServeOptions & { signal: AbortSignal },
+  options: ServeOptions & { warnings: readonly Warning[]; signal: AbortSignal },
 ): Promise<Runtime | null> {
   const { signal } = options
   try {

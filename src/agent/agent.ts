@@ -2,6 +2,7 @@ import { mkdirSync, lstatSync } from 'node:fs'
 import { v7 as uuidv7, validate } from 'uuid'
 import type { AgentIsolation, AgentVolume, DialChannel, Gateway } from '../domain/agent/protocol.ts'
 import type { ErrorCode } from '../domain/errors.ts'
+import type { Warning } from '../domain/warning.ts'
 import type { Logger } from '../observability/log.ts'
 import { acquireAgentLock } from './agent-lock.ts'
 import { type LoopParts, runAgentLoop } from './agent-loop.ts'
@@ -41,6 +42,8 @@ export interface AgentOptions {
   ports?: boolean
   /** Directories that its kernels can have by name; missing: none. */
   volumes?: AgentVolume[]
+  /** What people should know who run it. */
+  warnings?: Warning[]
   labels: Record<string, string>
   /** Missing: not reported. */
   isolation?: AgentIsolation
@@ -152,7 +155,19 @@ async function loop(resources: AsyncDisposableStack, parts: LoopParts): Promise<
 }
 
 function identityOf(options: AgentOptions) {
-  const { name, resourceGroup, address, version, slots, slotsPerKernelMax, ports, volumes, labels, isolation } = options
+  const {
+    name,
+    resourceGroup,
+    address,
+    version,
+    slots,
+    slotsPerKernelMax,
+    ports,
+    volumes,
+    warnings,
+    labels,
+    isolation,
+  } = options
   return {
     name,
     resourceGroup,
@@ -163,6 +178,7 @@ function identityOf(options: AgentOptions) {
     ...(slotsPerKernelMax !== undefined && { slotsPerKernelMax }),
     ...(ports !== undefined && { ports }),
     ...(volumes !== undefined && { volumes }),
+    ...(warnings !== undefined && { warnings }),
     ...(isolation !== undefined && { isolation }),
   }
 }

@@ -1,4 +1,5 @@
 import type { AgentIsolation, AgentVolume } from '../domain/agent/protocol.ts'
+import type { Warning } from '../domain/warning.ts'
 import type { Logger } from '../observability/log.ts'
 import type { Executor, ExecutorHooks } from './executors/executor.ts'
 import { createNoopExecutor } from './executors/noop/noop-executor.ts'
@@ -32,8 +33,13 @@ export interface ChosenExecutor {
   ports?: boolean
   /** What its kernels can have by name; missing: nothing. */
   volumes?: AgentVolume[]
+  /** What people should know who run it; missing: nothing. */
+  warnings?: Warning[]
   create(hooks: ExecutorHooks, agentId: string): Executor
 }
+
+const NOT_ISOLATED =
+  "kernels are not isolated (REPRISE_ISOLATION): sessions of every project run as the agent's user, and can read its files, its data directory and a database in there"
 
 /**
  * Chooses the configured executor and its isolation, which the agent reports when it registers.
@@ -52,12 +58,8 @@ export async function chooseExecutor(
   if (config.executor === 'container') return chooseContainer(config, places.agentDir, log)
   const { isolation: mode, isolationUids: uids } = config
   const { isolation, name, faults } = await selectIsolation({ ...places, mode, uids })
-  if (name === 'none' && mode === 'auto') {
-    log.warn(
-      { faults },
-      'kernels are not isolated (REPRISE_ISOLATION): sessions of every project run as this user and can read its files, this data directory and the database in it',
-    )
-  } else log.info(`isolation of kernels: ${name}`)
+  const isOpen = name === 'none' && mode === 'auto'
+  log.info({ ...(isOpen && { faults }) }, `isolation of kernels: ${name}`)
   const { kernelProcesses: processes, kernelOpenFiles: openFiles } = config
   const { chainBytesMax: chainBytes, chainFilesMax: chainFiles } = config
   const limits = { processes, openFiles, chainBytes, chainFiles }
@@ -65,6 +67,7 @@ export async function chooseExecutor(
   const { agentMemoryLimit: memoryLimit, chainsDir, uploadBytesMax: codeBytesMax } = config
   return {
     isolation: { name, byHand: mode !== 'auto' },
+    ...(isOpen && { warnings: [{ kind: 'isolation', text: NOT_ISOLATED }] }),
     create: (hooks) =>
       createProcessExecutor({ agentDir, chainsDir, log, memoryLimit, isolation, limits, codeBytesMax }, hooks),
   }

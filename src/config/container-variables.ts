@@ -29,7 +29,7 @@ export const CONTAINER_VARIABLES = {
     name: 'REPRISE_CONTAINER_ALLOW',
     default: '`*`',
     meaning:
-      'Images that sessions may name, separated by commas; `*` stands for anything, as in `registry.example.com/team/*`. Names are compared as they are given.',
+      'Images that sessions may name, separated by commas; `*` stands for anything, as in `registry.example.com/team/*`. Names are compared as they are given. A registry at a private address is asked only if its host is written out here; with more than one project, name all registries.',
     unit: null,
     schema: list(z.string().min(1, 'must not be empty')).default(['*']),
   }),

@@ -82,6 +82,9 @@ export const VOLUMES_LISTED_MAX = 1_000
 /** Volumes of one agent, and the projects named for one of them. */
 export const AGENT_VOLUMES_MAX = 100
 export const VOLUME_PROJECTS_MAX = 1_000
+/** What an agent reports of itself for people: one of each kind, and to spare. */
+export const AGENT_WARNINGS_MAX = 20
+export const AGENT_WARNING_LENGTH_MAX = 500
 
 /** Chains in one report of an agent: 40 bytes and three index probes each. */
 export const REPORTED_CHAINS_MAX = 10_000

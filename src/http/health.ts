@@ -11,15 +11,15 @@ export function answerHealth(response: ServerResponse): void {
   respond(response, 200, 'application/json', '{"status":"ok"}\n')
 }
 
-/** Ready means that the database is reachable. A warning is for those who run the server. */
+/** Ready means that the database is reachable. Warnings are for those who run the server. */
 export async function answerReadiness(
   response: ServerResponse,
-  ask: () => Promise<string | null>,
+  ask: () => Promise<string[]>,
   details: Readonly<Record<string, string>>,
 ): Promise<void> {
-  const warning = await within(READY_WITHIN_MS, ask()).catch(() => undefined)
-  if (warning === undefined) return answerNotReady(response, 'no database')
-  const ready = { status: 'ready', ...details, ...(warning !== null && { warnings: [warning] }) }
+  const warnings = await within(READY_WITHIN_MS, ask()).catch(() => undefined)
+  if (warnings === undefined) return answerNotReady(response, 'no database')
+  const ready = { status: 'ready', ...details, ...(warnings.length > 0 && { warnings }) }
   respond(response, 200, 'application/json', `${JSON.stringify(ready)}\n`)
 }
 

@@ -21,14 +21,14 @@ export interface HttpAppDependencies extends GraphQLDependencies, Pick<RestDepen
   mounts?: readonly Mount[]
   /** Null: it is switched off. Undefined: it has not been bundled. */
   ui?: UiFiles | null | undefined
-  /** What people should know who run this server; null if there is nothing. Asks the database. */
-  warning?: () => Promise<string | null>
+  /** What people should know who run this server. Asks the database. */
+  warnings?: () => Promise<string[]>
 }
 
 /** Everything that is served once the server has started. */
 export interface HttpApp {
   /** Resolves once the database has answered. */
-  warning(): Promise<string | null>
+  warnings(): Promise<string[]>
   /** Of the web UI that it serves. */
   readonly build: string | undefined
   /** All that it serves. */
@@ -52,7 +52,7 @@ export function createHttpApp(options: HttpAppDependencies): HttpApp {
   const webSockets = new WebSocketServer({ noServer: true, maxPayload: STRANGER_MESSAGE_BYTES_MAX })
   const sockets = graphql.serveWebSockets(webSockets)
   return {
-    warning: options.warning ?? (() => options.db.query('SELECT 1').then(() => null)),
+    warnings: options.warnings ?? (() => options.db.query('SELECT 1').then(() => [])),
     build: ui?.build,
     routes: [
       ...(ui?.routes ?? []),

@@ -81,7 +81,7 @@ export function createHttpServer(options: {
     const path = pathOf(request)
     if (path === '/healthz') return answerHealth(response)
     if (path === '/readyz')
-      return phase === 'serving' ? answerReadiness(response, app!.warning, details) : answerNotReady(response, phase)
+      return phase === 'serving' ? answerReadiness(response, app!.warnings, details) : answerNotReady(response, phase)
     return app ? app.handle(request, response, requestId) : answerStarting(response, requestId)
   }
 

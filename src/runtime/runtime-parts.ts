@@ -1,5 +1,6 @@
 import type { Config } from '../config.ts'
 import type { Lease } from '../domain/agent/lease.ts'
+import type { Warning } from '../domain/warning.ts'
 import type { EventBus } from '../events/bus.ts'
 import type { Topics } from '../events/topics.ts'
 import type { WakeHub } from '../events/wake-hub.ts'
@@ -33,4 +34,6 @@ export interface RuntimeParts {
   lease: Lease
   server: ServerIdentity
   channels: ChannelHolders
+  /** Of this process; those of the database come to them. */
+  warnings: Warning[]
 }

@@ -18,7 +18,7 @@ import { createAgentOwnership } from '../services/agent/agent-ownership.ts'
 import { createAuthenticator, type Authenticate } from '../services/access/authenticate.ts'
 import { createRates } from '../services/access/rates.ts'
 import { createMetricsPage } from '../services/metrics/render-metrics.ts'
-import { isolationWarning } from '../services/access/require-isolation.ts'
+import { readWarnings } from '../services/access/read-warnings.ts'
 import { createPrisma, databaseOf } from '../store/prisma.ts'
 import type { DatabaseAccess } from './open-database-server.ts'
 import type { RuntimeParts } from './runtime-parts.ts'
@@ -39,13 +39,14 @@ export interface TlsSetup {
 export function keepTls(
   http: HttpServer,
   tls: TlsSetup | undefined,
-  { config, log, resources }: Pick<RuntimeParts, 'config' | 'log' | 'resources'>,
+  { config, log, resources, warnings }: Pick<RuntimeParts, 'config' | 'log' | 'resources' | 'warnings'>,
 ): void {
   if (tls) {
     resources.defer(watchTlsPair(tls.files, { current: tls.pair, log, replace: (pair) => http.replaceTls(pair) }))
   } else if (!isLoopback(config.host)) {
     const advice = 'set REPRISE_TLS_CERT_FILE and REPRISE_TLS_KEY_FILE, or let a proxy on this machine do it'
-    log.warn(`listening on ${config.host} without TLS: tokens, secrets and output can be read on the way; ${advice}`)
+    const text = `the server listens beyond this machine without TLS: tokens, secrets and output can be read on the way; ${advice}`
+    warnings.push({ kind: 'transport', text })
   }
 }
 
@@ -103,7 +104,7 @@ export async function serveHttp(parts: RuntimeParts, http: HttpServer): Promise<
     metricsPage,
     channels: parts.channels,
     advertisedUrl: config.advertisedUrl,
-    warning: () => isolationWarning(db),
+    warnings: () => readWarnings(db, parts.warnings),
     mounts: [
       agentApi(parts, authenticate),
       ...(ui ? [createBrowserSessions({ db, authenticate, failures, log })] : []),
@@ -123,14 +124,15 @@ function withOwn(trusted: TrustedDocuments | undefined, ui: UiFiles | null | und
 }
 
 /** Null if it is switched off, undefined if it is not there: the server does all else without it. */
-async function readUi({ config, log }: RuntimeParts): Promise<UiFiles | null | undefined> {
+async function readUi({ config, log, warnings }: RuntimeParts): Promise<UiFiles | null | undefined> {
   if (config.ui === 'off') return null
   const directory = findUi(join(import.meta.dirname, '../..'))
   if (directory === undefined) return undefined
   try {
     return await readUiFiles(directory)
   } catch (error) {
-    log.warn({ err: error }, 'the web UI cannot be read, so it is not served')
+    log.info({ err: error }, 'the web UI cannot be read')
+    warnings.push({ kind: 'interface', text: 'the web UI cannot be read, so it is not served: install it again' })
     return undefined
   }
 }

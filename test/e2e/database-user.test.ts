@@ -1,16 +1,19 @@
 import { execFile, execFileSync, spawnSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { chmod, chown, mkdir, readdir, readFile, readlink, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
-import { beforeEach, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
 import { createClient } from '../../src/client/node/index.ts'
 import { readAdminToken, startServer } from '../../src/cli/demo/server-process.ts'
 import { connectionString, openCluster, serverConnectionString } from '../../src/store/postgres/cluster.ts'
 import { EMBEDDED_DATABASE } from '../../src/store/postgres/embedded.ts'
 import { addressOf, readPidFile } from '../../src/store/postgres/postmaster.ts'
 import { copyPreparedCluster } from '../support/database/prepared-cluster.ts'
-import { MAIN } from '../support/programs/command-line.ts'
+import { findPostgres } from '../support/distribution.ts'
+import { blocksOfTest } from '../support/document-blocks.ts'
+import { commandLine, MAIN } from '../support/programs/command-line.ts'
 import { spawnProgram } from '../support/programs/spawned-program.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 
@@ -230,6 +233,93 @@ test('other roles can neither take the connections that a server needs, nor hear
   await Promise.all(taken.map((client) => client.end()))
   expect(await server.stop()).toBe(0)
 })
+
+const documented = await blocksOfTest('test/e2e/database-user.test.ts')
+const [look, setUp] = ['sh', 'sql'].map((language) => documented.find((block) => block.language === language)!.text)
+const psql = findPostgres()
+
+test.skipIf(psql === null)('whoever may read its password looks into the embedded database as documented', async () => {
+  const server = await startServer({ dataDir, port: 0, onLog: () => {} })
+  const { stdout } = await promisify(execFile)('sh', ['-ec', look!.replaceAll('.reprise', dataDir)], {
+    env: { PATH: `${psql}:${process.env['PATH']}` },
+  })
+  expect(stdout).toMatch(/count\W+0/)
+  expect(await server.stop()).toBe(0)
+})
+
+describe('a database of one’s own', () => {
+  const name = `owned_${randomUUID().replaceAll('-', '')}`
+  const administer = (sql: string) => rows(inject('postgres'), sql)
+  let url: URL
+
+  beforeAll(async () => {
+    for (const statement of setUp!.replaceAll('reprise', name).split(';'))
+      if (statement.trim()) await administer(statement)
+    url = new URL(inject('postgres'))
+    url.username = name
+    url.password = 'secret'
+    url.pathname = name
+  })
+  afterAll(async () => {
+    await administer(`DROP DATABASE ${name} WITH (FORCE)`)
+    await administer(`DROP ROLE ${name}`)
+  })
+
+  /** What the start logs, and what the doctor and the probe find of a running server. */
+  async function warned(
+    meanwhile = async () => {},
+  ): Promise<{ log: string[]; ready: string[]; doctor: string[]; end: string }> {
+    const lines: string[] = []
+    const env = { REPRISE_DATABASE_URL: url.href, REPRISE_HOST: '0.0.0.0' }
+    const server = await startServer({ dataDir, port: 0, onLog: (line) => lines.push(line), env })
+    const log = lines.map((line) => JSON.parse(line) as { level: unknown; msg: string }).filter(isWarning)
+    await meanwhile()
+    const { warnings: ready = [] } = (await (await fetch(`${server.url}/readyz`)).json()) as { warnings?: string[] }
+    const reprise = commandLine({ REPRISE_URL: server.url, REPRISE_DATA_DIR: dataDir })
+    const { stdout } = await reprise('doctor', '--json')
+    const { findings } = JSON.parse(stdout) as { findings: { what: string; state: string; found: string }[] }
+    const end = (await reprise('doctor')).stdout.trimEnd().split('\n').at(-1)!
+    expect(await server.stop()).toBe(0)
+    const doctor = findings.filter(({ what }) => what === 'warning of the server').map(({ found }) => found)
+    return { log: log.map(({ msg }) => msg), ready, doctor, end }
+  }
+
+  const TLS = expect.stringContaining('without TLS') as string
+  const OPEN = expect.stringContaining('REVOKE CONNECT ON DATABASE') as string
+
+  test('set up as documented, it gives its server nothing to warn of', async () => {
+    const { log, ready, doctor } = await warned()
+    expect(log).toEqual([TLS])
+    expect([ready, doctor]).toEqual([log, log])
+  })
+
+  test.each([
+    ['SUPERUSER', 'is a superuser'],
+    ['CREATEROLE', 'NOCREATEROLE'],
+    ['REPLICATION', 'NOREPLICATION'],
+    ['BYPASSRLS', 'NOBYPASSRLS'],
+  ])(
+    'with %s and CONNECT for PUBLIC: the doctor and the probe warn of what the start does',
+    async (attribute, words) => {
+      const give = async () => {
+        await administer(`ALTER ROLE ${name} ${attribute}`)
+        await administer(`GRANT CONNECT ON DATABASE ${name} TO PUBLIC`)
+      }
+      const given = [TLS, expect.stringContaining(words), OPEN]
+      const later = await warned(give)
+      expect([later.log, later.ready, later.doctor]).toEqual([[TLS], given, given])
+      expect(later.end).toMatch(/, \d warnings$/)
+      const next = await warned()
+      expect([next.log, next.ready, next.doctor]).toEqual([given, given, given])
+      await administer(`ALTER ROLE ${name} NO${attribute}`)
+      await administer(`REVOKE CONNECT ON DATABASE ${name} FROM PUBLIC`)
+    },
+  )
+})
+
+function isWarning({ level }: { level: unknown }): boolean {
+  return level === 'warn' || level === 40
+}
 
 function idOf(name: string): number | null {
   try {

@@ -18,6 +18,7 @@ type Place = Partial<Pick<DocumentBlock, 'page' | 'heading' | 'language'>>
 /** Which test runs which blocks. A block without a test, or with two, fails test/guard/document-blocks.test.ts. */
 export const TESTS_OF_BLOCKS: Readonly<Record<string, readonly Place[]>> = {
   'test/e2e/backup.test.ts': [{ page: 'docs/operation.md', heading: 'Of the embedded database' }],
+  'test/e2e/database-user.test.ts': [{ page: 'docs/operation.md', heading: 'Database' }],
   'test/e2e/restored-database.test.ts': [{ page: 'docs/operation.md', heading: 'Of a database of your own' }],
   'test/contract/graphql/documented-operations.test.ts': [
     { language: 'graphql' },

@@ -126,12 +126,11 @@ function wayToDatabase(text: string): string {
   }
 }
 
-/** What the server reports of itself. */
+/** What its start has warned of, as far as that still holds. Each says what to do. */
 function warnings({ text }: Answer): Finding[] {
-  const advice = 'Install bubblewrap where the agent runs, or see "Isolation" in docs/executors.md.'
   try {
     const { warnings: found = [] } = JSON.parse(text) as { warnings?: string[] }
-    return found.map((each) => ({ what: 'isolation', state: 'warning', found: each, advice }))
+    return found.map((each) => ({ what: 'warning of the server', state: 'warning', found: each }))
   } catch {
     return []
   }

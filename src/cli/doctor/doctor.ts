@@ -28,7 +28,8 @@ export function doctorCommand(): Command {
         if (!out.json) printFinding(finding, out)
       }
       const faults = findings.filter(({ state }) => state === 'fault').length
-      out.show({ faults, findings }, () => (faults === 0 ? 'all is well' : `${faults} to mend`))
+      const warnings = findings.filter(({ state }) => state === 'warning').length
+      out.show({ faults, warnings, findings }, () => verdict(faults, warnings))
       process.exitCode = faults === 0 ? 0 : exitStatus('FAILED')
     } catch (error) {
       const { message, status } = presentError(error, undefined)
@@ -36,6 +37,12 @@ export function doctorCommand(): Command {
       process.exitCode = status
     }
   })
+}
+
+function verdict(faults: number, warnings: number): string {
+  const warned = `${warnings} ${warnings === 1 ? 'warning' : 'warnings'}`
+  if (faults > 0) return warnings === 0 ? `${faults} to mend` : `${faults} to mend, ${warned}`
+  return warnings === 0 ? 'all is well' : `nothing to mend, ${warned}`
 }
 
 function printFinding({ state, what, found, advice }: Finding, { terminal, print }: Output): void {

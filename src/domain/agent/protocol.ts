@@ -3,6 +3,7 @@ import type { ChannelPort } from './channel-port.ts'
 import type { KernelUsage } from './kernel-usage.ts'
 import type { FailureError } from '../session/failure.ts'
 import type { Mount } from '../session/mount/mounts.ts'
+import type { Warning } from '../warning.ts'
 import type { ProgramVerdict } from '../session/program-verdict.ts'
 
 /**
@@ -180,6 +181,8 @@ export interface RegisterRequest {
   /** Whether ports of its kernels can be reached at its address. Absent: they can. */
   ports?: boolean
   volumes?: AgentVolume[]
+  /** What people should know who run it, found at its start. */
+  warnings?: Warning[]
 }
 
 export interface AgentVolume {

@@ -3,8 +3,9 @@ import { LEASE, type Lease } from '../../domain/agent/lease.ts'
 import type { RegisterAnswer, RegisterRequest } from '../../domain/agent/protocol.ts'
 import { VOLUME_NAME, VOLUME_NAME_RULE } from '../../domain/session/mount/volume-name.ts'
 import { RepriseError } from '../../domain/errors.ts'
-import { AGENT_VOLUMES_MAX, LABELS_MAX, NAME_LENGTH_MAX, SLOTS_MAX, VOLUME_PROJECTS_MAX } from '../../domain/limits.ts'
+import { AGENT_VOLUMES_MAX, AGENT_WARNING_LENGTH_MAX, AGENT_WARNINGS_MAX, LABELS_MAX, NAME_LENGTH_MAX, SLOTS_MAX, VOLUME_PROJECTS_MAX } from '../../domain/limits.ts'
 import { isPlainText, PLAIN_TEXT } from '../../domain/plain-text.ts'
+import { WARNING_KINDS } from '../../domain/warning.ts'
 import { isStorableText, UNSTORABLE } from '../../domain/storable-text.ts'
 import { readGroupFence, registerAgentRow } from '../../store/sql/agent/register-agent.sql.ts'
 import { assertMayServe, notYours, speaksForAll } from './agent-ownership.ts'
@@ -49,6 +50,10 @@ const schema = z.object({
     .array(volume)
     .max(AGENT_VOLUMES_MAX)
     .refine((volumes) => new Set(volumes.map(({ name }) => name)).size === volumes.length, 'must be named once each')
+    .optional(),
+  warnings: z
+    .array(z.object({ kind: z.enum(WARNING_KINDS), text: text.max(AGENT_WARNING_LENGTH_MAX).min(1) }))
+    .max(AGENT_WARNINGS_MAX)
     .optional(),
 })
 

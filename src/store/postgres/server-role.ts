@@ -1,7 +1,6 @@
 import { createHmac } from 'node:crypto'
 import pg from 'pg'
 import { PATIENCE } from '../connection-settings.ts'
-import type { Queryable } from '../database.ts'
 import { connect } from './connect.ts'
 
 /**
@@ -61,10 +60,4 @@ export async function ensureServerRole(superuserUrl: string): Promise<void> {
   } finally {
     await client.end()
   }
-}
-
-/** Whether this connection's user may do anything on the machine of the database. */
-export async function isSuperuser(db: Queryable): Promise<boolean> {
-  const sql = 'SELECT rolsuper AS yes FROM pg_roles WHERE rolname = current_user'
-  return (await db.query<{ yes: boolean }>(sql)).rows[0]?.yes ?? false
 }

@@ -3,7 +3,7 @@ import type { KernelChange } from '../../../src/domain/agent/reconcile.ts'
 import { Prisma } from '../../../src/generated/prisma/client.ts'
 import type { Database } from '../../../src/store/database.ts'
 import { isUnsettled } from '../../../src/store/postgres/outbox-era.ts'
-import { isSuperuser } from '../../../src/store/postgres/server-role.ts'
+import { readWarningFacts } from '../../../src/store/sql/access/warning-facts.sql.ts'
 import { applyKernelChanges } from '../../../src/store/sql/agent/sync-agent.sql.ts'
 import type { ChainConditions } from '../../../src/store/sql/chain/chain-conditions.sql.ts'
 import { drainAgentRow, removeAgentRow, resumeAgentRow } from '../../../src/store/sql/agent/change-agent.sql.ts'
@@ -274,5 +274,5 @@ export const FORMS: readonly Run[] = [
         ),
   ),
   isUnsettled,
-  isSuperuser,
+  readWarningFacts,
 ]

@@ -1,5 +1,6 @@
 import { accessSync, constants } from 'node:fs'
 import type { AgentIsolation, AgentVolume } from '../../../domain/agent/protocol.ts'
+import type { Warning } from '../../../domain/warning.ts'
 import { messageOf } from '../../../observability/error-message.ts'
 import type { Logger } from '../../../observability/log.ts'
 import type { Retention } from '../../../domain/retention.ts'
@@ -11,6 +12,7 @@ import type { ContainerOptions } from './container-options.ts'
 import { type ContainerVolume, volumeFault } from './container-volumes.ts'
 import { type Engine, type EngineDescription, openEngine } from './engine/engine.ts'
 import { missingLimits } from './engine/engine-limits.ts'
+import { allowsAnyRegistry } from './engine/registry-policy.ts'
 import { engineSockets, socketFault } from './engine/find-engine.ts'
 import type { PullPolicy } from './engine/pull-image.ts'
 
@@ -47,6 +49,7 @@ export async function chooseContainer(
 ): Promise<{
   isolation: AgentIsolation
   volumes: AgentVolume[]
+  warnings: Warning[]
   create(hooks: ExecutorHooks, agentId: string): Executor
 }> {
   const container = optionsOf(config)
@@ -60,12 +63,12 @@ export async function chooseContainer(
   }
   const { name, version, rootless } = description
   log.info(`containers of ${name} ${version}${rootless ? ', rootless' : ''} at ${engine.socket}`)
-  warnOfMissingLimits(description, log)
   const { chainsDir, containerUids: uids, uploadBytesMax: codeBytesMax } = config
   const limits = { chainBytes: config.chainBytesMax, chainFiles: config.chainFilesMax }
   return {
     isolation: { name: 'container', byHand: true },
     volumes: container.volumes.map(({ name: called, readOnly, projects }) => ({ name: called, readOnly, projects })),
+    warnings: [...ofMissingLimits(description), ...ofRegistries(container)],
     create: (hooks, agentId) =>
       createContainerExecutor(
         { agentDir, agentId, chainsDir, log, limits, codeBytesMax, uids, engine, description, container },
@@ -122,16 +125,22 @@ async function findEngine(config: ContainerConfig): Promise<{ engine: Engine; de
   )
 }
 
-function warnOfMissingLimits({ name, cgroupVersion, limits }: EngineDescription, log: Logger): void {
+function ofMissingLimits({ name, cgroupVersion, limits }: EngineDescription): Warning[] {
   const missing = missingLimits(limits)
-  if (missing === null) return
-  log.warn(
-    `${name} cannot bound ${missing} of its containers: a kernel may take more than it asks for. ${
-      cgroupVersion === '1'
-        ? 'Containers of an ordinary user are bounded with cgroups of version 2 only'
-        : 'Delegate these cgroup controllers to its user (systemd: Delegate= of user@.service)'
-    }`,
-  )
+  if (missing === null) return []
+  const text = `${name} cannot bound ${missing} of its containers: a kernel may take more than it asks for. ${
+    cgroupVersion === '1'
+      ? 'Containers of an ordinary user are bounded with cgroups of version 2 only'
+      : 'Delegate these cgroup controllers to its user (systemd: Delegate= of user@.service)'
+  }`
+  return [{ kind: 'limits', text }]
+}
+
+function ofRegistries({ allow }: ContainerOptions): Warning[] {
+  if (!allowsAnyRegistry(allow)) return []
+  const text =
+    'sessions of every project may name images of any registry (REPRISE_CONTAINER_ALLOW has a * where a host stands), and a registry can send the container engine to addresses of its own network: name the registries'
+  return [{ kind: 'registries', text }]
 }
 
 /** @throws ExecutorSetupError */

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { accessSync, constants } from 'node:fs'
 import { join } from 'node:path'
+import type { Warning } from '../../../domain/warning.ts'
 import { messageOf } from '../../../observability/error-message.ts'
 import type { Logger } from '../../../observability/log.ts'
 import type { AgentIsolation } from '../../../domain/agent/protocol.ts'
@@ -40,6 +41,7 @@ interface ChosenCluster {
   slots: Record<string, string>
   slotsPerKernelMax: Record<string, string>
   ports: boolean
+  warnings: Warning[]
   create(hooks: ExecutorHooks, agentId: string): Executor
 }
 
@@ -54,7 +56,7 @@ export async function chooseSlurm(config: SlurmConfig, agentDir: string, log: Lo
   const { directory, partition, users, gres, queueFactor } = slurm
   const projects = await whoCannotEnter(directory, users)
   if (projects.length > 0)
-    log.warn({ directory, projects }, 'the users of these projects cannot enter REPRISE_SLURM_DIR')
+    log.info({ directory, projects }, 'the users of these projects cannot enter REPRISE_SLURM_DIR')
   const offered = await createSlurmCommands()
     .capacity(partition, gres, queueFactor)
     .catch((error: unknown) => {
@@ -71,9 +73,15 @@ export async function chooseSlurm(config: SlurmConfig, agentDir: string, log: Lo
     slotsPerKernelMax,
     // They would be those of whichever node has the job.
     ports: false,
+    warnings: projects.length === 0 ? [] : [{ kind: 'directory', text: cannotEnter(projects.length) }],
     create: (hooks, agentId) =>
       createSlurmExecutor({ agentDir, agentId, log, codeBytesMax: config.uploadBytesMax, slurm, offered }, hooks),
   }
+}
+
+function cannotEnter(projects: number): string {
+  const whose = projects === 1 ? "a project's user" : `the users of ${projects} projects`
+  return `${whose} cannot enter REPRISE_SLURM_DIR, so jobs of these fail: the agent's log names them`
 }
 
 /**

@@ -13,11 +13,13 @@ WITH before AS (
   SELECT status, instance_id FROM agents WHERE id = $1
 ), registered AS (
   INSERT INTO agents (id, name, resource_group, address, version, status, labels, instance_id, token_id, fence_after_ms,
-    isolation, isolation_by_hand, embedded, chain_store, slots_per_kernel_max, ports, volumes)
-  VALUES ($1, $2, $3, $4, $5, 'ALIVE', $6::jsonb, $7, $9, $11, $12, $13, $14, $15, $16::jsonb, $17, $18::jsonb)
+    isolation, isolation_by_hand, embedded, chain_store, slots_per_kernel_max, ports, volumes,
+    warnings)
+  VALUES ($1, $2, $3, $4, $5, 'ALIVE', $6::jsonb, $7, $9, $11, $12, $13, $14, $15, $16::jsonb, $17, $18::jsonb,
+    $19::jsonb)
   ON CONFLICT (id) DO UPDATE SET name = $2, resource_group = $3, address = $4, version = $5, labels = $6::jsonb,
     isolation = $12, isolation_by_hand = $13, embedded = $14, chain_store = $15, slots_per_kernel_max = $16::jsonb,
-    ports = $17, volumes = $18::jsonb, instance_id = $7, last_sequence = 0, token_id = $9, last_heard_at = reprise_now(),
+    ports = $17, volumes = $18::jsonb, warnings = $19::jsonb, instance_id = $7, last_sequence = 0, token_id = $9, last_heard_at = reprise_now(),
     status = CASE WHEN agents.drained_at IS NULL THEN 'ALIVE'::agent_status ELSE 'DRAINING' END,
     fence_after_ms = CASE WHEN EXISTS (SELECT FROM kernels k
         WHERE k.agent_id = agents.id AND (k.slots_held OR NOT k.confirmed_gone))
@@ -94,6 +96,7 @@ export async function registerAgentRow(
     slotsPerKernelMax,
     ports,
     volumes = [],
+    warnings = [],
   } = agent
   const values = [
     agentId,
@@ -114,6 +117,7 @@ export async function registerAgentRow(
     slotsPerKernelMax === undefined ? null : JSON.stringify(slotsPerKernelMax),
     ports ?? null,
     volumes.length === 0 ? null : JSON.stringify(volumes),
+    warnings.length === 0 ? null : JSON.stringify(warnings),
   ]
   const { rows } = await db.query<{ registered: boolean; logOffsets: LogOffset[] }>(REGISTER_AGENT_ROW_SQL, values)
   return rows[0]!.registered ? rows[0]!.logOffsets : undefined
