@@ -1,4 +1,6 @@
-import { Readable } from 'node:stream'
+import { request as requestByHttp, type IncomingMessage } from 'node:http'
+import { request as requestByHttps } from 'node:https'
+import { text as textOf } from 'node:stream/consumers'
 import {
   AGENT_CHECKPOINT_FETCH_PATH,
   AGENT_CHECKPOINT_HEADER,
@@ -100,43 +102,114 @@ interface PostOptions<T> {
 
 async function post<T>(url: URL, { token, body, signal, read, chunks }: PostOptions<T>): Promise<T> {
   const authorization = `Bearer ${token}`
-  const sent: RequestInit & { duplex?: 'half' } =
-    chunks === undefined
-      ? { headers: { authorization, 'content-type': 'application/json' }, body: JSON.stringify(body) }
-      : {
-          headers: {
-            authorization,
-            'content-type': 'application/zstd',
-            [AGENT_CHECKPOINT_HEADER]: JSON.stringify(body),
-          },
-          body: Readable.toWeb(Readable.from(chunks, { objectMode: false })) as unknown as ReadableStream,
-          duplex: 'half',
-        }
   try {
-    const response = await fetch(url, {
-      method: 'POST',
-      ...sent,
-      // A redirect would send the token to another host.
-      redirect: 'error',
-      signal,
-    })
-    return await read(response, url)
+    const response =
+      chunks === undefined
+        ? await fetch(url, {
+            method: 'POST',
+            headers: { authorization, 'content-type': 'application/json' },
+            body: JSON.stringify(body),
+            // A redirect would send the token to another host.
+            redirect: 'error',
+            signal,
+          })
+        : await upload(url, {
+            headers: {
+              authorization,
+              'content-type': 'application/zstd',
+              [AGENT_CHECKPOINT_HEADER]: JSON.stringify(body),
+            },
+            chunks,
+            signal,
+          })
+    return await read(response as Response, url)
   } catch (error) {
-    if (signal.aborted || error instanceof Answered) throw error instanceof Answered ? error.cause : error
+    if (error instanceof Answered) throw error.cause
+    if (signal.aborted) throw signal.reason
     throw new Error(`${url.origin}: ${reasonOf(error)}`, { cause: error })
+  }
+}
+
+interface Upload {
+  headers: Record<string, string>
+  chunks: AsyncIterable<Uint8Array>
+  signal: AbortSignal
+}
+
+type Received = Pick<Response, 'ok' | 'status' | 'text'>
+
+/**
+ * Sends the chunks as the body. A server, or a proxy in front of it, may refuse before it has all of them: then no more
+ * is sent, and its answer counts. Not by `fetch`, whose streams can throw where nobody catches when an upload is
+ * refused. Redirects are not followed: they are answers like others.
+ */
+async function upload(url: URL, { headers, chunks, signal }: Upload): Promise<Received> {
+  const request = url.protocol === 'https:' ? requestByHttps : requestByHttp
+  const outgoing = request(url, { method: 'POST', headers, signal })
+  let isOver = false
+  const over = Promise.withResolvers<void>()
+  const answered = new Promise<IncomingMessage>((resolve, reject) => {
+    // Stays: what breaks after the answer is of no interest.
+    outgoing.once('response', resolve).on('error', reject)
+    outgoing.once('close', () => reject(new Error('the connection was closed before an answer came')))
+  })
+  const end = () => {
+    isOver = true
+    over.resolve()
+  }
+  answered.then(end, end)
+  const send = async () => {
+    for await (const chunk of chunks) {
+      if (isOver) return
+      if (outgoing.write(chunk)) continue
+      const drained = Promise.withResolvers<void>()
+      outgoing.once('drain', drained.resolve)
+      await Promise.race([drained.promise, over.promise])
+      outgoing.off('drain', drained.resolve)
+    }
+    if (!isOver) outgoing.end()
+  }
+  // What the chunks fail with is why the request does.
+  send().catch((error: Error) => outgoing.destroy(error))
+  try {
+    const response = await answered
+    const status = response.statusCode!
+    // The status counts also where the connection is closed before all of its text has come.
+    const body = await textOf(response).catch(() => '')
+    return { ok: status >= 200 && status < 300, status, text: () => Promise.resolve(body) }
+  } finally {
+    end()
+    if (!outgoing.writableFinished) outgoing.destroy()
   }
 }
 
 /** The server has answered; the cause is what it said. */
 class Answered extends Error {}
 
-async function readAnswer<T>(response: Response, url: URL): Promise<T> {
+/** A proxy has answered, or something else that is no server of ours. */
+export class ForeignAnswer extends Error {
+  readonly status: number
+
+  constructor({ origin }: URL, status: number, excerpt: string) {
+    super(`${origin} answers ${status} and is no Reprise server: ${excerpt}`)
+    this.name = 'ForeignAnswer'
+    this.status = status
+  }
+
+  /** The same request would be refused again. */
+  get isFinal(): boolean {
+    return this.status >= 400 && this.status < 500 && !PASSING_STATUSES.includes(this.status)
+  }
+}
+
+/** Request timeout, too early, too many requests. */
+const PASSING_STATUSES = [408, 425, 429]
+
+async function readAnswer<T>(response: Received, url: URL): Promise<T> {
   const text = await response.text()
   const answer = parse(text)
   if (response.ok && answer !== undefined) return answer as T
-  const cause = isErrorAnswer(answer)
-    ? errorOf(answer, url)
-    : new Error(`${url.origin} answers ${response.status} and is no Reprise server: ${excerpt(text)}`)
+  const cause = isErrorAnswer(answer) ? errorOf(answer, url) : new ForeignAnswer(url, response.status, excerpt(text))
   throw new Answered(cause.message, { cause })
 }
 

@@ -1,5 +1,5 @@
 /** The HTTP API of agents: polls, requests that are no good, and tokens that change. */
-import { randomUUID } from 'node:crypto'
+import { randomInt, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { connect, type AddressInfo } from 'node:net'
@@ -259,4 +259,43 @@ describe('an agent', () => {
     await expect(register('http://nowhere.invalid')).rejects.toThrow('nowhere.invalid')
     other.close()
   })
+
+  test('whose upload is refused, again and again, before or after it has sent all: it has each answer', async () => {
+    let [asked, open] = [0, 0]
+    const proxy = createServer((request, response) => {
+      const refuse = () => response.writeHead(asked % 2 === 0 ? 413 : 503).end('<html>refused</html>')
+      const ways = [refuse, () => request.once('data', refuse).resume(), () => request.once('end', refuse).resume()]
+      ways[asked++ % ways.length]!()
+    }).listen(0, '127.0.0.1')
+    await once(proxy, 'listening')
+    const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+    const gateway = createHttpGateway({ urls: [url], token: 'x', log })
+    async function* chunks() {
+      open += 1
+      try {
+        for (let left = randomInt(1, 20); left > 0; left--)
+          yield await Promise.resolve(Buffer.alloc(randomInt(1, 65_536)))
+      } finally {
+        open -= 1
+      }
+    }
+    const refusal = async () => {
+      const request = { agentId: randomUUID(), kernelId: randomUUID(), assignment: 1, generation: 0 }
+      const sent = gateway.sendCheckpoint({ ...request, copy: NOTHING }, chunks(), AbortSignal.timeout(60_000))
+      return sent.catch((error: { status: number; isFinal: boolean }) => [error.status, error.isFinal])
+    }
+    for (let round = 0; round < 60; round++) {
+      const answers = await Promise.all(Array.from({ length: 10 }, refusal))
+      for (const answer of answers)
+        expect([
+          [413, true],
+          [503, false],
+        ]).toContainEqual(answer)
+    }
+    await eventually(() => open === 0)
+    proxy.closeAllConnections()
+    proxy.close()
+  })
 })
+
+const NOTHING = { sha256: '0'.repeat(64), archiveBytes: 0, files: 0, bytes: 0 }

@@ -1,9 +1,14 @@
 /** The table of failures in docs/checkpoints.md: each row is shown here, or by the test that is named. */
 import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { pino } from 'pino'
 import { afterEach, expect, test } from 'vitest'
+import { createHttpGateway } from '../../../src/agent/http-gateway.ts'
 import { receiveCheckpoint } from '../../../src/services/agent/relay-checkpoint.ts'
 import { createCheckpointStore } from '../../../src/services/agent/checkpoint-store.ts'
 import { ROOT } from '../../guard/source-files.ts'
@@ -14,7 +19,7 @@ import { chainsOnMachines, type Machine } from './chains-on-machines.ts'
 import { killProcessesIn } from './processes.ts'
 
 const given = useAgentProgram()
-const { machine, restart, workGoesTo, begin, retryOn, attempt, found } = chainsOnMachines(given)
+const { machine, restart, workGoesTo, begin, retry, retryOn, attempt, found } = chainsOnMachines(given)
 
 /** What the next attempts find: one that goes where the directory is, and one that goes to another agent. */
 interface Shown {
@@ -75,7 +80,57 @@ const SHOWN_HERE: Record<string, () => Promise<Shown>> = {
     return bothWays(LARGE)
   },
   'It is larger than `REPRISE_CHECKPOINT_RELAY_MAX`': () => bothWays('truncate -s 65m large; exit 3'),
+  'A proxy before the server refuses it as too large (413), or for good for another reason': async () => {
+    await using proxy = await refusingProxy(413)
+    given.gateway.sendCheckpoint = proxy.gateway.sendCheckpoint
+    const shown = await bothWays('exit 3')
+    expect(proxy.requests()).toBe(2)
+    return shown
+  },
+  'The server, or a proxy before it, refuses it for now (503)': async () => {
+    await using proxy = await refusingProxy(503)
+    const { sendCheckpoint } = given.gateway
+    let isRefused = true
+    given.gateway.sendCheckpoint = (...args) =>
+      isRefused ? proxy.gateway.sendCheckpoint(...args) : sendCheckpoint(...args)
+    const machines = await two()
+    const chains = [await beginOn(machines.one), await beginOn(machines.one)] as const
+    for (const chainId of chains) {
+      await eventually(async () => (await phaseOf(chainId)) === 'SCHEDULED null')
+      await retry(chainId)
+      await eventually(async () => (await phaseOf(chainId)) === 'HELD PARENT_ALIVE')
+    }
+    expect(proxy.requests()).toBeGreaterThanOrEqual(chains.length)
+    isRefused = false
+    for (const chainId of chains) await attempt(chainId, 1)
+    return goOn(machines, chains)
+  },
   'It has a link that leaves its directory': () => bothWays('ln -s /etc/hostname link; exit 3'),
+}
+
+async function phaseOf(chainId: string): Promise<string | undefined> {
+  const { rows } = await given.db.query<{ phase: string; reason: string | null }>(
+    `SELECT d.phase, d.hold_reason AS reason FROM retry_decisions d JOIN sessions s ON s.id = d.session_id
+     WHERE s.chain_id = $1 AND s.attempt = 1`,
+    [chainId],
+  )
+  return rows[0] && `${rows[0].phase} ${rows[0].reason}`
+}
+
+/** Answers all requests with this status, as soon as it has read a part of the body. */
+async function refusingProxy(status: number) {
+  let requests = 0
+  const proxy = createServer((request, response) => {
+    requests += 1
+    request.once('data', () => response.writeHead(status).end('<html>refused</html>')).resume()
+  }).listen(0, '127.0.0.1')
+  await once(proxy, 'listening')
+  const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+  return {
+    gateway: createHttpGateway({ urls: [url], token: 'x', log: pino({ enabled: false }) }),
+    requests: () => requests,
+    [Symbol.asyncDispose]: async () => void proxy.close(),
+  }
 }
 
 const LARGE = 'head -c 1000000 /dev/urandom >large; exit 3'

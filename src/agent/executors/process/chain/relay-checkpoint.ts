@@ -6,6 +6,7 @@ import { RepriseError } from '../../../../domain/errors.ts'
 import { RELAY_WITHIN_MS } from '../../../../domain/limits.ts'
 import { messageOf } from '../../../../observability/error-message.ts'
 import { wait } from '../../../../waiting/wait.ts'
+import { ForeignAnswer } from '../../../http-gateway.ts'
 import { reconnectPauseMs } from '../../../reconnect-pause.ts'
 import type { KernelEntry } from '../../kernel-book/kernel-entry.ts'
 import { chainDirectory, generationOf } from './chain-directory.ts'
@@ -133,8 +134,8 @@ const PASSING: readonly string[] = ['SERVER_STARTING', 'SERVER_STOPPING', 'REQUE
 
 function isRefusal(error: unknown): boolean {
   if (error instanceof RepriseError) return !PASSING.includes(error.code)
-  // A server of an older version has no such path.
-  return / answers 404 /.test(messageOf(error))
+  // Of a proxy that takes no body of this size, for example; and a server of an older version has no such path.
+  return error instanceof ForeignAnswer && error.isFinal
 }
 
 function isLocal(error: unknown): boolean {
