@@ -1,12 +1,14 @@
 import { join, resolve } from 'node:path'
 import { ChainStoreError } from './agent/chain-store.ts'
-import type { AgentOptions } from './agent/agent.ts'
+import type { Agent, AgentOptions } from './agent/agent.ts'
 import { chooseExecutor, type ChosenExecutor } from './agent/create-executor.ts'
 import { detectSlots } from './agent/detect-slots.ts'
 import { ExecutorSetupError } from './agent/executors/setup-error.ts'
-import { IsolationError } from './agent/executors/process/isolation/isolation.ts'
+import { IsolationError, IsolationUndecidedError } from './agent/executors/process/isolation/isolation.ts'
 import { ConfigurationError, type Config } from './config.ts'
+import { messageOf } from './observability/error-message.ts'
 import type { Logger } from './observability/log.ts'
+import { wait } from './waiting/wait.ts'
 
 /**
  * What the configuration says about an agent, whether it runs within a server or on its own.
@@ -20,7 +22,7 @@ export async function agentOptions(
 ): Promise<Omit<AgentOptions, 'gateway'>> {
   const dataDir = resolve(config.dataDir)
   const agentDir = join(dataDir, 'agent')
-  const { isolation, create, slots, slotsPerKernelMax, ports, volumes, warnings } = await choose(
+  const { isolation, create, slots, slotsPerKernelMax, ports, volumes, warnings, guardIsolation } = await choose(
     config,
     { dataDir, agentDir },
     log,
@@ -28,6 +30,7 @@ export async function agentOptions(
   return {
     createExecutor: (hooks, agentId) => orConfigurationError(() => create(hooks, agentId)),
     isolation,
+    ...(guardIsolation !== undefined && { guardIsolation }),
     agentDir,
     name: config.agentName,
     resourceGroup: config.resourceGroup,
@@ -67,6 +70,37 @@ async function choose(
       throw new ConfigurationError([error.message])
     throw error
   }
+}
+
+const START_PAUSE_MIN_MS = 1_000
+const START_PAUSE_MAX_MS = 15_000
+/** No space, or too many files or processes at once. */
+const PASSING = ['ENOSPC', 'EDQUOT', 'EROFS', 'EIO', 'EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN']
+
+/**
+ * Starts an agent. While that fails for want of space, or it cannot be found out how kernels can be isolated, it is tried
+ * again: nothing that somebody would have to configure, and what runs here waits for its agent.
+ *
+ * @param waits called before each further try
+ * @returns null if `signal` aborts before it has started
+ */
+export async function startPatiently(
+  start: () => Promise<Agent>,
+  { log, signal, waits = () => {} }: { log: Logger; signal: AbortSignal; waits?: () => void },
+): Promise<Agent | null> {
+  for (let failures = 0; !signal.aborted; failures++) {
+    try {
+      return await start()
+    } catch (error) {
+      const { code = '' } = error as NodeJS.ErrnoException
+      if (!(error instanceof IsolationUndecidedError) && !PASSING.includes(code)) throw error
+      const againInMs = Math.min(START_PAUSE_MAX_MS, START_PAUSE_MIN_MS * 2 ** Math.min(failures, 10))
+      log.error({ againInMs }, `the agent cannot start yet; trying again: ${messageOf(error)}`)
+      waits()
+      await wait(againInMs, { signal })
+    }
+  }
+  return null
 }
 
 /** Of what clients upload. */

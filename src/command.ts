@@ -3,6 +3,7 @@ import { ConfigurationError, loadConfig, type Config } from './config.ts'
 import { messageOf } from './observability/error-message.ts'
 import { createLogger, type Logger } from './observability/log.ts'
 import { listenForStop } from './observability/stop-signals.ts'
+import { outliveUncaughtFaults } from './observability/uncaught-faults.ts'
 import { unsafeAbove, unsafeInPackage } from './system-programs.ts'
 
 /** Shared by the long-running commands. */
@@ -25,6 +26,7 @@ export async function withConfig(
   try {
     const { config, warnings } = loadConfig(environment)
     log = await createLogger({ level: config.logLevel, format: config.logFormat })
+    outliveUncaughtFaults(log)
     for (const warning of warnings) log.warn(warning)
     refuseUnsafePaths(config)
     return await work(config, log, warnings)

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
-import { agentOptions } from './agent-options.ts'
+import { join, resolve } from 'node:path'
+import { agentOptions, startPatiently } from './agent-options.ts'
 import { createAgent } from './agent/agent.ts'
 import { createHttpGateway } from './agent/http-gateway.ts'
 import { EXIT_OK, stopInTime, stopSignal, withConfig } from './command.ts'
@@ -14,26 +15,33 @@ export async function runAgent(environment: NodeJS.ProcessEnv, version: string):
   return withConfig(environment, async (config, log) => {
     const stopping = stopSignal()
     const gateway = createHttpGateway({ ...(await connectionOf(config)), log })
-    const found = await agentOptions(config, version, log)
-    const warnings = [...ofTransport(config.serverUrls), ...(found.warnings ?? [])]
-    for (const { text } of warnings) log.warn(text)
-    const options = { ...found, warnings }
     let ready = false
-    const agent = createAgent({
-      ...options,
-      gateway,
-      dial: gateway.dial,
-      fatalErrors: REFUSALS,
-      onRegistered() {
-        if (!ready) console.log(`reprise agent ready ${gateway.url}`)
-        ready = true
-      },
-    })
-    await agent.start()
+    const started = new AbortController()
+    void stopping.then(() => started.abort())
+    const start = async () => {
+      const found = await agentOptions(config, version, log)
+      const warnings = [...ofTransport(config.serverUrls), ...(found.warnings ?? [])]
+      for (const { text } of warnings) log.warn(text)
+      const made = createAgent({
+        ...found,
+        warnings,
+        gateway,
+        dial: gateway.dial,
+        fatalErrors: REFUSALS,
+        onRegistered() {
+          if (!ready) console.log(`reprise agent ready ${gateway.url}`)
+          ready = true
+        },
+      })
+      await made.start()
+      return made
+    }
+    const agent = await startPatiently(start, { log, signal: started.signal })
+    if (agent === null) return EXIT_OK
     const ended = await Promise.race([stopping, agent.done.catch((error: unknown) => refused(error, gateway.url))])
     if (ended === 'superseded') {
       throw new ConfigurationError([
-        `another process has registered as the agent of ${options.agentDir}: it is a copy, or one too many`,
+        `another process has registered as the agent of ${join(resolve(config.dataDir), 'agent')}: it is a copy, or one too many`,
       ])
     }
     log.info(`${ended}: stopping`)

@@ -7,8 +7,9 @@ import type { Warning } from './domain/warning.ts'
 import { createEventBus } from './events/bus.ts'
 import { createTopics } from './events/topics.ts'
 import { createWakeHub } from './events/wake-hub.ts'
-import { createHttpServer } from './http/http-server.ts'
+import { createHttpServer, type HttpServer } from './http/http-server.ts'
 import type { Logger } from './observability/log.ts'
+import { messageOf } from './observability/error-message.ts'
 import { createMetrics } from './observability/metrics.ts'
 import { keepAddress } from './runtime/keep-address.ts'
 import { openDatabaseServer } from './runtime/open-database-server.ts'
@@ -19,6 +20,7 @@ import { dialFrom } from './agent/channel/dial-channel.ts'
 import { createChannelHolders } from './channel/channel-holders.ts'
 import { ensureAdminToken, type AdminToken } from './services/access/ensure-admin-token.ts'
 import { readWarnings } from './services/access/read-warnings.ts'
+import { isDatabaseOutage, isDiskFull, isUnreachable } from './services/database-outage.ts'
 import { openDatabase, type Database } from './store/database.ts'
 import { migrate } from './store/postgres/migrate.ts'
 import { ensureServerRole } from './store/postgres/server-role.ts'
@@ -29,8 +31,9 @@ import { createCodeStore, type CodeStore } from './services/code/code-store.ts'
 import { sealPlainWebhooks } from './services/webhook/seal-webhook-secrets.ts'
 import type { SecretBox } from './services/access/secret-box.ts'
 import { assertSharedKey, readSecretsKey } from './services/access/secrets-key.ts'
+import { wait } from './waiting/wait.ts'
 import packageJson from '../package.json' with { type: 'json' }
-import { agentOptions, checkpointDirectory } from './agent-options.ts'
+import { agentOptions, checkpointDirectory, startPatiently } from './agent-options.ts'
 import { createAgent } from './agent/agent.ts'
 import { serverGateway } from './runtime/server-gateway.ts'
 import { createRelay } from './events/relay.ts'
@@ -59,7 +62,9 @@ export async function startRuntime(
   options: { lease?: Lease; signal?: AbortSignal; newAdminToken?: boolean; warnings?: readonly Warning[] } = {},
 ): Promise<Runtime> {
   const { lease = LEASE, signal, newAdminToken = false } = options
-  const warnings = [...(options.warnings ?? [])]
+  // Those have been logged when the configuration was read.
+  const known = options.warnings ?? []
+  const warnings = [...known]
   await using resources = new AsyncDisposableStack()
   const server = { id: uuidv7(), host: hostname(), pid: process.pid, roles: config.roles }
   const metrics = createMetrics({ process: true })
@@ -71,7 +76,43 @@ export async function startRuntime(
   if (url !== null) keepTls(http, tls, { config, log, resources, warnings })
   const dataDir = resolve(config.dataDir)
   await makeDataDirectory(dataDir)
-  const access = await openDatabaseServer(config, dataDir, log, resources)
+  const retrying = { log, signal }
+  const access = await retryOutages(() => openDatabaseServer(config, dataDir, log, resources), {
+    ...retrying,
+    // Nobody has answered there yet: the address may be wrong.
+    isFinal: isUnreachable,
+  })
+  const given = { config, log, dataDir, access, metrics, trace, lease, server, http, url, signal, newAdminToken }
+  const made = { adminToken: false }
+  const started = await retryOutages(async () => {
+    await using parts = new AsyncDisposableStack()
+    const adminToken = await startParts({ ...given, made, warnings, known, resources: parts })
+    return { adminToken, parts: parts.move() }
+  }, retrying)
+  resources.use(started.parts)
+  const kept = resources.move()
+  const adminToken = { ...started.adminToken, created: made.adminToken }
+  return { url, adminToken, [Symbol.asyncDispose]: () => kept.disposeAsync() }
+}
+
+interface StartOptions extends Pick<
+  RuntimeParts,
+  'config' | 'log' | 'dataDir' | 'access' | 'metrics' | 'trace' | 'lease' | 'server' | 'resources' | 'warnings'
+> {
+  /** Warnings that have been logged. */
+  known: readonly Warning[]
+  http: HttpServer
+  url: string | null
+  signal: AbortSignal | undefined
+  newAdminToken: boolean
+  /** By this start, in any of its tries. */
+  made: { adminToken: boolean }
+}
+
+/** All that needs the database. What it has started is in `resources`, also where it fails. */
+async function startParts(options: StartOptions): Promise<AdminToken> {
+  const { config, log, dataDir, access, metrics, trace, lease, server, resources, warnings } = options
+  const { http, url, signal, newAdminToken } = options
   http.note('migrating')
   const applied = await migrate(access.ownerUrl, log, { signal })
   if (access.pooling === 'embedded') await ensureServerRole(access.ownerUrl)
@@ -82,7 +123,8 @@ export async function startRuntime(
   resources.defer(() => db.close())
   const secrets = await openSecrets({ config, dataDir, db, log })
   const policy = access.pooling === 'embedded' ? 'one-per-directory' : 'one-per-database'
-  const adminToken = await ensureAdminToken(db, dataDir, newAdminToken ? 'replace' : policy)
+  const adminToken = await ensureAdminToken(db, dataDir, newAdminToken && !options.made.adminToken ? 'replace' : policy)
+  options.made.adminToken ||= adminToken.created
   const wake = createWakeHub()
   const topics = createTopics()
   const bus = createEventBus()
@@ -112,15 +154,47 @@ export async function startRuntime(
   await startRelay(parts)
   await startBackground(parts)
   if (config.roles.includes('agent')) await startAgent(parts)
+  const found = await readWarnings(db, warnings)
+  const read = new Set(warnings)
+  // From here on nothing asks the database: what is served stays so until the stop.
   if (url !== null) {
     await serveHttp(parts, http)
-    await keepAddress(dataDir, url, resources)
+    await keepAddress(dataDir, url, parts)
   }
-  // Those of the configuration have been logged when it was read.
-  const logged = new Set(options.warnings?.map(({ text }) => text))
-  for (const warning of await readWarnings(db, warnings)) if (!logged.has(warning)) log.warn(warning)
-  const kept = resources.move()
-  return { url, adminToken, [Symbol.asyncDispose]: () => kept.disposeAsync() }
+  const later = warnings.filter((warning) => !read.has(warning)).map(({ text }) => text)
+  const logged = new Set(options.known.map(({ text }) => text))
+  for (const warning of [...found, ...later]) if (!logged.has(warning)) log.warn(warning)
+  return adminToken
+}
+
+const RETRY_PAUSE_MIN_MS = 200
+const RETRY_PAUSE_MAX_MS = 2_000
+
+/**
+ * Does it again, after a growing pause, while the database breaks off or a disk is full: what the start has done by
+ * then, the next try finds done.
+ *
+ * @throws the signal's reason if it aborts meanwhile
+ */
+async function retryOutages<T>(
+  work: () => Promise<T>,
+  options: { log: Logger; signal: AbortSignal | undefined; isFinal?: (error: unknown) => boolean },
+): Promise<T> {
+  const { log, signal, isFinal = () => false } = options
+  for (let failures = 0; ; failures++) {
+    try {
+      return await work()
+    } catch (error) {
+      const isFull = isDiskFull(error)
+      if (!(isFull || isDatabaseOutage(error)) || isFinal(error)) throw error
+      signal?.throwIfAborted()
+      const againInMs = Math.min(RETRY_PAUSE_MAX_MS, RETRY_PAUSE_MIN_MS * 2 ** Math.min(failures, 10))
+      const what = isFull ? 'a disk is full' : 'the database broke off during the start'
+      log.warn({ err: error, againInMs }, `${what}; trying again: ${messageOf(error)}`)
+      await wait(againInMs, signal && { signal })
+      signal?.throwIfAborted()
+    }
+  }
 }
 
 /** Migrates the database to this version; returns the applied migrations. */
@@ -128,8 +202,12 @@ export async function migrateOnly(config: Config, log: Logger): Promise<string[]
   await using resources = new AsyncDisposableStack()
   const dataDir = resolve(config.dataDir)
   await makeDataDirectory(dataDir)
-  const { ownerUrl } = await openDatabaseServer(config, dataDir, log, resources)
-  return await migrate(ownerUrl, log)
+  const { ownerUrl } = await retryOutages(() => openDatabaseServer(config, dataDir, log, resources), {
+    log,
+    signal: undefined,
+    isFinal: isUnreachable,
+  })
+  return await retryOutages(() => migrate(ownerUrl, log), { log, signal: undefined })
 }
 
 /**
@@ -183,18 +261,33 @@ async function openCode(config: Config, dataDir: string): Promise<CodeStore> {
   })
 }
 
+/** Returns once it has started, or has to wait until it can: the server does all else meanwhile. */
 async function startAgent(parts: RuntimeParts): Promise<void> {
   const { config, log, resources } = parts
-  const options = await agentOptions(config, packageJson.version, log)
-  parts.warnings.push(...(options.warnings ?? []))
-  const agent = createAgent({
-    ...options,
-    gateway: serverGateway(parts),
-    dial: dialFrom(parts.channels),
+  const stopping = new AbortController()
+  const start = async () => {
+    const { warnings = [], ...options } = await agentOptions(config, packageJson.version, log)
+    // An earlier try may have found the same.
+    const known = new Set(parts.warnings.map(({ text }) => text))
+    parts.warnings.push(...warnings.filter(({ text }) => !known.has(text)))
+    const agent = createAgent({
+      ...options,
+      warnings,
+      gateway: serverGateway(parts),
+      dial: dialFrom(parts.channels),
+    })
+    await agent.start()
+    agent.done.catch((error: unknown) => log.error({ err: error }, 'the agent has stopped'))
+    return agent
+  }
+  const waiting = Promise.withResolvers<void>()
+  const starting = startPatiently(start, { log, signal: stopping.signal, waits: waiting.resolve })
+  resources.defer(async () => {
+    stopping.abort()
+    await (await starting.catch(() => null))?.stop()
   })
-  await agent.start()
-  resources.defer(() => agent.stop())
-  agent.done.catch((error: unknown) => log.error({ err: error }, 'the agent has stopped'))
+  await Promise.race([starting, waiting.promise])
+  starting.catch((error: unknown) => log.error({ err: error }, 'the agent has not started'))
 }
 
 /** Starts relaying events from the outbox to the bus, and exchanging wake-ups with other servers. */

@@ -1,6 +1,6 @@
 import { mkdirSync, lstatSync } from 'node:fs'
 import { v7 as uuidv7, validate } from 'uuid'
-import type { AgentIsolation, AgentVolume, DialChannel, Gateway } from '../domain/agent/protocol.ts'
+import type { AgentIsolation, AgentVolume, DialChannel, Gateway, RegisterRequest } from '../domain/agent/protocol.ts'
 import type { ErrorCode } from '../domain/errors.ts'
 import type { Warning } from '../domain/warning.ts'
 import type { Logger } from '../observability/log.ts'
@@ -15,6 +15,8 @@ import { createChainSizes } from './chain-sizes.ts'
 import { createChannels } from './channel/channels.ts'
 import { createFence } from './fence.ts'
 import { createLogShipper } from './log-shipper.ts'
+import { createRefusals } from './refusals.ts'
+import { watchDisk } from './disk-watch.ts'
 import { createChangeSignal } from './change-signal.ts'
 import { join } from 'node:path'
 import { readControlFile, writeControlFile } from './control-file.ts'
@@ -47,6 +49,8 @@ export interface AgentOptions {
   labels: Record<string, string>
   /** Missing: not reported. */
   isolation?: AgentIsolation
+  /** For an agent that cannot isolate kernels as before: tells why, and null once it can. Missing: it can. */
+  guardIsolation?(tell: (reason: string | null) => void): { close(): void }
   log: Logger
   /** If the first registration is refused with one of these, the agent stops and `done` rejects. */
   fatalErrors?: readonly ErrorCode[]
@@ -83,8 +87,16 @@ export function createAgent(options: AgentOptions): Agent {
     const { agentId } = known
     const { gateway } = options
     let outdated = false
+    const refusals = createRefusals(log, () => {
+      const { reason } = refusals
+      if (reason === null) delete identity.refuses
+      else identity.refuses = reason
+      outdated = true
+      changes.raise()
+    })
     const hooks: ExecutorHooks = {
       changed: changes.raise,
+      refusal: () => refusals.reason,
       offers({ slots, slotsPerKernelMax }) {
         Object.assign(identity, { slotsPerKernelMax }, options.slotsByHand !== true && { slots })
         outdated = true
@@ -105,13 +117,17 @@ export function createAgent(options: AgentOptions): Agent {
       },
     }
     const executor = options.createExecutor(hooks, agentId)
-    const identity = {
+    const identity: RegisterRequest = {
       ...known,
       executor: executor.name,
       ...(executor.chains && { chainStore: executor.chains.store }),
     }
+    const disk = watchDisk(agentDir, refusals)
+    resources.defer(() => disk.close())
+    const guard = options.guardIsolation?.((reason) => refusals.set('isolation', reason))
+    resources.defer(() => guard?.close())
     resources.defer(() => executor.close())
-    const fence = createFence(agentDir, () => stopAll(executor, log))
+    const fence = createFence(agentDir, () => stopAll(executor, log), log)
     resources.defer(() => fence.close())
     await executor.recover()
     fence.resume()

@@ -6,7 +6,7 @@ import { createNoopExecutor } from './executors/noop/noop-executor.ts'
 import type { MemoryLimitMode } from './executors/process/create-process-host.ts'
 import type { IsolationMode } from './executors/process/isolation/isolation.ts'
 import type { UidRange } from './executors/process/isolation/project-uids.ts'
-import { selectIsolation } from './executors/process/isolation/select-isolation.ts'
+import { decideIsolation } from './executors/process/isolation/decide-isolation.ts'
 import { chooseContainer, type ContainerConfig } from './executors/container/choose-container.ts'
 import { chooseSlurm, type SlurmConfig } from './executors/slurm/choose-slurm.ts'
 import { createProcessExecutor } from './executors/process/process-executor.ts'
@@ -35,6 +35,8 @@ export interface ChosenExecutor {
   volumes?: AgentVolume[]
   /** What people should know who run it; missing: nothing. */
   warnings?: Warning[]
+  /** See AgentOptions. */
+  guardIsolation?(tell: (reason: string | null) => void): { close(): void }
   create(hooks: ExecutorHooks, agentId: string): Executor
 }
 
@@ -47,6 +49,7 @@ const NOT_ISOLATED =
  * @param hide what no kernel may see, besides `dataDir`
  * @throws ExecutorSetupError if the configured cluster or container engine cannot be used from here
  * @throws IsolationError if the configured isolation does not work here
+ * @throws IsolationUndecidedError if that cannot be found out now
  */
 export async function chooseExecutor(
   config: ExecutorConfig,
@@ -57,7 +60,7 @@ export async function chooseExecutor(
   if (config.executor === 'slurm') return chooseSlurm(config, places.agentDir, log)
   if (config.executor === 'container') return chooseContainer(config, places.agentDir, log)
   const { isolation: mode, isolationUids: uids } = config
-  const { isolation, name, faults } = await selectIsolation({ ...places, mode, uids })
+  const { isolation, name, faults, guard } = await decideIsolation({ ...places, mode, uids })
   const isOpen = name === 'none' && mode === 'auto'
   log.info({ ...(isOpen && { faults }) }, `isolation of kernels: ${name}`)
   const { kernelProcesses: processes, kernelOpenFiles: openFiles } = config
@@ -68,6 +71,7 @@ export async function chooseExecutor(
   return {
     isolation: { name, byHand: mode !== 'auto' },
     ...(isOpen && { warnings: [{ kind: 'isolation', text: NOT_ISOLATED }] }),
+    ...(guard !== undefined && { guardIsolation: guard }),
     create: (hooks) =>
       createProcessExecutor({ agentDir, chainsDir, log, memoryLimit, isolation, limits, codeBytesMax }, hooks),
   }

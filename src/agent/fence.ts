@@ -1,5 +1,9 @@
-import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, readFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
+import { messageOf } from '../observability/error-message.ts'
+import type { Logger } from '../observability/log.ts'
+import { guarded } from '../waiting/guarded.ts'
+import { writeControlFile } from './control-file.ts'
 import { readBootId, uptimeSeconds } from './executors/process/proc-stat.ts'
 
 /** Time between two writes of the file, unless the fence is short. */
@@ -14,8 +18,11 @@ const WRITES_PER_FENCE = 8
  * nor a crash of the agent extends it: the next instance continues with the same deadline, and the executor's keeper
  * kills what this process, dead or stopped, does not stop. Uptime is used because nobody can set it, unlike the wall
  * clock, and because it counts the time that the machine was suspended, unlike timers and `performance.now()`.
+ *
+ * A write that fails is logged and tried again with the next renewal. Where the disk is full, the file is written to in
+ * place, which needs no space: the keeper would otherwise kill the kernels of an agent that works.
  */
-export function createFence(agentDir: string, expired: () => void): Fence {
+export function createFence(agentDir: string, expired: () => void, log: Logger): Fence {
   const path = join(agentDir, 'fence')
   const bootId = readBootId()
   let deadline = Number.POSITIVE_INFINITY
@@ -23,18 +30,27 @@ export function createFence(agentDir: string, expired: () => void): Fence {
   let writing: NodeJS.Timeout | undefined
   let writtenAt = Number.NEGATIVE_INFINITY
   let written: number | null = null
+  let complaint = ''
+  const failed = (error: unknown) => log.error({ error: messageOf(error) }, 'the fence met a fault')
+  const expire = guarded(expired, failed)
 
   function arm(): void {
     clearTimeout(timer)
-    timer = setTimeout(expired, Math.max(0, deadline - uptimeSeconds()) * 1000).unref()
+    timer = setTimeout(expire, Math.max(0, deadline - uptimeSeconds()) * 1000).unref()
   }
 
   function write(): void {
     clearTimeout(writing)
     writing = undefined
     writtenAt = performance.now()
-    written = deadline
-    writeDeadline(path, bootId, Math.ceil(deadline))
+    try {
+      writeDeadline(path, `${Math.ceil(deadline)} ${bootId}\n`)
+      written = deadline
+      complaint = ''
+    } catch (error) {
+      if (messageOf(error) !== complaint) log.error({ error: messageOf(error) }, 'the fence could not be written')
+      complaint = messageOf(error)
+    }
   }
 
   return {
@@ -46,13 +62,13 @@ export function createFence(agentDir: string, expired: () => void): Fence {
     },
     renew(sentAt, fenceAfterMs) {
       // The process or the machine stood still, and the timer has not run yet.
-      if (uptimeSeconds() >= deadline) expired()
+      if (uptimeSeconds() >= deadline) expire()
       const shorter = sentAt + fenceAfterMs / 1000 < deadline
       deadline = sentAt + fenceAfterMs / 1000
       arm()
       const pauseMs = Math.min(WRITE_INTERVAL_MS, fenceAfterMs / WRITES_PER_FENCE)
       if (shorter || performance.now() - writtenAt >= pauseMs) return write()
-      writing ??= setTimeout(write, pauseMs).unref()
+      writing ??= setTimeout(guarded(write, failed), pauseMs).unref()
     },
     close() {
       clearTimeout(timer)
@@ -79,7 +95,28 @@ function readDeadline(path: string, bootId: string): number | null {
   }
 }
 
-function writeDeadline(path: string, bootId: string, seconds: number): void {
-  writeFileSync(`${path}.new`, `${seconds} ${bootId}\n`)
-  renameSync(`${path}.new`, path)
+/** Replaced as a whole, or, where nothing can be created, written over: one write of a few bytes. */
+function writeDeadline(path: string, line: string): void {
+  try {
+    writeControlFile(path, line)
+  } catch (error) {
+    if (!overwrite(path, line)) throw error
+  }
+}
+
+function overwrite(path: string, line: string): boolean {
+  let fd: number
+  try {
+    fd = openSync(path, constants.O_WRONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+  } catch {
+    return false
+  }
+  try {
+    const whole = `${line.trimEnd().padEnd(fstatSync(fd).size - 1)}\n`
+    return writeSync(fd, whole, 0) === whole.length
+  } catch {
+    return false
+  } finally {
+    closeSync(fd)
+  }
 }

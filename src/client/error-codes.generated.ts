@@ -58,6 +58,7 @@ export const ERROR_CODES = {
   REQUEST_TIMEOUT: { type: 'RequestError', httpStatus: 408, retryable: true },
   SERVER_STARTING: { type: 'RequestError', httpStatus: 503, retryable: true },
   SERVER_STOPPING: { type: 'RequestError', httpStatus: 503, retryable: true },
+  SERVER_DISK_FULL: { type: 'RequestError', httpStatus: 507, retryable: true },
   DATABASE_UNAVAILABLE: { type: 'RequestError', httpStatus: 503, retryable: true },
 } as const
 

@@ -106,6 +106,13 @@ export const DROPPED_CHAINS_MAX = 500
 /** Between two reports of all chains for which an agent keeps a directory. Retention is counted in days. */
 export const CHAIN_REPORT_INTERVAL_MS = 3_600_000
 
+/** With less on a disk, it counts as full: room for what must be written down of kernels that run. */
+export const DISK_LOW_BYTES = 1024 * 1024
+/** How often an agent looks whether there is space on its disks: one statement to the operating system for each. */
+export const DISK_CHECK_INTERVAL_MS = 2_000
+/** Why an agent takes no new kernels, in characters. */
+export const REFUSAL_LENGTH_MAX = 1_000
+
 /** A registration: several times the size of 64 labels and 32 slots with the longest names and values. */
 export const REGISTER_BYTES_MAX = 256 * 1024
 /** A sync: the logs if each byte is a control character, which JSON writes as six, and 400 bytes per kernel. */

@@ -17,6 +17,7 @@ export const WARNING_KINDS = [
   'limits',
   'directory',
   'registries',
+  'disk',
 ] as const
 
 export type WarningKind = (typeof WARNING_KINDS)[number]

@@ -13,7 +13,8 @@ import type { Topics } from './topics.ts'
 export interface LogRelay {
   /** @returns what ends the watch */
   watch(kernelId: string): () => void
-  stop(): void
+  /** Resolves when no pass is under way. */
+  stop(): Promise<void>
 }
 
 export function createLogRelay(options: { db: Database; topics: Topics; log: Logger }): LogRelay {
@@ -23,6 +24,7 @@ export function createLogRelay(options: { db: Database; topics: Topics; log: Log
   const known = new Map<string, string>()
   let timer: NodeJS.Timeout | undefined
   let stopped = false
+  let passing: Promise<void> = Promise.resolve()
 
   async function pass(): Promise<void> {
     try {
@@ -41,7 +43,7 @@ export function createLogRelay(options: { db: Database; topics: Topics; log: Log
   /** Followers of many requests depend on it, whichever of them it began with. */
   function rest(): void {
     if (timer !== undefined || stopped || followers.size === 0) return
-    timer = setTimeout(() => void readForServer(pass), RELAY_POLL_INTERVAL_MS).unref()
+    timer = setTimeout(() => (passing = readForServer(pass)), RELAY_POLL_INTERVAL_MS).unref()
   }
 
   return {
@@ -57,9 +59,10 @@ export function createLogRelay(options: { db: Database; topics: Topics; log: Log
         known.delete(kernelId)
       }
     },
-    stop() {
+    async stop() {
       stopped = true
       clearTimeout(timer)
+      await passing
     },
   }
 }

@@ -1,3 +1,4 @@
+import { guarded } from '../waiting/guarded.ts'
 import { RepriseError } from '../domain/errors.ts'
 import { SUBSCRIPTIONS_PER_CONNECTION_MAX, SUBSCRIPTIONS_PER_TOKEN_MAX } from '../domain/limits.ts'
 
@@ -39,10 +40,13 @@ export interface OpenSubscriptions {
   openSocket(socket: Holder): () => void
 }
 
+/** The next check decides. */
+const ignored = () => {}
+
 export function createOpenSubscriptions(closing: AbortSignal): OpenSubscriptions {
   const byToken = new Map<string, OfToken>()
   const perConnection = new WeakMap<object, number>()
-  const timer = setInterval(() => void checkTokens(), TOKEN_CHECK_INTERVAL_MS).unref()
+  const timer = setInterval(guarded(checkTokens, ignored), TOKEN_CHECK_INTERVAL_MS).unref()
   closing.addEventListener('abort', () => clearInterval(timer), { once: true })
 
   /** Checks each token once, however much it has open. If a check fails, the next one decides. */
@@ -50,7 +54,7 @@ export function createOpenSubscriptions(closing: AbortSignal): OpenSubscriptions
     const checks = [...byToken.values()].map(async ({ holders }) => {
       const [first] = holders
       if (!first || (await first.stillAuthorized().catch(() => true))) return
-      for (const holder of holders) holder.end()
+      for (const holder of holders) guarded(holder.end, ignored)()
     })
     await Promise.all(checks)
   }

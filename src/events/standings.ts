@@ -14,7 +14,8 @@ export interface Standings {
    * as changed.
    */
   watch(onChange: () => void, options: { everything: boolean }): Promise<Watch>
-  stop(): void
+  /** Resolves when no pass is under way. */
+  stop(): Promise<void>
 }
 
 export interface Watch {
@@ -98,9 +99,10 @@ export function createStandings(options: { db: Database; log: Logger; intervalMs
         end: () => void listeners.delete(onChange),
       }
     },
-    stop() {
+    async stop() {
       stopped = true
       clearTimeout(timer)
+      await passing
     },
   }
 }

@@ -4,6 +4,8 @@ import { ERRORS, maskedFault, RepriseError } from '../domain/errors.ts'
 import type { Logger } from '../observability/log.ts'
 import {
   databaseUnavailable,
+  diskFull,
+  isDiskFull,
   isDatabaseOutage,
   refusalOf,
   tookTooLong,
@@ -67,6 +69,12 @@ export function presentFault(fault: unknown, { log, requestId }: Reporter, at?: 
     const { code, message } = databaseUnavailable()
     log.warn({ requestId, path: at?.path?.join('.'), reason: String(fault) }, 'a request found the database away')
     const http = { status: ERRORS[code].httpStatus, headers: { 'Retry-After': '1' } }
+    return new GraphQLError(message, { ...(at && placeOf(at)), extensions: { code, requestId, http } })
+  }
+  if (isDiskFull(fault)) {
+    const { code, message } = diskFull()
+    log.error({ err: fault, requestId, path: at?.path?.join('.') }, 'a disk is full')
+    const http = { status: ERRORS[code].httpStatus }
     return new GraphQLError(message, { ...(at && placeOf(at)), extensions: { code, requestId, http } })
   }
   if (wasCancelled(fault)) {

@@ -63,7 +63,7 @@ export function offerCompression(request: IncomingMessage, response: ServerRespo
   }
 
   function compressAndEnd(body: Buffer): void {
-    void ENCODERS[encoding!]!(body)
+    ENCODERS[encoding!]!(body)
       .then((compressed) => {
         response.setHeader('Content-Encoding', encoding!)
         return compressed
@@ -76,6 +76,7 @@ export function offerCompression(request: IncomingMessage, response: ServerRespo
         pass()
         response.end(sent)
       })
+      .catch(() => response.destroy())
   }
 
   const held = {

@@ -14,7 +14,7 @@ export function answerHealth(response: ServerResponse): void {
 /** Ready means that the database is reachable. Warnings are for those who run the server. */
 export async function answerReadiness(
   response: ServerResponse,
-  ask: () => Promise<string[]>,
+  ask: () => Promise<readonly string[]>,
   details: Readonly<Record<string, string>>,
 ): Promise<void> {
   const warnings = await within(READY_WITHIN_MS, ask()).catch(() => undefined)

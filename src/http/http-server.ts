@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from '../observability/log.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { inSpan, type Tracer } from '../observability/trace.ts'
+import { guarded } from '../waiting/guarded.ts'
 import { answerHealth, answerNotReady, answerReadiness, answerStarting } from './health.ts'
 import type { HttpApp } from './http-app.ts'
 import { hasSeveralHosts, pathOf, requestIdOf, setSafeHeaders } from './request-head.ts'
@@ -74,6 +75,7 @@ export function createHttpServer(options: {
   let routes = createRouteTable(PROBES)
   let details: Readonly<Record<string, string>> = {}
   let closed: Promise<void> | undefined
+  const failed = (error: unknown) => log.error({ err: error }, 'the HTTP server met a fault')
 
   async function route(request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void> {
     if (phase === 'closing') response.setHeader('Connection', 'close')
@@ -86,10 +88,23 @@ export function createHttpServer(options: {
   }
 
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    // Node listens to these no more, and one that nobody hears ends the process.
+    socket.on('error', () => socket.destroy())
+    try {
+      upgrade(request, socket, head)
+    } catch (error) {
+      log.error({ err: error, url: request.url }, 'an upgrade met a fault')
+      socket.destroy()
+    }
+  })
+  // Such as a connection that cannot be accepted, as too many files are open.
+  server.on('error', failed)
+
+  function upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     if (hasSeveralHosts(request)) return refuseUpgrade(socket, '400 Bad Request')
     if (!app) return refuseUpgrade(socket, '503 Service Unavailable\r\nRetry-After: 1')
     if (phase === 'closing' || !app.upgrade(request, socket, head)) refuseUpgrade(socket, '404 Not Found')
-  })
+  }
 
   async function close(): Promise<void> {
     if (app && drainMs > 0) {
@@ -99,11 +114,12 @@ export function createHttpServer(options: {
     }
     phase = 'closing'
     const ended = new Promise<void>((resolve) => server.close(() => resolve()))
-    const deadline = setTimeout(() => {
+    const cutOff = () => {
       log.warn('cutting off requests that are still in flight')
-      app?.cutOff()
       server.closeAllConnections()
-    }, CUT_OFF_AFTER_MS)
+      app?.cutOff()
+    }
+    const deadline = setTimeout(guarded(cutOff, failed), CUT_OFF_AFTER_MS)
     await app?.end()
     server.closeIdleConnections()
     await ended

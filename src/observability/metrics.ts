@@ -1,4 +1,5 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { processFaults } from './process-faults.ts'
 
 /**
  * Counters of what this server process has done since its start, and gauges of the database's content, set at each
@@ -58,6 +59,7 @@ export function createMetrics(options: { process?: boolean } = {}) {
       registers,
     }),
     gauges: gaugeMetrics(registers),
+    faults: faultMetrics(registers),
   }
 }
 
@@ -141,6 +143,31 @@ function routeMetrics(registers: Registry[]) {
   }
 }
 
+function faultMetrics(registers: Registry[]) {
+  const counter = (name: string, help: string, read: () => number) =>
+    new Counter({
+      name,
+      help,
+      registers,
+      collect() {
+        this.reset()
+        this.inc(read())
+      },
+    })
+  return {
+    diskFull: counter(
+      'bai_disk_full_total',
+      'Writes that failed because a disk of the server or of its database is full.',
+      () => processFaults.diskFull,
+    ),
+    uncaught: counter(
+      'bai_uncaught_faults_total',
+      'Errors that nothing caught; the server goes on. Any is a fault of the program.',
+      () => processFaults.uncaught,
+    ),
+  }
+}
+
 function gaugeMetrics(registers: Registry[]) {
   const gauge = (name: string, help: string, labelNames: string[] = []) =>
     new Gauge({ name, help, labelNames, registers })
@@ -148,6 +175,7 @@ function gaugeMetrics(registers: Registry[]) {
     up: gauge('bai_database_up', 'Whether the database answered the queries for the gauges in time: 1 or 0.'),
     sessions: gauge('bai_sessions_active', 'Sessions that have not ended.', ['status']),
     agents: gauge('bai_agents', 'Agents.', ['status']),
+    refusing: gauge('bai_agents_refusing', 'Agents that take no new kernels for a reason of their own.'),
     queue: gauge('bai_session_retry_queue', 'Waiting retries, by what holds them.', ['hold']),
     overdue: gauge('bai_session_retry_overdue_seconds', 'How long the oldest retry in the queue has been due.'),
     decisions: gauge('bai_session_retry_decisions', 'Decisions in the database; an estimate where there are many.', [

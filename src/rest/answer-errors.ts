@@ -6,8 +6,9 @@ import { RATE_RETRY_AFTER_SECONDS } from '../domain/limits.ts'
 import type { Logger } from '../observability/log.ts'
 import type { RefusalLog } from '../services/access/refusal-log.ts'
 import {
-  databaseUnavailable,
   isDatabaseOutage,
+  isDiskFull,
+  outageOf,
   refusalOf,
   tookTooLong,
   wasCancelled,
@@ -41,6 +42,7 @@ export function answerErrors(app: RestApp, { log, refusals }: { log: Logger; ref
       log.warn({ requestId, path: c.req.path, reason: String(thrown) }, 'a request found the database away')
       c.header('Retry-After', '1')
     }
+    if (isDiskFull(thrown)) log.error({ err: thrown, requestId, path: c.req.path }, 'a disk is full')
     const { status, body } = problemOf(error, requestId)
     if (error instanceof RepriseError && error.code === 'TOO_MANY_REQUESTS')
       c.header('Retry-After', String(RATE_RETRY_AFTER_SECONDS))
@@ -60,7 +62,8 @@ export function refuseRequest(error: Error, requestId: string): Response {
 
 /** Translates an unreadable request and a database outage; other errors stay as they are. */
 export function toRepriseError(error: Error): Error {
-  if (isDatabaseOutage(error)) return databaseUnavailable()
+  const outage = outageOf(error)
+  if (outage !== null) return outage
   if (wasCancelled(error)) return tookTooLong()
   return error instanceof RequestError
     ? new RepriseError('MALFORMED_REQUEST', error.message)

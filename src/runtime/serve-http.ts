@@ -23,6 +23,8 @@ import { createPrisma, databaseOf } from '../store/prisma.ts'
 import type { DatabaseAccess } from './open-database-server.ts'
 import type { RuntimeParts } from './runtime-parts.ts'
 import { serverGateway } from './server-gateway.ts'
+import { checkpointDirectory } from '../agent-options.ts'
+import { diskWarnings } from '../services/disk-warnings.ts'
 
 /** @throws Error for people, where the files are no pair */
 export async function readTls({ tlsCertFile: certFile, tlsKeyFile: keyFile }: Config): Promise<TlsSetup | undefined> {
@@ -86,6 +88,10 @@ export async function serveHttp(parts: RuntimeParts, http: HttpServer): Promise<
   const authenticate = createAuthenticator({ db, log, failures: createRates(config.failedAuthenticationsPerSecond) })
   const ui = await readUi(parts)
   const failures = createRates(config.failedAuthenticationsPerSecond)
+  const disks = {
+    'the data directory': parts.dataDir,
+    'uploads and copies of checkpoints': checkpointDirectory(config, parts.dataDir),
+  }
   const app = createHttpApp({
     db,
     admission: createAdmission(config),
@@ -104,7 +110,7 @@ export async function serveHttp(parts: RuntimeParts, http: HttpServer): Promise<
     metricsPage,
     channels: parts.channels,
     advertisedUrl: config.advertisedUrl,
-    warnings: () => readWarnings(db, parts.warnings),
+    warnings: async () => readWarnings(db, [...parts.warnings, ...(await diskWarnings(disks))]),
     mounts: [
       agentApi(parts, authenticate),
       ...(ui ? [createBrowserSessions({ db, authenticate, failures, log })] : []),

@@ -110,11 +110,11 @@ function discoveryService(parts: RuntimeParts, directory: string): BackgroundSer
 }
 
 /** They run until the process stops, or until its start fails. */
-function startAll({ resources }: RuntimeParts, services: readonly BackgroundService[]): void {
+function startAll({ resources, log }: RuntimeParts, services: readonly BackgroundService[]): void {
   resources.defer(async () => {
     await Promise.all(services.map((service) => service.stop()))
   })
-  void startInTurn(services)
+  startInTurn(services).catch((error: unknown) => log.error({ err: error }, 'a background service did not start'))
 }
 
 async function startInTurn(services: readonly BackgroundService[]): Promise<void> {

@@ -1,4 +1,5 @@
 import { RepriseError } from '../domain/errors.ts'
+import { processFaults } from '../observability/process-faults.ts'
 import { READ_TIMEOUT_MS } from '../domain/limits.ts'
 
 /** Socket errors, before or during a connection. */
@@ -19,7 +20,7 @@ const PRISMA = ['P1001', 'P1002', 'P1008', 'P1017']
 const ADAPTER = ['DatabaseNotReachable', 'ConnectionClosed', 'TooManyConnections']
 /** Messages of pg that have no code. */
 const WORDS =
-  /^(Connection terminated|Client has encountered a connection error|timeout exceeded when trying to connect|Query read timeout)/
+  /^(Connection terminated|Cannot use a pool after calling end|Client has encountered a connection error|timeout exceeded when trying to connect|Query read timeout)/
 
 interface Fault {
   code?: unknown
@@ -38,6 +39,13 @@ export function isDatabaseOutage(error: unknown): boolean {
   if (typeof kind === 'string' && ADAPTER.includes(kind)) return true
   if (typeof message === 'string' && WORDS.test(message)) return true
   return isDatabaseOutage(cause) || isDatabaseOutage(meta?.driverAdapterError)
+}
+
+/** Whether no connection could be opened, as nobody listens at that address, or there is no such address. */
+export function isUnreachable(error: unknown): boolean {
+  if (typeof error !== 'object' || error === null) return false
+  const { syscall, errors = [], cause } = error as { syscall?: unknown; errors?: unknown[]; cause?: unknown }
+  return syscall === 'connect' || syscall === 'getaddrinfo' || errors.some(isUnreachable) || isUnreachable(cause)
 }
 
 function isOutageCode(code: unknown): boolean {
@@ -65,6 +73,29 @@ export function wasCancelled(error: unknown): boolean {
 export function tookTooLong(): RepriseError {
   const message = `That took longer than ${READ_TIMEOUT_MS / 1_000} s: ask for less, or narrow the filter.`
   return new RepriseError('REQUEST_TIMEOUT', message)
+}
+
+/** No space, or no more of what the user may have; and what PostgreSQL says then. */
+const DISK_FULL = ['ENOSPC', 'EDQUOT', '53100']
+
+/** Whether an operation failed because a disk of the server or of its database is full. */
+export function isDiskFull(error: unknown): boolean {
+  if (typeof error !== 'object' || error === null || error instanceof RepriseError) return false
+  const { code, originalCode, cause, meta } = error as Fault
+  if ([code, originalCode].some((each) => typeof each === 'string' && DISK_FULL.includes(each))) return true
+  return isDiskFull(cause) || isDiskFull(meta?.driverAdapterError)
+}
+
+/** The error that callers get, which counts as one more in the metrics. */
+export function diskFull(): RepriseError {
+  processFaults.diskFull += 1
+  return new RepriseError('SERVER_DISK_FULL', 'A disk of the server is full. Try again once there is space.')
+}
+
+/** The error that callers get for what is no fault of ours, and passes; null for other errors. */
+export function outageOf(error: unknown): RepriseError | null {
+  if (isDatabaseOutage(error)) return databaseUnavailable()
+  return isDiskFull(error) ? diskFull() : null
 }
 
 /** The error that callers get. */

@@ -100,10 +100,9 @@ function createSnapshot(pool: Snapshots): Snapshot {
     end() {
       // Nobody waits for this: what was read is read.
       if (held)
-        void Promise.all([held, last]).then(
-          ([snapshot]) => snapshot.end(),
-          () => {},
-        )
+        Promise.all([held, last])
+          .then(([snapshot]) => snapshot.end())
+          .catch(() => {})
     },
   }
 }

@@ -1,3 +1,8 @@
+import { guarded } from './guarded.ts'
+
+/** Where the next pause could not be found. */
+const FAULT_PAUSE_MS = 1_000
+
 /** Work that is done again and again, one pass at a time. */
 export interface Passes {
   /** There may be something to do, or something that is due earlier. */
@@ -15,7 +20,7 @@ interface PassesOptions {
   failed(error: unknown): void
 }
 
-/** Nothing of it keeps the process from ending, or ends it. */
+/** Timers are unref'd; a failing pass, or a pause that cannot be found, never ends the process. */
 export function createPasses({ pauseMs, pauseMinMs, pass, failed }: PassesOptions): Passes {
   let timer: NodeJS.Timeout | undefined
   let dueAt = Number.POSITIVE_INFINITY
@@ -29,7 +34,7 @@ export function createPasses({ pauseMs, pauseMinMs, pass, failed }: PassesOption
     if (pause === null || dueAt <= now + pause) return
     clearTimeout(timer)
     dueAt = now + pause
-    timer = setTimeout(() => void run(), pause).unref()
+    timer = setTimeout(guarded(run, failed), pause).unref()
   }
 
   async function run(): Promise<void> {
@@ -41,7 +46,13 @@ export function createPasses({ pauseMs, pauseMinMs, pass, failed }: PassesOption
       failed(error)
     }
     passing = false
-    wake()
+    try {
+      wake()
+    } catch (error) {
+      failed(error)
+      dueAt = performance.now() + FAULT_PAUSE_MS
+      timer = setTimeout(guarded(run, failed), FAULT_PAUSE_MS).unref()
+    }
   }
 
   return {

@@ -31,7 +31,11 @@ export async function openGround(options: {
   signal: AbortSignal
 }): Promise<BenchGround> {
   await using resources = new AsyncDisposableStack()
-  const postgres = await startEmbeddedPostgres({ dataDir: options.dir, log: options.log, connectionsMax: CONNECTIONS_MAX })
+  const postgres = await startEmbeddedPostgres({
+    dataDir: options.dir,
+    log: options.log,
+    connectionsMax: CONNECTIONS_MAX,
+  })
   resources.defer(() => postgres.stop())
   const admin = openDatabase({ connectionString: postgres.connectionString, connectionsMax: 1, onError: ignore })
   resources.defer(() => admin.close())

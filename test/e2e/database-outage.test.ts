@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
+import { connect, createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readAdminToken } from '../../src/cli/demo/server-process.ts'
@@ -8,6 +10,7 @@ import { connectionString, openCluster, type Address, type Cluster } from '../..
 import { EMBEDDED_DATABASE } from '../../src/store/postgres/embedded.ts'
 import { ensureRunning, stopServer } from '../../src/store/postgres/postmaster.ts'
 import { eventually, pause } from '../support/eventually.ts'
+import { emptyDatabase } from '../support/database/database.ts'
 import { copyPreparedCluster } from '../support/database/prepared-cluster.ts'
 import { spawnProgram, type SpawnedProgram } from '../support/programs/spawned-program.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
@@ -186,4 +189,48 @@ test('a server lives through an outage of its database', async () => {
 test('and stops as it should while its database is away', async () => {
   await stopServer(cluster)
   expect(await server.stop()).toBe(0)
+})
+
+/** After how many messages of the server each of its connections breaks, the first ones first; later ones do not. */
+const BREAKS_AFTER = [0, 1, 2, 3, 5, 8, 12, 18, 27, 40]
+
+test('a server starts on an empty database to which its connections break again and again, and stops in order', async () => {
+  const database = await emptyDatabase()
+  const { hostname, port: databasePort } = new URL(database.connectionString)
+  const breaks = [...BREAKS_AFTER]
+  const proxy = createServer((near) => {
+    let left = breaks.shift() ?? Infinity
+    console.log('conn', left)
+    const far = connect(Number(databasePort), hostname)
+    near.on('error', () => far.destroy()).once('close', () => far.destroy())
+    far
+      .on('error', (e) => {
+        console.log('far', e)
+        near.destroy()
+      })
+      .once('close', () => near.destroy())
+    near.on('data', (chunk) => (left-- > 0 ? far.write(chunk) : near.resetAndDestroy()))
+    far.pipe(near)
+  }).listen(0, '127.0.0.1')
+  await once(proxy, 'listening')
+  const url = new URL(database.connectionString)
+  url.host = `127.0.0.1:${(proxy.address() as AddressInfo).port}`
+  const starting = await spawnProgram({
+    args: ['--unhandled-rejections=strict', MAIN, 'serve'],
+    environment: {
+      REPRISE_DATABASE_URL: url.href,
+      REPRISE_DATA_DIR: await temporaryDirectory('breaking'),
+      REPRISE_PORT: '0',
+      REPRISE_EXECUTOR: 'noop',
+    },
+    ready: /^reprise ready (http:\S+)$/,
+  })
+  expect(breaks).toEqual([])
+  expect(starting.log.filter((line) => line.includes('admin token, shown once'))).toHaveLength(1)
+  const answer = await fetch(`${starting.ready}/readyz`)
+  expect(answer.status).toBe(200)
+  expect(await starting.stop()).toBe(0)
+  expect(starting.log.filter((line) => /after calling end|nothing has caught/.test(line))).toEqual([])
+  proxy.close()
+  await database.drop()
 })

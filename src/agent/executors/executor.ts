@@ -124,6 +124,8 @@ export interface ExecutorOffer {
 }
 
 export interface ExecutorHooks {
+  /** Why no new kernel may begin now, for people; null if it may. Missing: always. */
+  refusal?(): string | null
   /** The result of `observe()` or a log has changed. */
   changed(): void
   /** It offers something else than before; missing: nobody wants to know. */

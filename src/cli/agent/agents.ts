@@ -27,8 +27,10 @@ function list(): Command {
     .option('--resource-group <group>', 'in this resource group')
   return act<{ status?: AgentStatus[]; resourceGroup?: string }>(command, async ({ client, out, signal }, filter) => {
     const { status, resourceGroup } = filter
+    const agents = await takeAll(client.agents({ status, resourceGroup }, { signal }))
+    const refusals = { title: 'REFUSES', value: (row: (typeof agents)[number]) => row.refuses, flexible: true } as const
     await out.table(
-      await takeAll(client.agents({ status, resourceGroup }, { signal })),
+      agents,
       [
         { title: 'AGENT', value: ({ agentId }) => agentId, id: true },
         { title: 'NAME', value: ({ name }) => name, flexible: true },
@@ -36,6 +38,8 @@ function list(): Command {
         { title: 'GROUP', value: (row) => row.resourceGroup.name, flexible: true },
         { title: 'USED', value: ({ slots }) => slots.map(slotUse).join(' '), flexible: true, kept: true },
         { title: 'ISOLATION', value: ({ isolation }) => isolation ?? 'unknown' },
+        // Why they take no new kernels, if there are such.
+        ...(agents.some(({ refuses }) => refuses !== null) ? [refusals] : []),
         { title: 'HEARD', value: ({ lastHeardAt }) => relative(lastHeardAt), align: 'right' },
         { title: 'VERSION', value: ({ version }) => version, flexible: true },
       ],

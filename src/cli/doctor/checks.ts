@@ -31,7 +31,7 @@ export async function* runChecks(subject: Subject): AsyncGenerator<Finding> {
   yield token
   if (token.state === 'fault') return
   yield await checkSchema(subject)
-  yield await checkAgents(subject)
+  yield* await checkAgents(subject)
 }
 
 function nodeVersion(): Finding {
@@ -130,7 +130,11 @@ function wayToDatabase(text: string): string {
 function warnings({ text }: Answer): Finding[] {
   try {
     const { warnings: found = [] } = JSON.parse(text) as { warnings?: string[] }
-    return found.map((each) => ({ what: 'warning of the server', state: 'warning', found: each }))
+    return found.map((each) =>
+      each.startsWith('the disk of')
+        ? { what: 'disk', state: 'fault', found: each }
+        : { what: 'warning of the server', state: 'warning', found: each },
+    )
   } catch {
     return []
   }
@@ -192,18 +196,27 @@ async function checkSchema({ client }: Subject): Promise<Finding> {
   }
 }
 
-async function checkAgents({ client }: Subject): Promise<Finding> {
+async function checkAgents({ client }: Subject): Promise<Finding[]> {
   const what = 'agents'
   try {
     const agents = await takeAll(client.agents())
     const count = (status: string) => agents.filter((agent) => agent.status === status).length
     const found = `${count('ALIVE')} alive, ${count('SUSPECT')} suspect, ${count('LOST')} lost, ${count('DRAINING')} draining${isolationsOf(agents)}`
-    if (count('ALIVE') > 0) return { what, state: count('SUSPECT') > 0 ? 'warning' : 'ok', found }
+    const refusals = agents.flatMap((agent) => refusalOf(agent))
+    if (count('ALIVE') > 0) return [{ what, state: count('SUSPECT') > 0 ? 'warning' : 'ok', found }, ...refusals]
     const advice = 'Nothing can run. Start `reprise agent` somewhere, or a server with the role agent.'
-    return { what, state: 'fault', found, advice }
+    return [{ what, state: 'fault', found, advice }, ...refusals]
   } catch (error) {
-    return { what, state: 'skipped', found: (error as Error).message }
+    return [{ what, state: 'skipped', found: (error as Error).message }]
   }
+}
+
+/** Of an agent that is there and takes no new kernels. */
+function refusalOf(agent: { name: string; status: string; refuses?: string | null }): Finding[] {
+  if (agent.refuses == null || agent.status === 'LOST' || agent.status === 'TERMINATED') return []
+  const advice =
+    'It takes new kernels again by itself once that has changed; see "Refusing new kernels" in docs/agents.md.'
+  return [{ what: `agent ${agent.name}`, state: 'fault', found: `takes no new kernels: ${agent.refuses}`, advice }]
 }
 
 /** Of those that are there: `; isolation namespaces 2, none 1`. */

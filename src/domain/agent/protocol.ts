@@ -183,6 +183,8 @@ export interface RegisterRequest {
   volumes?: AgentVolume[]
   /** What people should know who run it, found at its start. */
   warnings?: Warning[]
+  /** Why it takes no new kernels at present, for people. Absent: it takes them. */
+  refuses?: string
 }
 
 export interface AgentVolume {

@@ -28,7 +28,7 @@ export function authorizedEvents<T>(
   let waiting: readonly T[] = []
   let ended = false
   const revoke = () => {
-    void end()
+    end().catch(() => undefined)
     context.revoked()
   }
 
@@ -37,7 +37,7 @@ export function authorizedEvents<T>(
     const { openSubscriptions } = context.services
     leave = openSubscriptions.open({ tokenId: viewer.tokenId, connection, stillAuthorized, end: revoke })
   } catch (error) {
-    void source.return?.()
+    source.return?.()?.catch(() => undefined)
     throw error
   }
 

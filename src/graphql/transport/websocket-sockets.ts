@@ -3,6 +3,7 @@ import { CloseCode, handleProtocols, type Disposable, type Server } from 'graphq
 import type { Extra } from 'graphql-ws/use/ws'
 import type { WebSocket, WebSocketServer } from 'ws'
 import type { Logger } from '../../observability/log.ts'
+import { guarded } from '../../waiting/guarded.ts'
 
 /**
  * Connects the sockets of a WebSocket server to graphql-ws. Replaces its `useServer`, which prints errors instead of
@@ -36,11 +37,15 @@ export function joinSockets(
           }),
         close: (code, reason) => socket.close(code, reason),
         onMessage: (receive) =>
-          takeInTurns(socket, (text) => {
-            const id = completedBy(text)
-            if (id !== undefined) onComplete(connection, id)
-            receive(text).catch((error: unknown) => closeFor(socket, error, log))
-          }),
+          takeInTurns(
+            socket,
+            (text) => {
+              const id = completedBy(text)
+              if (id !== undefined) onComplete(connection, id)
+              receive(text).catch((error: unknown) => closeFor(socket, error, log))
+            },
+            log,
+          ),
       },
       connection,
     )
@@ -72,7 +77,7 @@ export function boundMessages(socket: WebSocket, bytesMax: number): void {
 /** Messages of one socket looked at before others have their turn: one packet can bring a thousand. */
 const MESSAGES_PER_TURN_MAX = 50
 
-function takeInTurns(socket: WebSocket, take: (text: string) => void): void {
+function takeInTurns(socket: WebSocket, take: (text: string) => void, log: Logger): void {
   const waiting: string[] = []
   let taken = 0
   const nextTurn = () => {
@@ -82,7 +87,7 @@ function takeInTurns(socket: WebSocket, take: (text: string) => void): void {
   }
   const takeOne = (text: string) => {
     if (taken++ === 0) setImmediate(nextTurn)
-    take(text)
+    guarded(take, (error) => closeFor(socket, error, log))(text)
   }
   socket.on('message', (message) => {
     if (waiting.length === 0 && taken < MESSAGES_PER_TURN_MAX) return takeOne(textOf(message))

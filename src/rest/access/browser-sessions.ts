@@ -7,7 +7,7 @@ import { identifyBearer } from '../../services/access/bearer-token.ts'
 import { issueLoginCode, logIn, logInByCode, logOut } from '../../services/access/browser/browser-session.ts'
 import type { Rates } from '../../services/access/rates.ts'
 import { tokenPrefix } from '../../services/access/tokens.ts'
-import { databaseUnavailable, isDatabaseOutage } from '../../services/database-outage.ts'
+import { outageOf } from '../../services/database-outage.ts'
 import type { ServiceContext, Viewer } from '../../services/service-context.ts'
 import { problemOf, PROBLEM_TYPE } from '../resources/problem.ts'
 
@@ -76,7 +76,7 @@ export function createBrowserSessions(dependencies: Dependencies): BrowserSessio
         response.writeHead(status, { ...headers, ...(body && { 'Content-Type': 'application/json' }) })
         response.end(body && JSON.stringify(body))
       } catch (thrown) {
-        refuse(response, requestId, isDatabaseOutage(thrown) ? databaseUnavailable() : thrown, dependencies.log)
+        refuse(response, requestId, outageOf(thrown) ?? thrown, dependencies.log)
       }
     },
     end() {},

@@ -16,6 +16,10 @@ export const AgentResource = z
       .string()
       .nullable()
       .openapi({ description: 'What keeps its kernels from the agent and from each other.' }),
+    refuses: z
+      .string()
+      .nullable()
+      .openapi({ description: 'Why it takes no new kernels at present; null while it takes them.' }),
     drain_reason: z.string().nullable(),
     drained_at: time().nullable(),
     version: z.string(),
@@ -38,6 +42,7 @@ export function toAgent(record: AgentRecord): z.infer<typeof AgentResource> {
     })),
     labels: toLabels(record.labels),
     isolation: record.isolation,
+    refuses: record.refuses,
     drain_reason: record.drainReason,
     drained_at: toTime(record.drainedAt),
     version: record.version,

@@ -79,7 +79,11 @@ export function serveGetKernelLog(app: RestApp): void {
           if (done) controller.close()
           else controller.enqueue(value)
         },
-        cancel: () => void text.return(),
+        cancel: () =>
+          text.return().then(
+            () => undefined,
+            () => undefined,
+          ),
       },
       // Nothing is read before it is asked for.
       { highWaterMark: 0 },

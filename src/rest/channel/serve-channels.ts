@@ -11,7 +11,7 @@ import { createChannelHolders, type ChannelHolders } from '../../channel/channel
 import { findChannelKernel, type ChannelTarget } from '../../services/agent/channel/find-channel-kernel.ts'
 import { serveClient } from '../../services/agent/channel/serve-client.ts'
 import { webSocketPort } from '../../channel/web-socket-port.ts'
-import { databaseUnavailable, isDatabaseOutage } from '../../services/database-outage.ts'
+import { outageOf } from '../../services/database-outage.ts'
 import { argumentError } from '../../services/input/parse-input.ts'
 import type { ServiceContext, Viewer } from '../../services/service-context.ts'
 import { problemOf, PROBLEM_TYPE } from '../resources/problem.ts'
@@ -120,7 +120,7 @@ export function serveChannels(context: ChannelsContext): ServedChannels {
       socket.on('error', () => socket.destroy())
       const work = accept(request, socket, head, requestId)
         .catch((thrown: unknown) => {
-          const error = isDatabaseOutage(thrown) ? databaseUnavailable() : thrown
+          const error = outageOf(thrown) ?? thrown
           if (!(error instanceof RepriseError)) log.error({ err: error, requestId }, 'a request met a fault')
           refuse(socket, error, requestId)
         })

@@ -65,7 +65,7 @@ export function sendEvents<T>(
   let leave = () => {}
   const end = () => {
     leave()
-    void source.return?.()
+    source.return?.()?.catch((error: unknown) => log.warn({ err: error }, 'a stream of events ended with a fault'))
   }
   const revoke = () => {
     revoked = true

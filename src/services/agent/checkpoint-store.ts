@@ -11,6 +11,7 @@ import type { CheckpointCopy } from '../../domain/agent/protocol.ts'
 import { RepriseError } from '../../domain/errors.ts'
 import { RELAY_ENTRIES_MAX } from '../../domain/limits.ts'
 import { ifMissing, syncDirectory } from '../code/code-store.ts'
+import { diskFull, isDiskFull } from '../database-outage.ts'
 import { inputError } from '../input/parse-input.ts'
 
 /**
@@ -24,7 +25,7 @@ export interface CheckpointStore {
   /**
    * Receives a copy beside the one that there is; nobody sees it before it is kept.
    *
-   * @throws RepriseError REQUEST_TOO_LARGE, VALIDATION_FAILED, QUOTA_EXCEEDED (the disk is full)
+   * @throws RepriseError REQUEST_TOO_LARGE, VALIDATION_FAILED, SERVER_DISK_FULL
    */
   receive(source: AsyncIterable<Uint8Array>, chainId: string, copy: CheckpointCopy): Promise<ReceivedCheckpoint>
   has(chainId: string, sha256: string): Promise<boolean>
@@ -139,8 +140,10 @@ function refusalOf(error: unknown): unknown {
   if (error instanceof ArchiveError) return refused(error.message)
   if (code.startsWith('ZSTD_') || code === 'ERR_ZSTD_INVALID' || code === 'Z_BUF_ERROR')
     return refused('it is not compressed with zstd, or it is not complete')
-  if (code === 'ENOSPC' || code === 'EDQUOT')
-    return new RepriseError('QUOTA_EXCEEDED', 'the disk of REPRISE_CHECKPOINT_DIR is full')
+  if (isDiskFull(error)) {
+    const { code: full } = diskFull()
+    return new RepriseError(full, 'the disk of REPRISE_CHECKPOINT_DIR is full')
+  }
   return error
 }
 

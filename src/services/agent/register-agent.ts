@@ -3,7 +3,16 @@ import { LEASE, type Lease } from '../../domain/agent/lease.ts'
 import type { RegisterAnswer, RegisterRequest } from '../../domain/agent/protocol.ts'
 import { VOLUME_NAME, VOLUME_NAME_RULE } from '../../domain/session/mount/volume-name.ts'
 import { RepriseError } from '../../domain/errors.ts'
-import { AGENT_VOLUMES_MAX, AGENT_WARNING_LENGTH_MAX, AGENT_WARNINGS_MAX, LABELS_MAX, NAME_LENGTH_MAX, SLOTS_MAX, VOLUME_PROJECTS_MAX } from '../../domain/limits.ts'
+import {
+  AGENT_VOLUMES_MAX,
+  AGENT_WARNING_LENGTH_MAX,
+  AGENT_WARNINGS_MAX,
+  LABELS_MAX,
+  NAME_LENGTH_MAX,
+  REFUSAL_LENGTH_MAX,
+  SLOTS_MAX,
+  VOLUME_PROJECTS_MAX,
+} from '../../domain/limits.ts'
 import { isPlainText, PLAIN_TEXT } from '../../domain/plain-text.ts'
 import { WARNING_KINDS } from '../../domain/warning.ts'
 import { isStorableText, UNSTORABLE } from '../../domain/storable-text.ts'
@@ -54,6 +63,12 @@ const schema = z.object({
   warnings: z
     .array(z.object({ kind: z.enum(WARNING_KINDS), text: text.max(AGENT_WARNING_LENGTH_MAX).min(1) }))
     .max(AGENT_WARNINGS_MAX)
+    .optional(),
+  refuses: z
+    .string()
+    .max(REFUSAL_LENGTH_MAX)
+    .refine(isStorableText, UNSTORABLE)
+    .refine(isPlainText, PLAIN_TEXT)
     .optional(),
 })
 

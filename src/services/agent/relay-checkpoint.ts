@@ -57,7 +57,7 @@ export async function offerCheckpoint(
  * Receives a copy, whole or not at all: its file has its name before its record can be read. A crash in between leaves a
  * file that no record names, which is removed later; the one that it replaces is removed at once.
  *
- * @throws RepriseError KERNEL_NOT_FOUND, REQUEST_TOO_LARGE, VALIDATION_FAILED, QUOTA_EXCEEDED
+ * @throws RepriseError KERNEL_NOT_FOUND, REQUEST_TOO_LARGE, VALIDATION_FAILED, SERVER_DISK_FULL
  */
 export async function receiveCheckpoint(
   { db, relay }: RelayContext,

@@ -12,6 +12,13 @@ const OID_TEXT = 25
 export class CatalogPool extends pg.Pool {
   charColumns: number[] = []
 
+  constructor(config: pg.PoolConfig) {
+    super(config)
+    // A connection that breaks also rejects the statement that is running.
+    this.on('error', () => {})
+    this.on('connect', (client) => void client.on('error', () => {}))
+  }
+
   override query = (async (...args: Parameters<pg.Pool['query']>) => {
     const answer = await (super.query(...args) as unknown as Promise<pg.QueryResult | pg.QueryResult[]>)
     const fields = [answer].flat().at(-1)?.fields ?? []

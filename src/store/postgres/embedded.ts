@@ -122,6 +122,7 @@ class Keeper {
 async function ensureDatabase(cluster: Cluster, address: Address): Promise<void> {
   if (await answers(connectionString(cluster, address, EMBEDDED_DATABASE))) return
   const client = new pg.Client({ connectionString: connectionString(cluster, address, 'postgres') })
+  client.on('error', () => {})
   await client.connect()
   try {
     await client.query(`CREATE DATABASE "${EMBEDDED_DATABASE}"`)
@@ -135,6 +136,7 @@ async function ensureDatabase(cluster: Cluster, address: Address): Promise<void>
 /** False if the database does not exist; any other refusal, such as a wrong password, is thrown. */
 async function answers(connection: string): Promise<boolean> {
   const client = new pg.Client({ connectionString: connection })
+  client.on('error', () => {})
   try {
     await client.connect()
     return true

@@ -5,6 +5,7 @@ export interface GaugeFigure {
   gauge:
     | 'sessions'
     | 'agents'
+    | 'refusing'
     | 'queue'
     | 'overdue'
     | 'decisions'
@@ -35,6 +36,7 @@ SELECT 'sessions' AS gauge, status::text AS label, count(*)::float8 AS value FRO
   WHERE status NOT IN ('TERMINATED', 'ERROR', 'CANCELLED') GROUP BY status
 UNION ALL SELECT 'agents', s.status::text, count(a.id) FROM unnest(enum_range(NULL::agent_status)) AS s(status)
   LEFT JOIN agents a ON a.status = s.status GROUP BY s.status
+UNION ALL SELECT 'refusing', NULL, count(*) FROM agents WHERE refuses IS NOT NULL AND status NOT IN ('LOST', 'TERMINATED')
 UNION ALL SELECT 'queue', coalesce(hold_reason::text, 'NONE'), count(*) FROM retry_decisions
   WHERE phase IN ('SCHEDULED', 'HELD') GROUP BY hold_reason
 UNION ALL SELECT 'overdue', NULL, coalesce(greatest(0, extract(epoch FROM reprise_now() - min(ready_at))), 0) FROM retry_decisions

@@ -1,5 +1,6 @@
 import { appendFileSync, existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, test } from 'vitest'
 import type { Executor } from '../../../src/agent/executors/executor.ts'
 import { FENCED } from '../../../src/agent/executors/fenced.ts'
@@ -15,6 +16,8 @@ import { eventually } from '../../support/eventually.ts'
 import { type HeldAgent, holdAgent, SLOWLY_MS } from './container-agent.ts'
 import { type ContainerFixture, createContainerFixture } from './container-fixture.ts'
 import { kernelSpec, reaches, readAll } from './executor-subject.ts'
+
+const log = pino({ enabled: false })
 
 describeEngines('an agent with %s that is killed', (name) => {
   const missing = whyNoEngine(name)
@@ -58,7 +61,7 @@ describeEngines('an agent with %s that is killed', (name) => {
   }
   /** As an agent has it that the server has just answered. Without any, a keeper leaves when its agent is gone. */
   const setFence = (fenceAfterMs: number) => {
-    const fence = createFence(fixture.agentDir, () => undefined)
+    const fence = createFence(fixture.agentDir, () => undefined, log)
     fence.renew(uptimeSeconds(), fenceAfterMs)
     fence.close()
   }

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { createFence } from '../../../src/agent/fence.ts'
 import { signalProcess } from '../../../src/agent/executors/process/signal-process.ts'
@@ -17,6 +18,8 @@ import { eventually } from '../../support/eventually.ts'
 import { processesIn } from '../../integration/agent/processes.ts'
 import { kernelSpec, reaches, readAll } from './executor-subject.ts'
 import { createProcessFixture } from './process-fixture.ts'
+
+const log = pino({ enabled: false })
 
 async function leaveKernelBehind(fenceSeconds: number, command = ['sleep', '1000']) {
   const fixture = await createProcessFixture()
@@ -100,7 +103,7 @@ test('and not before, nor once another instance has renewed it', async () => {
   const { fixture, spec, shim } = await leaveKernelBehind(6)
   const next = fixture.create({ changed: () => undefined })
   await next.recover()
-  createFence(fixture.agentDir, () => undefined).renew(uptimeSeconds(), 60_000)
+  createFence(fixture.agentDir, () => undefined, log).renew(uptimeSeconds(), 60_000)
   const deadline = Math.ceil(uptimeSeconds()) + 9
   await eventually(() => uptimeSeconds() > deadline)
   expect(isAlive(shim)).toBe(true)
@@ -115,7 +118,7 @@ async function startKept() {
   const fixture = await createProcessFixture()
   const executor = fixture.create({ changed: () => undefined })
   await executor.recover()
-  const fence = createFence(fixture.agentDir, () => undefined)
+  const fence = createFence(fixture.agentDir, () => undefined, log)
   fence.renew(uptimeSeconds(), 60_000)
   const keeper = () => readFileSync(join(fixture.agentDir, 'keeper'), 'latin1').split(' ').map(Number)[0]!
   await eventually(() => existsSync(join(fixture.agentDir, 'keeper')))

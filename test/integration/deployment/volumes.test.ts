@@ -113,12 +113,12 @@ it.each([
   expect(await mutate('updateDeployment', { deploymentId, mounts })).toEqual(refused)
 })
 
-it.each([
+it.each<[string, string]>([
   ['/data/../etc', 'without . and ..'],
   ['/proc/1', '/proc is what kernels have there themselves'],
   ['/run/secrets', '/run is what kernels have there themselves'],
   ...['/etc', '/etc/hosts', '/etc/resolv.conf', '/bin', '/.dockerenv'].map(
-    (place) => [place, `container engines mount files of their own at ${place}`] as const,
+    (place) => [place, `container engines mount files of their own at ${place}`] satisfies [string, string],
   ),
   ['/ours', 'another volume is mounted at /ours'],
 ])('refuses %s as their path', async (path, message) => {

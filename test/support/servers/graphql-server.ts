@@ -139,7 +139,7 @@ export async function startGraphQLServer(
     query,
     async close() {
       await server.close()
-      standings.stop()
+      await standings.stop()
       await relay.stop()
       bus.close()
       await database.close()

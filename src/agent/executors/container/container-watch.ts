@@ -1,4 +1,5 @@
 import { messageOf } from '../../../observability/error-message.ts'
+import { guarded } from '../../../waiting/guarded.ts'
 import { wait } from '../../../waiting/wait.ts'
 import { hasEnded } from '../kernel-book/kernel-entry.ts'
 import { hasLogGrown } from '../kernel-directory/log-growth.ts'
@@ -44,13 +45,19 @@ export function createContainerWatch(host: ContainerHost): ContainerWatch {
   let listening = Promise.resolve()
   let listing: Promise<void> = Promise.resolve()
 
+  const failed = (error: unknown) => host.log.warn({ error: messageOf(error) }, 'a look at containers met a fault')
+
   function tick(): void {
     timer = null
     const now = performance.now()
     let grown = false
     for (const kernel of host.book.kernels.values()) {
-      checkLife(host, kernel, now)
-      grown = hasLogGrown(kernel, now) || grown
+      try {
+        checkLife(host, kernel, now)
+        grown = hasLogGrown(kernel, now) || grown
+      } catch (error) {
+        failed(error)
+      }
     }
     if (grown) host.book.changed()
     wake()
@@ -58,7 +65,7 @@ export function createContainerWatch(host: ContainerHost): ContainerWatch {
 
   function wake(): void {
     if (host.book.closed || timer !== null || !hasWork(host)) return
-    timer = setTimeout(tick, TICK_MS).unref()
+    timer = setTimeout(guarded(tick, failed), TICK_MS).unref()
   }
 
   async function listen(): Promise<void> {
@@ -88,7 +95,7 @@ export function createContainerWatch(host: ContainerHost): ContainerWatch {
 
   /** One at a time. Never rejects. */
   function list(): Promise<void> {
-    listing = listing.then(listOnce)
+    listing = listing.then(listOnce).catch(failed)
     return listing
   }
 
@@ -124,7 +131,10 @@ export function createContainerWatch(host: ContainerHost): ContainerWatch {
   }
 
   function listAgain(): void {
-    listTimer = setTimeout(() => void list().then(listAgain), LIST_INTERVAL_MS).unref()
+    listTimer = setTimeout(
+      guarded(() => list().then(listAgain), failed),
+      LIST_INTERVAL_MS,
+    ).unref()
     if (closing.signal.aborted) clearTimeout(listTimer)
   }
 

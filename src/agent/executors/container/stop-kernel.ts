@@ -15,15 +15,21 @@ export function stopKernel(host: ContainerHost, kernel: ContainerKernel, first: 
     return
   }
   if (kernel.killAt === null || kernel.killAt <= Date.now()) return killKernel(host, kernel)
-  if (first) void terminate(host, kernel)
+  if (first) terminate(host, kernel).catch((error: unknown) => log(host, kernel, error))
   host.wake()
+}
+
+function log(host: ContainerHost, { id }: ContainerKernel, error: unknown): void {
+  host.log.warn({ kernelId: id, error: messageOf(error) }, 'the stop of a container met a fault')
 }
 
 /** Again and again, until its end is known. */
 export function killKernel(host: ContainerHost, kernel: ContainerKernel): void {
   if (performance.now() < kernel.killAgainAt) return
   kernel.killAgainAt = performance.now() + AGAIN_MS
-  void signal(host, kernel, 'SIGKILL').then(() => host.advance(kernel))
+  signal(host, kernel, 'SIGKILL')
+    .then(() => host.advance(kernel))
+    .catch((error: unknown) => log(host, kernel, error))
   host.wake()
 }
 

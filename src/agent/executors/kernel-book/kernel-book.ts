@@ -130,7 +130,18 @@ export function createKernelBook<K extends KernelEntry>(
     const kernel = steps.create(spec, assignment, join(kernelsDir, spec.kernelId))
     kernel.startWanted = startWanted
     kernels.set(kernel.id, kernel)
-    kernel.busy = steps.prepare(kernel)
+    kernel.busy = prepare(kernel)
+  }
+
+  /** Never rejects: nobody waits for it but a removal. */
+  async function prepare(kernel: K): Promise<void> {
+    const refusal = hooks.refusal?.() ?? null
+    if (refusal !== null) return fail(kernel, 'executor-failed', refusal)
+    try {
+      await steps.prepare(kernel)
+    } catch (error) {
+      fail(kernel, 'executor-failed', `could not be prepared: ${messageOf(error)}`)
+    }
   }
 
   function request(spec: KernelSpec, assignment: number, start: boolean): void {
@@ -150,13 +161,22 @@ export function createKernelBook<K extends KernelEntry>(
     kernel.startWanted ||= start
     if (isOutdated) {
       kernel.phase = 'PREPARING'
-      kernel.busy = steps.prepare(kernel)
+      kernel.busy = prepare(kernel)
     } else if (isFirstStart && kernel.phase === 'PREPARED') kernel.busy = launch(kernel)
   }
 
-  function launch(kernel: K): Promise<void> {
+  /** Never rejects. What has been handed over is watched. */
+  async function launch(kernel: K): Promise<void> {
     kernel.phase = 'LAUNCHING'
-    return steps.launch(kernel)
+    const refusal = hooks.refusal?.() ?? null
+    if (refusal !== null) return fail(kernel, 'executor-failed', refusal)
+    try {
+      await steps.launch(kernel)
+    } catch (error) {
+      if (kernel.handedOver)
+        log.error({ kernelId: kernel.id, error: messageOf(error) }, 'the launch of a kernel met a fault')
+      else fail(kernel, 'executor-failed', `could not be started: ${messageOf(error)}`)
+    }
   }
 
   function stop(kernel: K, graceMs: number, error: FailureError | null = null): void {
@@ -237,11 +257,15 @@ export function createKernelBook<K extends KernelEntry>(
     const hasSucceeded = kernel.exitCode === 0 && !kernel.oomKilled && kernel.error === null && !kernel.stopped
     if (kernel.left === null || kernel.left.files === 0 || hasSucceeded || kernel.removing || closed) return
     kernel.relaying = true
-    void steps.relayCheckpoint(kernel).then(() => {
-      kernel.relaying = false
-      changed()
-      if (kernel.removing) remove(kernel)
-    })
+    steps
+      .relayCheckpoint(kernel)
+      .catch((error: unknown) => unknown(kernel, error))
+      .then(() => {
+        kernel.relaying = false
+        changed()
+        if (kernel.removing) remove(kernel)
+      })
+      .catch((error: unknown) => unknown(kernel, error))
   }
 
   /** A program that was kept from its work by something outside has not failed by itself. */
@@ -251,13 +275,19 @@ export function createKernelBook<K extends KernelEntry>(
     Object.assign(kernel, error === null ? { verdict } : { error })
   }
 
-  /** From reporting its end until these are known. None of them rejects. */
+  /** From reporting its end until these are known; what cannot be known is left out. */
   function holdBack(kernel: K, awaited: readonly Promise<void>[]): void {
     kernel.endPending = true
-    void Promise.all(awaited).then(() => {
-      kernel.endPending = false
-      changed()
-    })
+    Promise.all(awaited.map((each) => each.catch((error: unknown) => unknown(kernel, error))))
+      .then(() => {
+        kernel.endPending = false
+        changed()
+      })
+      .catch((error: unknown) => unknown(kernel, error))
+  }
+
+  function unknown({ id }: K, error: unknown): void {
+    log.warn({ kernelId: id, error: messageOf(error) }, 'something about the end of a kernel could not be found out')
   }
 
   function settle(kernel: K, phase: 'FAILED' | 'EXITED', endedAt: string): void {
@@ -338,7 +368,7 @@ export function createKernelBook<K extends KernelEntry>(
       kernel.startWanted = startWanted
       const mark = directory.readStopMark(kernel.path)
       if (mark !== null) return endBeforeRunning(kernel, mark.error ?? null)
-      kernel.busy = steps.prepare(kernel)
+      kernel.busy = prepare(kernel)
     },
     changed,
   }

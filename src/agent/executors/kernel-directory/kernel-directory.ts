@@ -1,4 +1,4 @@
-import { readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { linkSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { chown, lstat, mkdir, readdir, rm, rmdir, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readKernelUsage } from '../../../domain/agent/kernel-usage.ts'
@@ -15,7 +15,7 @@ import { runInBackground } from '../process/chain/background-command.ts'
  *   work/        HOME, working directory and TMPDIR
  *   tmp/         what it sees as /tmp, if it has a mount namespace
  *   run.<token>  the shim's script; its presence means that a start was ordered
- *   status       written by the shim: claim, begin, exit; and by what enters the isolation
+ *   status       written by the shim: claim, begin, exit; and by what enters the isolation; status.claim is a draft of it
  *   stdout stderr
  *   stdout.cut   bytes cut off, and the length of the note that says so; written by the keeper, as stderr.cut is
  *   stop         { killAt, error } written before the first signal of a stop
@@ -194,8 +194,15 @@ export function wasStartOrdered(path: string): boolean {
  * @returns false if somebody else was first
  */
 export function claimStatus(path: string, word: 'never' | 'failed' | `claimed ${string}`): boolean {
+  const status = join(path, 'status')
+  const draft = `${status}.claim`
   try {
-    writeFileSync(join(path, 'status'), `${word}\n`, { flag: 'wx' })
+    if (statIfThere(status) !== null) return false
+    // Linked once it is whole: a full disk must not leave a claim that nobody made.
+    rmSync(draft, { force: true })
+    writeFileSync(draft, `${word}\n`, { flag: 'wx' })
+    linkSync(draft, status)
+    rmSync(draft)
     return true
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false

@@ -1,5 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { messageOf } from '../../../observability/error-message.ts'
 import type { Logger } from '../../../observability/log.ts'
+import { withPipes } from '../process/shell/with-pipes.ts'
 import { systemPath } from '../../../system-programs.ts'
 import { wait, within } from '../../../waiting/wait.ts'
 
@@ -90,11 +92,13 @@ function createHelper(root: string): { ask(): Promise<string | null>; close(): v
   let child: ChildProcess | null = null
 
   function start(): ChildProcess {
-    const started = spawn('/bin/sh', ['-c', HELPER, 'sh', root], {
-      cwd: '/',
-      env: { PATH: systemPath() },
-      stdio: ['pipe', 'pipe', 'ignore'],
-    })
+    const started = withPipes(
+      spawn('/bin/sh', ['-c', HELPER, 'sh', root], {
+        cwd: '/',
+        env: { PATH: systemPath() },
+        stdio: ['pipe', 'pipe', 'ignore'],
+      }),
+    )
     // None of them keeps this process from ending.
     for (const part of [started, started.stdin, started.stdout] as { unref?(): void }[]) part.unref?.()
     started.stdin.on('error', () => undefined)
@@ -105,7 +109,13 @@ function createHelper(root: string): { ask(): Promise<string | null>; close(): v
   return {
     ask() {
       const { promise, resolve } = Promise.withResolvers<string | null>()
-      const asked = (child ??= start())
+      let asked: ChildProcess
+      try {
+        asked = child ??= start()
+      } catch (error) {
+        resolve(`it is not known whether the shared directory is there: ${messageOf(error)}`)
+        return promise
+      }
       const failed = () => answer('it is not known whether the shared directory is there: its helper has ended')
       const answer = (text: string | null) => {
         asked.off('exit', failed).off('error', failed)

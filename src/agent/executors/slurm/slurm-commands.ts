@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { messageOf } from '../../../observability/error-message.ts'
+import { withPipes } from '../process/shell/with-pipes.ts'
 import { systemPath, systemProgram } from '../../../system-programs.ts'
 import { type Capacity, parseCapacity, SINFO_FORMAT } from './capacity.ts'
 import { type JobRow, parseSqueue, SQUEUE_FORMAT } from './parse-squeue.ts'
@@ -132,7 +133,8 @@ function silent(error: unknown): Answer {
 async function run(program: string, args: readonly string[], input = ''): Promise<Answer> {
   const { SLURM_CONF } = process.env
   const env = { PATH: systemPath(), LC_ALL: 'C', ...(SLURM_CONF !== undefined && { SLURM_CONF }) }
-  const child = spawn(systemProgram(program), args, { env, cwd: '/', timeout: COMMAND_LIMIT_MS, killSignal: 'SIGKILL' })
+  const limit = { timeout: COMMAND_LIMIT_MS, killSignal: 'SIGKILL' } as const
+  const child = withPipes(spawn(systemProgram(program), args, { env, cwd: '/', ...limit }))
   const closed = once(child, 'close')
   // An answer that is cut off would hide jobs.
   const tooLong = () => child.kill('SIGKILL')

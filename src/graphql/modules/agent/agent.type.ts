@@ -66,6 +66,11 @@ export const AgentNode = builder.prismaNode('Agent', {
       description:
         'What keeps its kernels from the agent and from each other: `namespaces+user`, `namespaces`, `user` or `none`; `noop` if it runs nothing. Null for an agent of a version that does not report it.',
     }),
+    refuses: t.exposeString('refuses', {
+      nullable: true,
+      description:
+        'Why it takes no new kernels at present, although it is alive: its disk is full, or it cannot isolate them as before. Null while it takes them.',
+    }),
     drainReason: t.exposeString('drainReason', {
       nullable: true,
       description: 'Why it was drained, as given by the person who drained it.',

@@ -15,7 +15,7 @@ SELECT a.id, a.resource_group AS "resourceGroup", a.labels,
   coalesce((SELECT jsonb_object_agg(s.slot, s.declared::text) FROM agent_slots s WHERE s.agent_id = a.id), '{}') AS capacity,
   a.slots_per_kernel_max AS "perKernel", a.volumes
 FROM agents a JOIN resource_groups g ON g.name = a.resource_group
-WHERE a.status = 'ALIVE' AND g.drained_at IS NULL AND 'BATCH' = ANY(g.allowed_session_types)`
+WHERE a.status = 'ALIVE' AND a.refuses IS NULL AND g.drained_at IS NULL AND 'BATCH' = ANY(g.allowed_session_types)`
 
 /** Alive agents of all groups that accept new batch sessions. */
 export async function readAliveAgents(db: Queryable): Promise<GroupAgent[]> {

@@ -1,11 +1,19 @@
 import type { LogOffset, RegisterRequest } from '../../../domain/agent/protocol.ts'
 import type { Queryable } from '../../database.ts'
 
+/** Of the process executor, the weakest first; those of others cannot be compared. */
+const STRENGTHS = `ARRAY['none', 'user', 'namespaces', 'namespaces+user']`
+
+const IS_WEAKER = `(NOT $13 AND array_position(${STRENGTHS}, $12::text) < array_position(${STRENGTHS}, agents.isolation))`
+const WEAKER_WORDS = `concat('it isolated its kernels by ', agents.isolation, ' before, and now by ', $12::text,
+  '; REPRISE_ISOLATION=', $12::text, ' accepts that')`
+
 /**
  * Registers an agent, new or returning: its row, its slots, and where its log shipping continues. A slot keeps capacity
  * for what is in use even if the agent now declares less. A shorter fence takes effect only once nothing on the agent
  * may still follow the longer one: running kernels were given the longer one, and the answer to this registration may
- * be lost. An agent registered with another token stays unchanged while that token is valid, and `registered` is false.
+ * be lost. Isolation never becomes weaker by itself: an agent that comes with a weaker one than before, which nobody has
+ * configured, is given no kernels, and stays recorded with the one before. An agent registered with another token stays unchanged while that token is valid, and `registered` is false.
  * Locks: the agent, then its slots in key order, as everywhere that books slots.
  */
 const REGISTER_AGENT_ROW_SQL = `
@@ -13,13 +21,14 @@ WITH before AS (
   SELECT status, instance_id FROM agents WHERE id = $1
 ), registered AS (
   INSERT INTO agents (id, name, resource_group, address, version, status, labels, instance_id, token_id, fence_after_ms,
-    isolation, isolation_by_hand, embedded, chain_store, slots_per_kernel_max, ports, volumes,
-    warnings)
+    isolation, isolation_by_hand, embedded, chain_store, slots_per_kernel_max, ports, volumes, warnings, refuses)
   VALUES ($1, $2, $3, $4, $5, 'ALIVE', $6::jsonb, $7, $9, $11, $12, $13, $14, $15, $16::jsonb, $17, $18::jsonb,
-    $19::jsonb)
+    $19::jsonb, $20)
   ON CONFLICT (id) DO UPDATE SET name = $2, resource_group = $3, address = $4, version = $5, labels = $6::jsonb,
-    isolation = $12, isolation_by_hand = $13, embedded = $14, chain_store = $15, slots_per_kernel_max = $16::jsonb,
-    ports = $17, volumes = $18::jsonb, warnings = $19::jsonb, instance_id = $7, last_sequence = 0, token_id = $9, last_heard_at = reprise_now(),
+    isolation = CASE WHEN ${IS_WEAKER} THEN agents.isolation ELSE $12 END,
+    refuses = CASE WHEN ${IS_WEAKER} THEN ${WEAKER_WORDS} ELSE $20 END, isolation_by_hand = $13, embedded = $14,
+    chain_store = $15, slots_per_kernel_max = $16::jsonb, ports = $17, volumes = $18::jsonb, warnings = $19::jsonb,
+    instance_id = $7, last_sequence = 0, token_id = $9, last_heard_at = reprise_now(),
     status = CASE WHEN agents.drained_at IS NULL THEN 'ALIVE'::agent_status ELSE 'DRAINING' END,
     fence_after_ms = CASE WHEN EXISTS (SELECT FROM kernels k
         WHERE k.agent_id = agents.id AND (k.slots_held OR NOT k.confirmed_gone))
@@ -97,6 +106,7 @@ export async function registerAgentRow(
     ports,
     volumes = [],
     warnings = [],
+    refuses,
   } = agent
   const values = [
     agentId,
@@ -118,6 +128,7 @@ export async function registerAgentRow(
     ports ?? null,
     volumes.length === 0 ? null : JSON.stringify(volumes),
     warnings.length === 0 ? null : JSON.stringify(warnings),
+    refuses ?? null,
   ]
   const { rows } = await db.query<{ registered: boolean; logOffsets: LogOffset[] }>(REGISTER_AGENT_ROW_SQL, values)
   return rows[0]!.registered ? rows[0]!.logOffsets : undefined

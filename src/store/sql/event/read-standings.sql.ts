@@ -15,7 +15,7 @@ export interface Standing {
  */
 const SQL = `
 SELECT 'AGENT' AS kind, a.id, NULL::uuid AS "projectId", hashtextextended(row(a.name, a.resource_group, a.address, a.version, a.status,
-  a.labels, a.drained_at, a.drain_reason, a.isolation,
+  a.labels, a.drained_at, a.drain_reason, a.isolation, a.refuses,
   (SELECT array_agg((s.slot, s.capacity, s.used) ORDER BY s.slot) FROM agent_slots s WHERE s.agent_id = a.id))::text, 0)::text AS digest
 FROM agents a
 UNION ALL

@@ -25,7 +25,7 @@ const SQL = `
 SELECT a.resource_group AS "group", a.id, nullif(a.labels, '{}') AS labels, s.slot, (s.declared - s.used)::text AS free,
   s.declared::text AS declared, a.slots_per_kernel_max AS "perKernel", a.volumes, a.ports IS NOT FALSE AS ports
 FROM agents a LEFT JOIN agent_slots s ON s.agent_id = a.id AND s.declared > 0
-WHERE a.resource_group = ANY($1) AND a.status = 'ALIVE'`
+WHERE a.resource_group = ANY($1) AND a.status = 'ALIVE' AND a.refuses IS NULL`
 
 interface AgentSlots extends Pick<AgentCapacity, 'id' | 'labels' | 'perKernel' | 'volumes' | 'ports'> {
   group: string

@@ -7,8 +7,8 @@ const SQL = `
 SELECT s.id, c.attempt, wish.checkpoint = 'REQUIRE' AND c.relay_attempt IS DISTINCT FROM c.attempt AS "isRequired", wish.wait * 1000 AS "waitMaxMs",
   extract(epoch FROM reprise_now() - s.created_at)::float8 * 1000 AS "waitedMs",
   coalesce((SELECT json_agg(json_build_object('id', a.id, 'name', a.name, 'status', a.status,
-      'isOpen', a.status = 'ALIVE' AND a.resource_group = s.resource_group)
-      ORDER BY a.status = 'ALIVE' AND a.resource_group = s.resource_group DESC, a.status, a.last_heard_at DESC)
+      'isOpen', a.status = 'ALIVE' AND a.refuses IS NULL AND a.resource_group = s.resource_group)
+      ORDER BY a.status = 'ALIVE' AND a.refuses IS NULL AND a.resource_group = s.resource_group DESC, a.status, a.last_heard_at DESC)
     FROM agents a WHERE a.chain_store = c.store AND a.status <> 'TERMINATED'), '[]') AS agents
 FROM sessions s JOIN checkpoints c ON c.chain_id = s.chain_id
 CROSS JOIN LATERAL (SELECT coalesce(s.retry_policy ->> 'checkpoint', $2) AS checkpoint,

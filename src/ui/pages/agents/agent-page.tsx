@@ -118,7 +118,7 @@ function ActButton({ name, whyNot, run }: AgentAct) {
 }
 
 function Facts({ agent }: { agent: Agent }) {
-  const { resourceGroup, version, isolation, embedded, registeredAt, lastHeardAt, labels, agentId } = agent
+  const { resourceGroup, version, isolation, refuses, embedded, registeredAt, lastHeardAt, labels, agentId } = agent
   return (
     <section className="card" aria-label="About it">
       <h2>About it</h2>
@@ -144,6 +144,12 @@ function Facts({ agent }: { agent: Agent }) {
         </dd>
         <dt>isolation</dt>
         <dd>{isolation ?? 'not reported'}</dd>
+        {refuses !== null && (
+          <>
+            <dt>refuses</dt>
+            <dd>new kernels: {refuses}</dd>
+          </>
+        )}
         <dt>labels</dt>
         <dd>
           {labels.length === 0 && 'none'}

@@ -13,6 +13,7 @@ import { isAlive } from '../../process/proc-stat.ts'
 import type { ContainerHost } from '../container-host.ts'
 import type { ContainerKernel } from '../container-kernel.ts'
 import { isOnHostNetwork } from '../container-spec.ts'
+import { withPipes } from '../../process/shell/with-pipes.ts'
 
 const CONNECT_WITHIN_MS = 15_000
 
@@ -64,12 +65,13 @@ async function connectInside(
 }
 
 async function handedOver(enter: readonly string[], port: number): Promise<Socket> {
-  const child = spawn(systemProgram('nsenter'), [...enter, process.execPath, '-e', CONNECT, String(port)], {
+  const started = spawn(systemProgram('nsenter'), [...enter, process.execPath, '-e', CONNECT, String(port)], {
     env: { PATH: systemPath() },
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     timeout: CONNECT_WITHIN_MS,
     killSignal: 'SIGKILL',
   })
+  const child = withPipes(started)
   const said = text(child.stderr!)
   const connected = Promise.withResolvers<Socket>()
   child.once('error', connected.reject)

@@ -19,6 +19,7 @@ import { plain } from '../engine/engine-client.ts'
 import type { Engine, EngineCommand, ExecDescription } from '../engine/engine.ts'
 import { readFrames } from '../engine/read-frames.ts'
 import { refusedProgram } from '../judge-container.ts'
+import { guarded } from '../../../../waiting/guarded.ts'
 
 const BEGUN_WITHIN_MS = 30_000
 const BEGUN_CHECK_MS = 20
@@ -96,10 +97,15 @@ function channelOf(engine: Engine, kernel: ContainerKernel, command: Running): K
   const { stdin, stdout, stderr } = tty ? terminalOf(socket) : pipesOf(socket)
   for (const stream of [stdin, stdout, stderr]) stream?.on('error', () => undefined)
   let hungUp: Promise<void> | undefined
-  const watch = setInterval(() => void (isRunning(kernel) || (hungUp ??= hangUp())), LIFE_CHECK_MS)
+  const look = () => isRunning(kernel) || (hungUp ??= hangUp())
+  // What cannot be looked at now is looked at again.
+  const watch = setInterval(
+    guarded(look, () => {}),
+    LIFE_CHECK_MS,
+  )
   const ended = endOf(engine, command).then((end) => {
     clearInterval(watch)
-    void endWhenQuiet(socket)
+    endWhenQuiet(socket).catch(() => socket.destroy())
     return isRunning(kernel) ? end : { exitCode: end.exitCode ?? KILLED, message: 'the kernel has ended' }
   })
 

@@ -1,5 +1,6 @@
 import { readdirSync, rmdirSync, statSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
+import { guarded } from '../../../../waiting/guarded.ts'
 import { type KernelCgroup, openKernelCgroups } from '../../process/limits/kernel-cgroups.ts'
 import { readMeters } from '../../process/limits/usage-meters.ts'
 import type { EngineDescription } from '../engine/engine.ts'
@@ -51,7 +52,12 @@ export function openContainerGroups(agentDir: string, engine: EngineDescription)
   function sweep(): void {
     timer = undefined
     for (const parent of leaving) if (removeEverywhere(version, parent)) leaving.delete(parent)
-    if (leaving.size > 0) timer ??= setTimeout(sweep, SWEEP_AGAIN_MS).unref()
+    if (leaving.size > 0) timer ??= setTimeout(guarded(sweep, sweepLater), SWEEP_AGAIN_MS).unref()
+  }
+
+  /** What could not be looked at now is looked at again. */
+  function sweepLater(): void {
+    timer ??= setTimeout(guarded(sweep, sweepLater), SWEEP_AGAIN_MS).unref()
   }
 
   const asGroup = (group: KernelCgroup): ContainerGroup => {

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import type { Socket } from 'node:net'
 import { systemPath, systemProgram } from '../../../../system-programs.ts'
+import { withPipes } from '../shell/with-pipes.ts'
 
 const OUTPUT_MAX = 64 * 1024
 
@@ -21,11 +22,17 @@ export function runInBackground(
   { withinMs }: { withinMs?: number } = {},
 ): Promise<BackgroundCommand> {
   const { promise, resolve } = Promise.withResolvers<BackgroundCommand>()
-  const child = spawn(systemProgram('nice'), ['-n', '19', systemProgram(command), ...args], {
+  const started = spawn(systemProgram('nice'), ['-n', '19', systemProgram(command), ...args], {
     env: { PATH: systemPath(), LC_ALL: 'C' },
     stdio: ['ignore', 'pipe', 'pipe'],
     ...(withinMs !== undefined && { timeout: withinMs, killSignal: 'SIGKILL' as const }),
   })
+  let child: typeof started
+  try {
+    child = withPipes(started)
+  } catch {
+    return Promise.resolve({ code: null, stdout: '', refused: false })
+  }
   let [stdout, complaints, refused] = ['', '', false]
   child.stdout.setEncoding('latin1').on('data', (text: string) => {
     if (stdout.length < OUTPUT_MAX) stdout += text

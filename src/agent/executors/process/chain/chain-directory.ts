@@ -150,6 +150,7 @@ function moveAside(host: ChainHost, spec: KernelSpec, attempt: number): void {
   const former = droppedPath(host)
   try {
     renameSync(aside, former)
+    // Never rejects; what it leaves, `.dropped-`, is removed later.
     void runInBackground(['rm', '-rf', former])
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error

@@ -7,6 +7,7 @@ import type { ProcessHost } from '../process-host.ts'
 import type { ProcessKernel } from '../process-kernel.ts'
 import { kernelHolds, listenersOn, type Listener } from './kernel-listeners.ts'
 import { isRunning } from './running-kernel.ts'
+import { guarded } from '../../../../waiting/guarded.ts'
 
 const CONNECT_WITHIN_MS = 5_000
 const LIFE_CHECK_MS = 500
@@ -49,7 +50,13 @@ export async function connectToListener(
 export function connectionChannel(socket: Socket, runs: () => boolean): KernelChannel {
   socket.setNoDelay()
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
-  const watch = setInterval(() => void (runs() || socket.destroy()), LIFE_CHECK_MS)
+  const watch = setInterval(
+    guarded(
+      () => runs() || socket.destroy(),
+      () => socket.destroy(),
+    ),
+    LIFE_CHECK_MS,
+  )
   const ended = closed.then(() => {
     clearInterval(watch)
     return { exitCode: null, ...(!runs() && { message: 'the kernel has ended' }) }

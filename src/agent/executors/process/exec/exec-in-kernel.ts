@@ -7,13 +7,16 @@ import type { Socket } from 'node:net'
 import type { Writable } from 'node:stream'
 import type { ExecRequest } from '../../../../domain/agent/channel-protocol.ts'
 import { RepriseError } from '../../../../domain/errors.ts'
+import { messageOf } from '../../../../observability/error-message.ts'
 import { systemPath } from '../../../../system-programs.ts'
+import { guarded } from '../../../../waiting/guarded.ts'
 import type { KernelChannel } from '../../executor.ts'
 import type { ProcStat } from '../proc-stat.ts'
 import type { ProcessHost } from '../process-host.ts'
 import type { ProcessKernel } from '../process-kernel.ts'
 import { execFault } from '../shell/exec-fault.ts'
 import { withoutInherited } from '../shell/inherited-descriptors.ts'
+import { withPipes } from '../shell/with-pipes.ts'
 import { signalProcess } from '../signal-process.ts'
 import { type CountedOutput, endWhenQuiet, hangUpSession, keyboardOf, sessionMembers } from './command-streams.ts'
 import { fullEnvironment } from './full-environment.ts'
@@ -64,17 +67,16 @@ function start(
   if (request.tty) {
     const { columns, rows } = request
     const { child, stream, resize } = openTerminal(command, { cwd: path, env, uid, columns, rows })
-    return { ...channelOf(kernel, entry, child, { stdin: keyboardOf(stream), stdout: stream, stderr: null }), resize }
+    return {
+      ...channelOf(host, kernel, entry, child, { stdin: keyboardOf(stream), stdout: stream, stderr: null }),
+      resize,
+    }
   }
   const [program = '', ...args] = command
-  const child = spawn(program, args, {
-    cwd: path,
-    env,
-    detached: true,
-    stdio: withoutInherited(['pipe', 'pipe', 'pipe']),
-  })
+  const stdio = withoutInherited(['pipe', 'pipe', 'pipe'])
+  const child = withPipes(spawn(program, args, { cwd: path, env, detached: true, stdio }))
   const [stdout, stderr] = [child.stdout as Socket, child.stderr as Socket]
-  return channelOf(kernel, entry, child, { stdin: child.stdin!, stdout, stderr })
+  return channelOf(host, kernel, entry, child, { stdin: child.stdin!, stdout, stderr })
 }
 
 interface Streams {
@@ -84,20 +86,29 @@ interface Streams {
   stderr: CountedOutput | null
 }
 
-function channelOf(kernel: ProcessKernel, entry: Entry, child: ChildProcess, streams: Streams): KernelChannel {
+function channelOf(
+  host: ProcessHost,
+  kernel: ProcessKernel,
+  entry: Entry,
+  child: ChildProcess,
+  streams: Streams,
+): KernelChannel {
   const { stdin, stdout, stderr } = streams
   const outputs = stderr === null ? [stdout] : [stdout, stderr]
   let hungUp: Promise<void> | undefined
+  const failed = (error: unknown) =>
+    host.log.warn({ kernelId: kernel.id, error: messageOf(error) }, 'a command met a fault')
   for (const stream of [stdin, ...outputs]) stream.on('error', () => undefined)
   const exited = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve) => {
     child.once('error', () => resolve({ code: 127, signal: null }))
     child.once('exit', (code, signal) => resolve({ code, signal }))
   })
-  const watch = setInterval(() => void (isRunning(kernel) || (hungUp ??= hangUp())), LIFE_CHECK_MS)
+  const look = () => isRunning(kernel) || (hungUp ??= hangUp())
+  const watch = setInterval(guarded(look, failed), LIFE_CHECK_MS)
   const ended = exited.then(({ code, signal }) => {
     clearInterval(watch)
     entry.close()
-    for (const output of outputs) void endWhenQuiet(output)
+    for (const output of outputs) endWhenQuiet(output).catch(() => output.destroy())
     const exitCode = code ?? 128 + constants.signals[signal!]
     return isRunning(kernel) ? { exitCode } : { exitCode, message: 'the kernel has ended' }
   })

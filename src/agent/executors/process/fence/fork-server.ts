@@ -1,6 +1,8 @@
 import { spawn, type ChildProcess, type ChildProcessWithoutNullStreams } from 'node:child_process'
+import { messageOf } from '../../../../observability/error-message.ts'
 import type { Logger } from '../../../../observability/log.ts'
 import { systemPath } from '../../../../system-programs.ts'
+import { guarded } from '../../../../waiting/guarded.ts'
 import { withoutInherited } from '../shell/inherited-descriptors.ts'
 import { ALIVE_FUNCTION } from '../shell/shell-functions.ts'
 import { splitOnce } from '../../kernel-directory/shim-status.ts'
@@ -72,6 +74,7 @@ export function createForkServer(
 ): ForkServer {
   let child: ChildProcess | null = null
   let closed = false
+  const failed = (error: unknown) => log.error({ error: messageOf(error) }, 'a message of the fork server met a fault')
 
   function begin(): ChildProcess {
     const command = [...entry(), '/bin/sh', '-c', FORK_SERVER_SCRIPT, 'reprise-fork-server']
@@ -81,17 +84,19 @@ export function createForkServer(
       env: { PATH: systemPath() },
       stdio: withoutInherited(['pipe', 'pipe', 'pipe']),
     }) as ChildProcessWithoutNullStreams
+    const gone = guarded(events.gone, failed)
     const lost = (reason: string) => {
       if (child === started) child = null
-      if (!closed) events.gone(reason)
+      if (!closed) gone(reason)
     }
     started.once('error', (error) => lost(error.message))
+    // Without a file descriptor that is free, it has none of its streams, and the error tells why.
+    if (!started.stdin) return started
     started.once('exit', (code, signal) => lost(`the fork server ended with ${signal ?? code}`))
     started.stdin.on('error', () => undefined)
-    started.stdout.setEncoding('latin1').on(
-      'data',
-      lineReader((line) => events.message(parseMessage(line))),
-    )
+    started.stdout
+      .setEncoding('latin1')
+      .on('data', lineReader(guarded((line) => events.message(parseMessage(line)), failed)))
     started.stderr.setEncoding('utf8').on(
       'data',
       lineReader((line) => log.warn({ line }, 'fork server')),

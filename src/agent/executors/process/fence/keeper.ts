@@ -2,8 +2,10 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { messageOf } from '../../../../observability/error-message.ts'
 import type { Logger } from '../../../../observability/log.ts'
 import { systemPath } from '../../../../system-programs.ts'
+import { guarded } from '../../../../waiting/guarded.ts'
 import { KEEPER_SCRIPT } from './keeper-script.ts'
 import { readProcStat } from '../proc-stat.ts'
 import { signalProcess } from '../signal-process.ts'
@@ -29,6 +31,7 @@ export function createKeeper(kernelsDir: string, log: Logger): Keeper {
   // A keeper that has been started and has not shown itself yet: on a machine without idle processors that takes time,
   // and more keepers would take it longer.
   let starting: ChildProcess | null = null
+  const failed = (error: unknown) => log.error({ error: messageOf(error) }, 'the keeper could not be started')
 
   function start(): void {
     startedAt = performance.now()
@@ -67,7 +70,7 @@ export function createKeeper(kernelsDir: string, log: Logger): Keeper {
       replace(at('keeper.sh'), KEEPER_SCRIPT)
       replace(at('kept'), `${process.pid} ${readProcStat(process.pid)?.startTicks}\n`)
       start()
-      timer = setInterval(check, CHECK_INTERVAL_MS).unref()
+      timer = setInterval(guarded(check, failed), CHECK_INTERVAL_MS).unref()
     },
     async ready() {
       for (const since = performance.now(); !check(); await sleep(READY_INTERVAL_MS)) {

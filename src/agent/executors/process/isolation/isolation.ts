@@ -38,6 +38,22 @@ export function isolationName({ namespaces, uids }: Isolation): string {
   return parts.length === 0 ? 'none' : parts.join('+')
 }
 
+/** The weakest first. */
+const STRENGTHS = ['none', 'user', 'namespaces', 'namespaces+user']
+
+/** Whether one is weaker than another, by their names. */
+export function isWeaker(name: string, other: string): boolean {
+  return STRENGTHS.indexOf(name) < STRENGTHS.indexOf(other)
+}
+
+/** It cannot be found out now what works here: another try may, once there is space or time. */
+export class IsolationUndecidedError extends Error {
+  constructor(faults: readonly string[]) {
+    super(`it cannot be found out now how kernels can be isolated here (${faults.join('; ')})`)
+    this.name = 'IsolationUndecidedError'
+  }
+}
+
 /** A configured mode that does not work here. Nothing but a change of the machine or the configuration helps. */
 export class IsolationError extends Error {
   constructor(message: string) {

@@ -38,8 +38,9 @@ export function openProjectUids(agentDir: string, { first, last }: UidRange): Pr
       const place = places.size
       if (first + place > last)
         throw new Error(`no user id is left for this project: REPRISE_ISOLATION_UIDS has only ${last - first + 1}`)
+      // Written before it is used: a place that only this instance knew would be another project's after a restart.
+      writeControlFile(path, `${JSON.stringify({ ...Object.fromEntries(places), [key]: place })}\n`)
       places.set(key, place)
-      writeControlFile(path, `${JSON.stringify(Object.fromEntries(places))}\n`)
       return first + place
     },
   }

@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import {
   chmodSync,
@@ -17,7 +17,7 @@ import { systemPath, systemProgram } from '../../../../system-programs.ts'
 import { quote } from '../shell/quote.ts'
 import { INFO_FD } from './bubblewrap.ts'
 import { coverable, hiddenPaths, isOpenToAll, maskFor } from './hidden-paths.ts'
-import { type Isolation, IsolationError, type IsolationMode, isolationName, NO_ISOLATION } from './isolation.ts'
+import { type Isolation, type IsolationMode, isolationName, NO_ISOLATION } from './isolation.ts'
 import type { KernelPlaces } from './kernel-places.ts'
 import { setIds } from './drop-privileges.ts'
 import { forkServerEntry } from './fork-server-entry.ts'
@@ -44,41 +44,44 @@ export interface IsolationOptions {
 export interface SelectedIsolation {
   isolation: Isolation
   name: string
+  /** Null: there is none. */
+  way: Way | null
   /** Why stronger ones do not work here; each one sentence. */
   faults: string[]
+  /** Of these, those that say nothing about whether it works: the disk is full, or the probe took too long. */
+  unanswered: string[]
 }
 
 /**
  * The strongest isolation that works, found by running a probe through each one's real command line. It catches what is
- * not installed, and what the operating system, its hardening or a container around it forbids.
- *
- * @throws IsolationError if one is configured, and does not work
+ * not installed, and what the operating system, its hardening or a container around it forbids. `none` if none does.
  */
 export async function selectIsolation(options: IsolationOptions): Promise<SelectedIsolation> {
   const { mode } = options
-  if (mode === 'none') return { isolation: NO_ISOLATION, name: 'none', faults: [] }
   const faults: string[] = []
-  for (const way of waysOf(mode)) {
+  const unanswered: string[] = []
+  for (const way of mode === 'none' ? [] : waysOf(mode)) {
     const found = await findIsolation({ ...options, ...way })
-    if (typeof found !== 'string') return { ...found, name: isolationName(found.isolation), faults }
-    faults.push(`${way.by === null ? 'user' : `namespaces by ${way.by}`}: ${found}`)
+    if ('isolation' in found) return { ...found, name: isolationName(found.isolation), way, faults, unanswered }
+    const fault = `${way.by === null ? 'user' : `namespaces by ${way.by}`}: ${found.fault}`
+    faults.push(fault)
+    if (!found.isAnswer) unanswered.push(fault)
   }
-  if (mode === 'auto') return { isolation: NO_ISOLATION, name: 'none', faults }
-  throw new IsolationError(`REPRISE_ISOLATION=${mode} does not work here (${faults.join('; ')}). ${ADVICE}`)
+  return { isolation: NO_ISOLATION, name: 'none', way: null, faults, unanswered }
 }
 
-const ADVICE =
+export const ADVICE =
   'Install bubblewrap (the package of that name), or util-linux 2.38 or later with unshare and setpriv; ' +
   'docs/executors.md says under "Isolation" what else the system must allow.'
 
 /** One way to isolate kernels, which may or may not work on this machine. */
-interface Way {
+export interface Way {
   by: 'bubblewrap' | 'unshare' | null
   withUids: boolean
 }
 
 /** The strongest first. */
-function waysOf(mode: 'auto' | 'namespaces' | 'user'): Way[] {
+export function waysOf(mode: 'auto' | 'namespaces' | 'user'): Way[] {
   const withUids = process.getuid?.() === 0
   const namespaces: Way[] = [
     { by: 'bubblewrap', withUids },
@@ -89,25 +92,54 @@ function waysOf(mode: 'auto' | 'namespaces' | 'user'): Way[] {
   return mode === 'auto' && withUids ? [...namespaces, user] : namespaces
 }
 
+export interface IsolationFault {
+  fault: string
+  /** Whether it tells that this isolation does not work here, rather than that it could not be tried. */
+  isAnswer: boolean
+}
+
 /** @returns why it does not work, or what works */
 export async function findIsolation(
   options: Omit<IsolationOptions, 'mode'> & Way,
-): Promise<string | { isolation: Isolation }> {
+): Promise<IsolationFault | { isolation: Isolation }> {
   const { agentDir } = options
-  mkdirSync(agentDir, { recursive: true, mode: 0o700 })
-  const directory = join(realpathSync(agentDir), `probe-${randomBytes(6).toString('hex')}`)
+  let directory: string | undefined
   try {
+    mkdirSync(agentDir, { recursive: true, mode: 0o700 })
+    directory = join(realpathSync(agentDir), `probe-${randomBytes(6).toString('hex')}`)
     const isolation = makeIsolation(options)
     if (isolation.uids !== null && isolation.namespaces === null) openWay(options)
     return (await probe(isolation, directory)) ?? { isolation }
   } catch (error) {
-    return (error as Error).message
+    const { message: fault, code = '' } = error as NodeJS.ErrnoException
+    return { fault, isAnswer: !UNRELATED_CODES.includes(code) && !(error instanceof UnansweredError) }
   } finally {
-    rmSync(directory, { recursive: true, force: true })
+    if (directory !== undefined) rmSync(directory, { recursive: true, force: true })
   }
 }
 
-function makeIsolation(options: Parameters<typeof findIsolation>[0]): Isolation {
+/** Faults of a disk, and of what a process or a machine may have at once: another try may find something else. */
+const UNRELATED_CODES = [
+  'ENOSPC',
+  'EDQUOT',
+  'EROFS',
+  'EIO',
+  'EMFILE',
+  'ENFILE',
+  'ENOMEM',
+  'EAGAIN',
+  'EBUSY',
+  'ETIMEDOUT',
+]
+/** The same as programs report them. */
+const UNRELATED_WORDS =
+  /No space left on device|Disk quota exceeded|Read-only file system|Input\/output error|Too many open files|Cannot allocate memory|Resource temporarily unavailable|Device or resource busy/i
+
+/** It could not be tried. */
+class UnansweredError extends Error {}
+
+/** @throws if this user can have none of that kind */
+export function makeIsolation(options: Parameters<typeof findIsolation>[0]): Isolation {
   const { by, withUids, dataDir, agentDir, uids, root } = options
   if (withUids && process.getuid?.() !== 0) throw new Error('only root can give projects user ids of their own')
   const projectUids = withUids ? openProjectUids(agentDir, usableRange(uids)) : null
@@ -132,7 +164,8 @@ function setsIds(uid: number): boolean {
 
 /** From version 0.8 on. */
 function isRecent(): boolean {
-  const { stdout } = spawnSync(systemProgram('bwrap'), ['--version'], { encoding: 'latin1', env: {} })
+  const { stdout, error } = spawnSync(systemProgram('bwrap'), ['--version'], { encoding: 'latin1', env: {} })
+  if (error !== undefined && (error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
   const [, major, minor] = /(\d+)\.(\d+)/.exec(stdout ?? '') ?? []
   return Number(major) > 0 || Number(minor) >= 8
 }
@@ -165,7 +198,7 @@ function openWay({ dataDir, agentDir }: { dataDir: string; agentDir: string }): 
   }
 }
 
-async function probe(isolation: Isolation, directory: string): Promise<string | null> {
+async function probe(isolation: Isolation, directory: string): Promise<IsolationFault | null> {
   const uid = isolation.uids?.of(null) ?? null
   const [work, tmp, chain] = ['work', 'tmp', 'chain'].map((name) => join(directory, name)) as [string, string, string]
   mkdirSync(directory, { mode: 0o711 })
@@ -187,7 +220,8 @@ async function probe(isolation: Isolation, directory: string): Promise<string | 
   const said = await run(command, probeScript(isolation, places), work)
   if (said !== null) return said
   const owner = statSync(join(chain, 'probe'), { throwIfNoEntry: false })?.uid
-  return owner === (uid ?? process.getuid?.()) ? null : 'the probe left nothing, or as another user'
+  if (owner === (uid ?? process.getuid?.())) return null
+  return { fault: 'the probe left nothing, or as another user', isAnswer: true }
 }
 
 function probeScript({ namespaces }: Isolation, { work, chain }: KernelPlaces): string {
@@ -199,28 +233,32 @@ exit 0
 }
 
 /** @returns null if it ended with 0, else what it said */
-async function run([program = '', ...args]: string[], script: string, cwd: string): Promise<string | null> {
+async function run([program = '', ...args]: string[], script: string, cwd: string): Promise<IsolationFault | null> {
   const nowhere = openSync('/dev/null', 'r+')
   const unused = Array.from({ length: INFO_FD - 3 }, () => 'ignore' as const)
-  const child = spawn(program, args, {
-    cwd,
-    env: { PATH: systemPath() },
-    stdio: ['pipe', 'ignore', 'pipe', ...unused, nowhere],
-  })
-  // Not the option of `spawn`: that one keeps a program that is not installed waiting.
-  const overdue = setTimeout(() => child.kill('SIGKILL'), PROBE_TIMEOUT_MS)
-  closeSync(nowhere)
-  const ended = new Promise<string | number | null>((resolve) => {
-    child.once('error', (error: NodeJS.ErrnoException) =>
-      resolve(error.code === 'ENOENT' ? `${basename(program)} is not installed` : error.message),
-    )
+  const stdio = ['pipe', 'ignore', 'pipe', ...unused, nowhere] as const
+  let child: ChildProcess
+  try {
+    child = spawn(program, args, { cwd, env: { PATH: systemPath() }, stdio: [...stdio] })
+  } finally {
+    closeSync(nowhere)
+  }
+  const ended = new Promise<NodeJS.ErrnoException | number | string | null>((resolve) => {
+    child.once('error', resolve)
     child.once('close', (code, signal) => resolve(code ?? signal))
   })
-  child.stdin!.on('error', () => undefined).end(script)
+  if (!child.stdin) throw (await ended) as Error
+  // Not the option of `spawn`: that one keeps a program that is not installed waiting.
+  const overdue = setTimeout(() => child.kill('SIGKILL'), PROBE_TIMEOUT_MS)
+  child.stdin.on('error', () => undefined).end(script)
   const [stderr, end] = await Promise.all([text(child.stderr!).catch(() => ''), ended])
   clearTimeout(overdue)
   if (end === 0) return null
-  return typeof end === 'string' && !end.startsWith('SIG')
-    ? end
-    : `${stderr.trim().split('\n')[0] || 'it'} (ended with ${end})`
+  if (end instanceof Error) {
+    if (end.code !== 'ENOENT') throw end
+    return { fault: `${basename(program)} is not installed`, isAnswer: true }
+  }
+  if (end === 'SIGKILL') throw new UnansweredError(`it took longer than ${PROBE_TIMEOUT_MS / 1000} s, or was killed`)
+  const fault = `${stderr.trim().split('\n')[0] || 'it'} (ended with ${end})`
+  return { fault, isAnswer: !UNRELATED_WORDS.test(stderr) }
 }

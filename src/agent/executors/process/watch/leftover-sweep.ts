@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { messageOf } from '../../../../observability/error-message.ts'
 import { concludeEnd } from '../end-kernel.ts'
 import { KERNEL_ID_VARIABLE } from '../kernel-environment.ts'
 import { type ProcStat, scanProcesses } from '../proc-stat.ts'
@@ -8,6 +9,7 @@ import { signalProcess } from '../signal-process.ts'
 
 /** Of its time, at most, the agent spends this part on scans. */
 const SHARE = 0.1
+const FAULT_PAUSE_MS = 1_000
 
 /**
  * For ended kernels that had neither cgroup nor PID namespace: kills the processes of the kernel's session, and those
@@ -33,7 +35,12 @@ export function createLeftoverSweep(host: ProcessHost): { run(now: number): void
       const kernels = running || now < nextAt ? [] : [...host.book.kernels.values()].filter(isToSweep)
       if (kernels.length === 0) return
       running = true
-      void sweep(kernels).finally(() => (running = false))
+      sweep(kernels)
+        .catch((error: unknown) => {
+          nextAt = performance.now() + FAULT_PAUSE_MS
+          host.log.warn({ error: messageOf(error) }, 'what kernels have left could not be looked for')
+        })
+        .finally(() => (running = false))
     },
   }
 }

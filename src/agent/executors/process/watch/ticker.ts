@@ -1,3 +1,5 @@
+import { messageOf } from '../../../../observability/error-message.ts'
+import { guarded } from '../../../../waiting/guarded.ts'
 import { hasLogGrown } from '../../kernel-directory/log-growth.ts'
 import type { ProcessHost } from '../process-host.ts'
 import type { ProcessKernel } from '../process-kernel.ts'
@@ -17,6 +19,8 @@ const TICK_MS = 100
 /** While a killed kernel's end is awaited. */
 const URGENT_TICK_MS = 10
 const REAP_INTERVAL_MS = 1_000
+/** Of a kernel that could not be looked at, for example as no file could be opened. */
+const FAULT_PAUSE_MS = 1_000
 
 /** The executor's periodic checks. The timer stops while no kernel runs and nothing is left to clean up. */
 export function createTicker(host: ProcessHost): { wake(): void; close(): void } {
@@ -24,14 +28,28 @@ export function createTicker(host: ProcessHost): { wake(): void; close(): void }
   let dueAt = 0
   let reapedAt = 0
   const sweep = createLeftoverSweep(host)
+  const failed = (error: unknown) => host.log.error({ error: messageOf(error) }, 'a check of kernels met a fault')
 
   function tick(): void {
     timer = null
+    try {
+      check()
+    } finally {
+      if (hasWork(host)) wake()
+    }
+  }
+
+  function check(): void {
     const now = performance.now()
     let grown = false
     for (const kernel of host.book.kernels.values()) {
-      checkLife(host, kernel, now)
-      grown = hasLogGrown(kernel, now) || grown
+      try {
+        checkLife(host, kernel, now)
+        grown = hasLogGrown(kernel, now) || grown
+      } catch (error) {
+        kernel.nextLifeCheckAt = now + FAULT_PAUSE_MS
+        host.log.warn({ kernelId: kernel.id, error: messageOf(error) }, 'a kernel could not be looked at')
+      }
     }
     if (grown) host.book.changed()
     sweep.run(now)
@@ -42,7 +60,6 @@ export function createTicker(host: ProcessHost): { wake(): void; close(): void }
     for (const group of host.cgroupsToRemove) {
       if (host.cgroups?.remove(group) !== false) host.cgroupsToRemove.delete(group)
     }
-    if (hasWork(host)) wake()
   }
 
   function wake(): void {
@@ -51,7 +68,7 @@ export function createTicker(host: ProcessHost): { wake(): void; close(): void }
     if (timer !== null && dueAt <= performance.now() + pause) return
     clearTimeout(timer ?? undefined)
     dueAt = performance.now() + pause
-    timer = setTimeout(tick, pause).unref()
+    timer = setTimeout(guarded(tick, failed), pause).unref()
   }
 
   return { wake, close: () => clearTimeout(timer ?? undefined) }

@@ -1,4 +1,5 @@
 import { messageOf } from '../../../../observability/error-message.ts'
+import { guarded } from '../../../../waiting/guarded.ts'
 import { claimStatus } from '../../kernel-directory/kernel-directory.ts'
 import type { SlurmHost } from '../slurm-host.ts'
 import { gangSize, type SlurmKernel } from '../slurm-kernel.ts'
@@ -43,17 +44,23 @@ export function createSubmitQueue(host: SlurmHost): SubmitQueue {
       const key = batchKey(first)
       for (const kernel of batch) waiting.delete(kernel)
       running.add(key)
-      void submit(host, batch)
+      submit(host, batch)
         .then((again) => {
           if (again === null) succeeded()
           else if (again.tooMany && batch.length > 1) divide(batch)
           else failed(batch, again.reason)
         })
+        .catch((error: unknown) => failed(batch, messageOf(error)))
         .finally(() => {
           running.delete(key)
           schedule(0)
         })
     }
+  }
+
+  function pumpFailed(error: unknown): void {
+    host.log.error({ error: messageOf(error) }, 'a hand-over to Slurm met a fault')
+    schedule(PAUSE_MIN_MS)
   }
 
   function succeeded(): void {
@@ -120,7 +127,7 @@ export function createSubmitQueue(host: SlurmHost): SubmitQueue {
 
   function schedule(pauseMs: number): void {
     if (host.book.closed || waiting.size === 0 || timer !== undefined) return
-    timer = setTimeout(pump, pauseMs).unref()
+    timer = setTimeout(guarded(pump, pumpFailed), pauseMs).unref()
   }
 
   return {

@@ -1,4 +1,5 @@
 import { messageOf } from '../../../../observability/error-message.ts'
+import { guarded } from '../../../../waiting/guarded.ts'
 import { hasEnded } from '../../kernel-book/kernel-entry.ts'
 import { hasLogGrown } from '../../kernel-directory/log-growth.ts'
 import { uidOf } from '../job-users.ts'
@@ -34,8 +35,16 @@ export function createJobWatch(host: SlurmHost): JobWatch {
   let looking: Promise<void> | null = null
   let wasAway = false
 
+  const failed = (error: unknown) => host.log.warn({ error: messageOf(error) }, 'a look at jobs met a fault')
+
+  /** Never rejects. */
   function look(): Promise<void> {
-    return (looking ??= lookOnce().finally(() => (looking = null)))
+    return (looking ??= lookOnce()
+      .catch((error: unknown) => {
+        failed(error)
+        goOn()
+      })
+      .finally(() => (looking = null)))
   }
 
   /** A directory that is away says nothing, and one that hangs would hold whoever looks at it. */
@@ -83,15 +92,18 @@ export function createJobWatch(host: SlurmHost): JobWatch {
     const at = performance.now() + lookMs
     if (lookTimer === undefined || at < lookAtMs) {
       clearTimeout(lookTimer)
-      lookTimer = setTimeout(lookAgain, lookMs).unref()
+      lookTimer = setTimeout(guarded(lookAgain, failed), lookMs).unref()
       lookAtMs = at
     }
-    pollTimer ??= setTimeout(() => void (polled = poll()), host.options.pollMs).unref()
+    pollTimer ??= setTimeout(
+      guarded(() => (polled = poll()), failed),
+      host.options.pollMs,
+    ).unref()
   }
 
   function lookAgain(): void {
     lookTimer = undefined
-    void look()
+    look().catch(failed)
   }
 
   async function poll(): Promise<void> {

@@ -1,5 +1,6 @@
 import { existsSync, opendirSync, readdirSync, statSync, unlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { messageOf } from '../../../../observability/error-message.ts'
 import { isNoFile, readControlFile, statIfThere } from '../../../control-file.ts'
 import { hasEnded } from '../../kernel-book/kernel-entry.ts'
 import * as directory from '../../kernel-directory/kernel-directory.ts'
@@ -142,8 +143,12 @@ function giveUp(
 function linger(host: SlurmHost, kernel: SlurmKernel, now: number): void {
   kernel.lingersSince = now
   host.log.warn({ kernelId: kernel.id, node: hostOf(kernel), error: kernel.error?.message }, 'a job is out of reach')
-  directory.writeMark(kernel.path, 'stop', { killAt: Date.now(), error: kernel.error })
-  showStop(host, kernel)
+  try {
+    directory.writeMark(kernel.path, 'stop', { killAt: Date.now(), error: kernel.error })
+    showStop(host, kernel)
+  } catch (error) {
+    host.log.warn({ kernelId: kernel.id, error: messageOf(error) }, 'the stop of a job could not be written down')
+  }
   cancelJob(host, kernel)
 }
 

@@ -1,0 +1,51 @@
+import { closeSync, constants, openSync, rmSync, statfsSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { DISK_CHECK_INTERVAL_MS, DISK_LOW_BYTES } from '../domain/limits.ts'
+import { guarded } from '../waiting/guarded.ts'
+import type { Refusals } from './refusals.ts'
+
+const PROBE = '.disk-probe'
+const PROBE_BYTES = 4096
+const CREATE = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW | constants.O_NONBLOCK
+
+/**
+ * Looks whether the agent can write to its directory, and says for as long as it cannot that it takes no new kernels. A
+ * kernel that is started on a full disk would fail, and what is left belongs to those that run: how they end has to be
+ * written down.
+ */
+export function watchDisk(agentDir: string, refusals: Refusals): { close(): void } {
+  const look = () => refusals.set('disk', diskFault(agentDir))
+  look()
+  const timer = setInterval(
+    guarded(look, () => {}),
+    DISK_CHECK_INTERVAL_MS,
+  ).unref()
+  return { close: () => clearInterval(timer) }
+}
+
+/** Null if it can be written. */
+function diskFault(directory: string): string | null {
+  const { bavail, bsize, files, ffree } = statfsSync(directory)
+  const free = bavail * bsize
+  if (free < DISK_LOW_BYTES) return `the disk of ${directory} is full: ${free} bytes are left`
+  if (files > 0 && ffree === 0) return `the disk of ${directory} is full: no further file can be made`
+  return writeFault(directory)
+}
+
+/** What the figures do not say: a quota, a file system that has become read-only, or a disk that fails. */
+function writeFault(directory: string): string | null {
+  const path = join(directory, PROBE)
+  try {
+    const fd = openSync(path, CREATE, 0o600)
+    try {
+      writeSync(fd, Buffer.alloc(PROBE_BYTES, 1))
+    } finally {
+      closeSync(fd)
+    }
+    return null
+  } catch (error) {
+    return `${directory} cannot be written: ${(error as Error).message}`
+  } finally {
+    rmSync(path, { force: true })
+  }
+}
