@@ -120,6 +120,7 @@ export function createAgent(options: AgentOptions): Agent {
     const identity: RegisterRequest = {
       ...known,
       executor: executor.name,
+      judgesTime: true,
       ...(executor.chains && { chainStore: executor.chains.store }),
     }
     const disk = watchDisk(agentDir, refusals)

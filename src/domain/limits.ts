@@ -38,6 +38,11 @@ export const RATE_LIMIT_TICK_MS = 100
 export const LEASE_CHECK_INTERVAL_MS = 2_000
 export const RELAY_POLL_INTERVAL_MS = 500
 export const BATCH_TIMEOUT_CHECK_INTERVAL_MS = 500
+/**
+ * How long a session that timed out waits for a live agent to report how its kernels ended. Their output goes first,
+ * which takes minutes on a slow line; an agent that answers all this time and does not report them is faulty.
+ */
+export const END_AWAITED_MAX_MS = 3_600_000
 
 /** How often rows that no handler sees are swept. */
 export const SWEEP_INTERVAL_MS = 30_000

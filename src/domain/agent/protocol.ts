@@ -104,6 +104,12 @@ export interface ObservedKernel {
    * has an error instead. Older agents do not send it: a kernel that was to stop then counts as stopped.
    */
   stopped?: boolean | undefined
+  /**
+   * Of a kernel with a `batchTimeoutMs`, by the agent's monotonic clock: true if its program ended within that time,
+   * false as soon as it has run for longer. Also with RUNNING: an end is reported as EXITED only after its output.
+   * Missing while it is not decided, where the agent cannot know it, and from older agents.
+   */
+  inTime?: boolean | undefined
   /** With EXITED: what it used, if it ran. Older agents do not send it. */
   usage?: KernelUsage | null
   /** With RUNNING and EXITED: what earlier attempts had left for it; null or absent if that is nothing. */
@@ -185,6 +191,8 @@ export interface RegisterRequest {
   warnings?: Warning[]
   /** Why it takes no new kernels at present, for people. Absent: it takes them. */
   refuses?: string
+  /** It tells `inTime`: the server does not decide how a program ended while such an agent is alive. */
+  judgesTime?: boolean
 }
 
 export interface AgentVolume {

@@ -15,6 +15,8 @@ export interface BookedKernel {
   failed: boolean
   startedAt: string | null
   exitCode: number | null
+  /** As far as its agent has told. */
+  inTime: boolean | null
   /** What its agent last said; see KernelProgress. */
   note: string | null
   waits: boolean
@@ -45,6 +47,8 @@ export interface KernelChange extends KernelProgress {
   oomKilled: boolean
   /** It ended because it was told to, so that its end says nothing about its session's. */
   stopped: boolean
+  /** Set when its program has ended, or has run for longer than its time limit; null leaves what is recorded. */
+  inTime: boolean | null
   error: FailureError | null
   /** Set when the kernel starts to run; later reports do not change it. */
   port: number | null
@@ -155,7 +159,8 @@ function changeFor(kernel: BookedKernel, report: ObservedKernel): KernelChange |
     case 'PREPARED':
       return kernel.status === 'PREPARING' || kernel.status === 'PULLING' ? { ...change, to: 'PREPARED' } : undefined
     case 'RUNNING':
-      return kernel.status === 'CREATING' ? started(report, change) : undefined
+      if (kernel.status === 'CREATING') return started(report, change)
+      return outOfTime(kernel, report, change)
     case 'FAILED':
       return failed(kernel, report, change)
     case 'EXITED':
@@ -189,6 +194,13 @@ function progressOf(kernel: BookedKernel, report: ObservedKernel): KernelProgres
   }
 }
 
+/** Asked only of a kernel that is to stop: whether it does so because of its time limit, and whether that is right. */
+function outOfTime(kernel: BookedKernel, report: ObservedKernel, change: KernelChange): KernelChange | undefined {
+  const inTime = report.inTime ?? null
+  if (kernel.status !== 'TERMINATING' || inTime === null || inTime === kernel.inTime) return undefined
+  return { ...change, inTime }
+}
+
 function started({ port, foundCheckpoint = null }: ObservedKernel, change: KernelChange): KernelChange {
   return { ...change, to: 'RUNNING', started: true, port, foundCheckpoint }
 }
@@ -218,6 +230,7 @@ function exited(kernel: BookedKernel, report: ObservedKernel, change: KernelChan
     usage: report.usage ?? null,
     foundCheckpoint: kernel.startedAt === null ? (report.foundCheckpoint ?? null) : null,
     leftCheckpoint: report.leftCheckpoint ?? null,
+    inTime: report.inTime ?? null,
   }
   const stopped = kernel.status === 'TERMINATING' && (report.stopped ?? true)
   if (stopped || (kernel.status === 'TERMINATING' && !ran))
@@ -225,6 +238,8 @@ function exited(kernel: BookedKernel, report: ObservedKernel, change: KernelChan
   // Only a kernel that was told to start can have run; a contrary report is not believed.
   if (!ran || !MAY_HAVE_RUN.includes(kernel.status))
     return failed(kernel, { ...report, error: report.error ?? NEVER_RAN }, change)
+  // Whatever it did later: the server would have ended it, had it been there.
+  if (report.inTime === false) return { ...ends, to: 'ERROR', error: TIMED_OUT }
   if (report.exitCode === 0 && !report.oomKilled && report.error === null) return { ...ends, to: 'TERMINATED' }
   return { ...ends, to: 'ERROR', error: withVerdict(report.error ?? exitError(report), report.verdict ?? null) }
 }
@@ -239,6 +254,7 @@ function withVerdict(error: FailureError, verdict: ProgramVerdict | null): Failu
   return { ...error, message: verdict.reason ?? error.message, verdict }
 }
 
+const TIMED_OUT: FailureError = { name: 'task-timeout', message: 'ran for longer than its batch timeout' }
 const VANISHED: FailureError = { name: 'kernel-vanished', message: 'gone without a trace' }
 const NEVER_RAN: FailureError = { name: 'kernel-vanished', message: 'the agent stopped it before it ran' }
 
@@ -290,6 +306,7 @@ function unchanged(kernel: BookedKernel): KernelChange {
     exitCode: null,
     oomKilled: false,
     stopped: false,
+    inTime: null,
     error: null,
     port: null,
     usage: null,

@@ -55,6 +55,7 @@ const schema = z.object({
     .optional(),
   slotsPerKernelMax: slots.optional(),
   ports: z.boolean().optional(),
+  judgesTime: z.boolean().optional(),
   volumes: z
     .array(volume)
     .max(AGENT_VOLUMES_MAX)

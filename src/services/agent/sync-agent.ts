@@ -69,6 +69,7 @@ const schema = z.object({
         port: z.int().min(1).max(65_535).nullable().default(null),
         verdict: z.unknown().optional().transform(readProgramVerdict),
         stopped: z.boolean().optional(),
+        inTime: z.boolean().optional(),
         usage: z.unknown().optional().transform(readKernelUsage),
         foundCheckpoint: z.unknown().optional().transform(readFoundCheckpoint),
         leftCheckpoint: z.unknown().optional().transform(readLeftCheckpoint),

@@ -114,7 +114,7 @@ export function storingAgent(options: {
   function end(kernel: KernelEntry, exitCode: number, leaves: string | null, stopOrdered: boolean): void {
     if (hasEnded(kernel)) return
     if (leaves !== null) writeFileSync(stateOf(kernel), leaves)
-    const how = { endedAt: new Date().toISOString(), usage: null, stopOrdered, stopError: null }
+    const how = { endedAt: new Date().toISOString(), usage: null, ranSeconds: null, stopOrdered, stopError: null }
     book.exited(kernel, { exitCode, oomKilled: false, error: null, ...how })
   }
 

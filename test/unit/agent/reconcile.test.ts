@@ -16,7 +16,7 @@ const NO_PROGRESS: KernelProgress = { note: null, waits: false, host: null, slur
 
 function booked(status: KernelStatus, rest: Partial<BookedKernel> = {}): BookedKernel {
   const startedAt = status === 'RUNNING' ? 'then' : null
-  const known = { ...NO_PROGRESS, assignment: 3, confirmedGone: false, failed: false, startedAt, exitCode: null }
+  const known = { ...NO_PROGRESS, assignment: 3, confirmedGone: false, failed: false, startedAt, exitCode: null, inTime: null }
   return { id: 'k', agentId: AGENT, status, ...known, ...rest }
 }
 
@@ -246,6 +246,7 @@ const anyReport = fc.record({
   endedAt: fc.constant(null),
   stopped: fc.constantFrom(true, false, undefined),
   gone: fc.constantFrom(true, false),
+  inTime: fc.constantFrom(true, false, undefined),
   port: fc.constantFrom(null, 8080),
   waiting: fc.constantFrom(null, { reason: 'queued' }),
   progress: fc.constantFrom(null, 'layers'),
@@ -255,7 +256,7 @@ const world = fc.tuple(
   fc
     .uniqueArray(anyBooked, { selector: ({ id }) => id })
     .map((kernels): BookedKernel[] =>
-      kernels.map((kernel) => ({ ...NO_PROGRESS, ...kernel, startedAt: kernel.status === 'RUNNING' ? 'then' : null })),
+      kernels.map((kernel) => ({ ...NO_PROGRESS, inTime: null, ...kernel, startedAt: kernel.status === 'RUNNING' ? 'then' : null })),
     ),
   fc.uniqueArray(anyReport, { selector: ({ kernelId }) => kernelId }),
 )
@@ -268,6 +269,7 @@ function written(kernel: BookedKernel, change: KernelChange | undefined): Booked
     confirmedGone: kernel.confirmedGone || change.gone,
     failed: kernel.failed || change.error !== null,
     startedAt: kernel.startedAt ?? (change.started ? 'now' : null),
+    inTime: change.inTime ?? kernel.inTime,
     note: change.note,
     waits: change.waits,
     host: change.host,

@@ -4,7 +4,8 @@ import { FENCED } from '../fenced.ts'
 import { messageOf } from '../../../observability/error-message.ts'
 import { hasEnded } from '../kernel-book/kernel-entry.ts'
 import * as directory from '../kernel-directory/kernel-directory.ts'
-import { isAlive, parseProcStat, uptimeSeconds } from '../process/proc-stat.ts'
+import { isAlive, parseProcStat, startedAtSeconds, uptimeSeconds } from '../process/proc-stat.ts'
+import { readClocks } from '../time-limit.ts'
 import { concludeKernel } from './conclude-kernel.ts'
 import type { ContainerHost } from './container-host.ts'
 import { containerName, type ContainerKernel } from './container-kernel.ts'
@@ -49,11 +50,21 @@ async function launch(host: ContainerHost, kernel: ContainerKernel): Promise<voi
   // Without the line, a keeper knows the container by its id alone.
   const stat = found.pid > 0 ? statLine(found.pid) : ''
   kernel.first = parseProcStat(stat)
-  appendStatus(kernel, `began ${stat}`)
+  noteBeginning(kernel, found)
+  appendStatus(kernel, `began ${stat}\nclocks ${kernel.clocks!.uptime} ${kernel.clocks!.wallMs}`)
   kernel.launchedAt = performance.now()
   host.book.began(kernel, (found.startedAt ?? new Date()).toISOString())
   host.wake()
   if (isOver(found)) await concludeKernel(host, kernel, found)
+}
+
+/** Where its first process was not seen any more, by what the engine says. */
+function noteBeginning(kernel: ContainerKernel, { startedAt }: ContainerDescription): void {
+  const now = readClocks()
+  const agoSeconds = startedAt === null ? 0 : Math.max(0, now.wallMs - startedAt.getTime()) / 1000
+  const uptime = kernel.first === null ? now.uptime - agoSeconds : startedAtSeconds(kernel.first)
+  kernel.clocks = { uptime, wallMs: now.wallMs - Math.round((now.uptime - uptime) * 1000) }
+  kernel.beganAt = uptime
 }
 
 /** Podman has been seen to pass over devices, and the program would run without. It says what it has once it has begun. */

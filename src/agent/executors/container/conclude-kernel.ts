@@ -11,6 +11,7 @@ import type { ContainerKernel } from './container-kernel.ts'
 import type { ContainerDescription } from './engine/engine.ts'
 import { completeLogs, type LogFollower } from './follow-logs.ts'
 import { endedUnseen, judgeContainer, missingProgram } from './judge-container.ts'
+import { endedBeforeStop, readClocks, uptimeAt } from '../time-limit.ts'
 import { wait, within } from '../../../waiting/wait.ts'
 
 /** Of more output than this, the copy that runs is waited for rather than begun again. */
@@ -22,6 +23,8 @@ const COMPLETE_WITHIN_MS = 60_000
 const REMOVED_WITHIN_MS = 2_000
 const REMOVED_CHECK_MS = 200
 const FIRST_LINE_BYTES = 512
+/** An end that its engine tells by the wall clock may be taken for so much earlier. */
+const CLOCKS_APART_SECONDS = 0.05
 const MAY_BE_MISSING = '[reprise: the container engine was down; output may be missing]\n'
 
 /**
@@ -36,6 +39,7 @@ export async function concludeKernel(
   last: ContainerDescription | null,
 ): Promise<void> {
   kernel.ending = {}
+  kernel.noticed ??= readClocks()
   let container = last
   try {
     if (last === null) await kernel.follower?.stop()
@@ -53,8 +57,12 @@ export async function concludeKernel(
   const exitCode = noted ?? container?.exitCode ?? null
   const usage = usageOf(host, kernel, container)
   const mark = directory.readStopMark(path)
-  const stopOrdered = kernel.killAt !== null || kernel.removing || mark !== null
-  const stopError = kernel.stopError ?? mark?.error ?? null
+  const ranSeconds = usage?.wallSeconds ?? null
+  const endedAtUptime = kernel.clocks === null || ranSeconds === null ? null : kernel.clocks.uptime + ranSeconds
+  const cameFirst =
+    exitCode !== null && endedAtUptime !== null && endedBeforeStop(kernel, endedAtUptime + CLOCKS_APART_SECONDS)
+  const stopOrdered = !cameFirst && (kernel.killAt !== null || kernel.removing || mark !== null)
+  const stopError = stopOrdered ? (kernel.stopError ?? mark?.error ?? null) : null
   const verdict = judgeContainer({
     container,
     notedExitCode: noted,
@@ -81,6 +89,7 @@ export async function concludeKernel(
     stopOrdered,
     stopError,
     usage,
+    ranSeconds,
   })
 }
 
@@ -179,18 +188,24 @@ function writeDown(
 
 function usageOf(
   { groups }: ContainerHost,
-  { path, group, startedAt }: ContainerKernel,
+  kernel: ContainerKernel,
   container: ContainerDescription | null,
 ): KernelUsage | null {
+  const { path, group } = kernel
   const noted = directory.readUsageMark(path)
   if (noted !== null) return { ...noted, source: 'CGROUP' }
-  const ended = container?.finishedAt?.getTime()
-  const began = startedAt === null ? undefined : Date.parse(startedAt)
-  const wallSeconds = ended === undefined || began === undefined ? null : Math.max(0, (ended - began) / 1000)
+  const wallSeconds = wallSecondsOf(kernel, container?.finishedAt?.getTime())
   const metered = group === null || groups === null ? null : groups.read(group)
   if (metered === null)
     return wallSeconds === null ? null : { peakMemoryBytes: null, cpuSeconds: null, wallSeconds, source: 'PROCESSES' }
   return { ...metered, wallSeconds, source: 'CGROUP' }
+}
+
+/** By the machine's uptime; after a restart of the machine, by the wall clock. */
+function wallSecondsOf({ clocks, noticed, startedAt }: ContainerKernel, endedMs: number | undefined): number | null {
+  if (endedMs === undefined) return null
+  if (clocks !== null && noticed !== null) return uptimeAt(endedMs, clocks, noticed) - clocks.uptime
+  return startedAt === null ? null : Math.max(0, (endedMs - Date.parse(startedAt)) / 1000)
 }
 
 function firstLine(path: string): string {

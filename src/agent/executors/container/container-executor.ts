@@ -278,6 +278,9 @@ function recover(host: ContainerHost, kernel: ContainerKernel, record: directory
   kernel.first = status.shim
   kernel.killAt = mark?.killAt ?? null
   kernel.stopError = mark?.error ?? null
+  kernel.stopAt = mark?.at ?? null
+  kernel.clocks = record.bootId === host.bootId ? status.clocks : null
+  kernel.beganAt = kernel.clocks?.uptime ?? null
   kernel.logsComplete = status.exitCode !== null
   kernel.phase = /^began /m.test(text) ? 'RUNNING' : 'LAUNCHING'
   if (kernel.phase === 'RUNNING') kernel.startedAt = directory.statusTimes(path).startedAt

@@ -6,6 +6,7 @@ import type { ContainerGroup } from './limits/container-groups.ts'
 import type { CreateBody } from './engine/create-body.ts'
 import type { LogFollower } from './follow-logs.ts'
 import type { ResolvedImage } from './engine/pull-image.ts'
+import type { ClockReading } from '../time-limit.ts'
 
 export interface ContainerKernel extends KernelEntry {
   /** Its directory has everything that it needs. */
@@ -19,6 +20,10 @@ export interface ContainerKernel extends KernelEntry {
   containerId: string | null
   /** The first process of its container, as it began; null where it was not seen. */
   first: ProcStat | null
+  /** Read when it began: its engine tells of its end by the wall clock. Null where that was in an earlier boot. */
+  clocks: ClockReading | null
+  /** Read when its end was first known here. */
+  noticed: ClockReading | null
   /** The container may have been started, by this instance or an earlier one: one that has ended is not started again. */
   maybeStarted: boolean
   /** As `performance.now()`: that process was found gone, while the engine called the container running. */
@@ -51,6 +56,8 @@ export function newContainerKernel(spec: KernelSpec, assignment: number, path: s
     body: null,
     containerId: null,
     first: null,
+    clocks: null,
+    noticed: null,
     maybeStarted: false,
     goneAt: null,
     group: null,

@@ -14,6 +14,7 @@ import { readKernelLog } from '../kernel-directory/read-log.ts'
 import { createRemovalQueue } from '../kernel-directory/removal-queue.ts'
 import { spreadDirectories } from '../kernel-directory/spread-directories.ts'
 import { readVerdict } from '../kernel-directory/verdict-file.ts'
+import { uptimeSeconds } from '../process/proc-stat.ts'
 import { hasEnded, type KernelEntry, observeKernel } from './kernel-entry.ts'
 
 /**
@@ -93,6 +94,8 @@ export interface KernelEnd extends ExitVerdict {
   /** Whether a stop is why it ended, and the reason, if the agent itself ordered it. */
   stopOrdered: boolean
   stopError: FailureError | null
+  /** See TimedKernel. */
+  ranSeconds: number | null
   lingers?: boolean
 }
 
@@ -187,7 +190,7 @@ export function createKernelBook<K extends KernelEntry>(
     const first = kernel.killAt === null
     if (!first && killAt === kernel.killAt) return
     kernel.killAt = killAt
-    if (first) kernel.stopError = error
+    if (first) Object.assign(kernel, { stopError: error, stopAt: uptimeSeconds() })
     if (kernel.phase === 'RUNNING' || kernel.handedOver) applyStop(kernel, first)
   }
 
@@ -198,7 +201,8 @@ export function createKernelBook<K extends KernelEntry>(
   }
 
   function writeStop(kernel: K): void {
-    writeDown(kernel, 'stop', { killAt: kernel.killAt!, error: kernel.stopError })
+    const { killAt, stopAt: at, stopError: error } = kernel
+    writeDown(kernel, 'stop', { killAt: killAt!, error, ...(at !== null && { at }) })
   }
 
   function outgrew(kernel: K, mark: directory.OomMark): void {
@@ -244,7 +248,7 @@ export function createKernelBook<K extends KernelEntry>(
     kernel.logSizes.STDERR = directory.logSize(kernel.outputPath, 'STDERR')
     const left = steps.leftCheckpoint(kernel)
     const awaited = [
-      ...(isOwnFailure(kernel) ? [takeVerdict(kernel)] : []),
+      ...(!stopOrdered && isOwnFailure(kernel) ? [takeVerdict(kernel)] : []),
       ...(left === null ? [] : [takeLeft(kernel, left)]),
     ]
     if (awaited.length > 0) holdBack(kernel, awaited)
@@ -422,8 +426,8 @@ export function createKernelBook<K extends KernelEntry>(
 }
 
 /** What its program says is about a failure of its own, not about being stopped. */
-function isOwnFailure({ exitCode, oomKilled, error, killAt, removing }: KernelEntry): boolean {
-  if (killAt !== null || removing) return false
+function isOwnFailure({ exitCode, oomKilled, error, removing }: KernelEntry): boolean {
+  if (removing) return false
   return oomKilled || (exitCode !== null && exitCode !== 0 && error === null)
 }
 

@@ -4,6 +4,7 @@ import type { KernelSpec, LogStreamName, ObservedKernel, ObservedStatus } from '
 import type { FailureError } from '../../../domain/session/failure.ts'
 import type { ProgramVerdict } from '../../../domain/session/program-verdict.ts'
 import type { OomMark } from '../kernel-directory/kernel-directory.ts'
+import { endedInTime, type TimedKernel } from '../time-limit.ts'
 
 /**
  * The phases of one kernel in memory:
@@ -24,7 +25,7 @@ export interface Successor {
 }
 
 /** What the kernel book knows of a kernel, whatever runs it. An executor adds what it needs itself. */
-export interface KernelEntry {
+export interface KernelEntry extends TimedKernel {
   readonly id: string
   readonly assignment: number
   spec: KernelSpec
@@ -92,6 +93,9 @@ export function newKernelEntry(spec: KernelSpec, assignment: number, path: strin
     handedOver: false,
     note: null,
     killAt: null,
+    beganAt: null,
+    stopAt: null,
+    ranSeconds: null,
     stopError: null,
     outgrew: null,
     stopped: false,
@@ -129,7 +133,9 @@ export function observeKernel(kernel: KernelEntry): ObservedKernel {
   const { fetchFault } = kernel
   const found =
     kernel.found?.state === 'MISSING' && fetchFault !== null ? { ...kernel.found, reason: fetchFault } : kernel.found
-  const common = { kernelId, assignment, status, startedAt, port, ...(found !== null && { foundCheckpoint: found }) }
+  const inTime = endedInTime(kernel, kernel.phase === 'RUNNING')
+  const told = { ...(found !== null && { foundCheckpoint: found }), ...(inTime !== undefined && { inTime }) }
+  const common = { kernelId, assignment, status, startedAt, port, ...told }
   if (phase === 'RUNNING') return { ...common, exitCode: null, oomKilled: false, error: null, endedAt: null }
   const { exitCode, oomKilled, error, endedAt, verdict, stopped, usage, left } = kernel
   const { relaying, note, startWanted, removing } = kernel

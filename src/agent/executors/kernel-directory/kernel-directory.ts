@@ -18,7 +18,7 @@ import { runInBackground } from '../process/chain/background-command.ts'
  *   status       written by the shim: claim, begin, exit; and by what enters the isolation; status.claim is a draft of it
  *   stdout stderr
  *   stdout.cut   bytes cut off, and the length of the note that says so; written by the keeper, as stderr.cut is
- *   stop         { killAt, error } written before the first signal of a stop
+ *   stop         { killAt, error, at } written before the first signal of a stop
  *   oom          { usedBytes, limitBytes } written before a kernel over its memory limit is killed
  *   usage        what it has used, where its shim cannot say so; see UsageMark
  *   job/         has status, stdout and stderr, where the kernel's own user writes them; see KernelEntry.outputPath
@@ -45,6 +45,8 @@ export interface StopMark {
   killAt: number
   /** The reason, if the agent itself ordered the stop. */
   error?: FailureError | null
+  /** Uptime of the machine when it was ordered. Absent in those written by older versions. */
+  at?: number
 }
 
 export interface OomMark {

@@ -1,4 +1,5 @@
 import { parseCpuMeter, parsePeak } from '../process/limits/usage-meters.ts'
+import type { ClockReading } from '../time-limit.ts'
 import { parseProcStat, type ProcStat, ticksPerSecond } from '../process/proc-stat.ts'
 
 /** What `status` says of a kernel; its writers are the shim, the isolation's first process, and a claiming agent. */
@@ -14,13 +15,15 @@ export interface ShimStatus {
   innerPid: number | null
   /** The number of that namespace; null where it is not reported. */
   innerNamespace: number | null
+  /** Of a container: when it began, by both clocks. Its agent writes it. */
+  clocks: ClockReading | null
   /** That process can take signals, and has begun the command. */
   inside: boolean
 }
 
 /** What the shim has read when nothing of its command was left. */
 export interface ShimUsage {
-  /** As uptime of the machine. */
+  /** When the command had ended, as uptime of the machine. */
   endedAtSeconds: number
   /** From the cgroup; null where that does not count it. */
   peakMemoryBytes: number | null
@@ -51,6 +54,7 @@ export function parseStatus(text: string): ShimStatus {
     never: false,
     innerPid: null,
     innerNamespace: null,
+    clocks: null,
     inside: false,
   }
   for (const line of text.split('\n').slice(0, -1)) applyStatusLine(status, line)
@@ -65,9 +69,15 @@ function applyStatusLine(status: ShimStatus, line: string): void {
   if (word === 'outside') status.outsideCgroup = true
   if (word === 'never') status.never = true
   if (word === 'inside') status.inside = true
+  if (word === 'clocks') status.clocks = parseClocks(rest)
   // Written by bubblewrap as one JSON object, a line for each property.
   if (word === '"child-pid":') status.innerPid = Number.parseInt(rest, 10)
   if (word === '"pid-namespace":') status.innerNamespace = Number.parseInt(rest, 10)
+}
+
+function parseClocks(text: string): ClockReading | null {
+  const [uptime, wallMs] = text.split(' ').map(Number)
+  return Number.isFinite(uptime) && Number.isFinite(wallMs) ? { uptime: uptime!, wallMs: wallMs! } : null
 }
 
 export function splitOnce(line: string): [string, string] {

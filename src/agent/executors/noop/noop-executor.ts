@@ -35,6 +35,8 @@ export function createNoopExecutor(hooks: ExecutorHooks): Executor {
     error: FailureError | null,
   ): void {
     clearTimeout(kernel.timer)
+    if (kernel.observed.status === 'RUNNING' && kernel.batchTimeoutMs !== null)
+      kernel.observed.inTime = performance.now() - kernel.beganAt <= kernel.batchTimeoutMs
     Object.assign(kernel.observed, { status, exitCode, error, endedAt: new Date().toISOString() })
     kernel.observed.oomKilled = error?.name === 'oom-killed'
     changed()
@@ -74,6 +76,7 @@ export function createNoopExecutor(hooks: ExecutorHooks): Executor {
     if (script.kind === 'start-fail') return fail(kernel, 'executor-failed', 'told to fail its start')
     kernel.observed.status = 'RUNNING'
     kernel.observed.startedAt = new Date().toISOString()
+    kernel.beganAt = performance.now()
     changed()
     if (script.kind === 'oom')
       end(kernel, 'EXITED', SIGKILLED, { name: 'oom-killed', message: 'told to run out of memory' })

@@ -11,6 +11,10 @@ export interface NoopKernel {
   /** As `performance.now()`. */
   killAt: number
   stopError: FailureError | null
+  /** As `performance.now()`. */
+  beganAt: number
+  /** See TimedKernel: there is no machine whose uptime would count. */
+  batchTimeoutMs: number | null
 }
 
 /** Starts as PREPARED, or as PULLING if its script simulates a slow pull. */
@@ -35,6 +39,8 @@ export function newNoopKernel(spec: KernelSpec, assignment: number): NoopKernel 
     timer: undefined,
     killAt: Number.POSITIVE_INFINITY,
     stopError: null,
+    beganAt: 0,
+    batchTimeoutMs: spec.batchTimeoutMs ?? null,
   }
 }
 

@@ -1,3 +1,4 @@
+import { endedBeforeStop } from '../time-limit.ts'
 import { judgeExit } from '../kernel-directory/exit-verdict.ts'
 import { hasEnded } from '../kernel-book/kernel-entry.ts'
 import { readOomMark, readStopMark } from '../kernel-directory/kernel-directory.ts'
@@ -21,8 +22,9 @@ export function concludeEnd(host: ProcessHost, kernel: ProcessKernel): void {
   if (!isEmptied(host, kernel)) return host.wakeTicker()
   const { exitCode, endedAt } = kernel.ending
   const mark = exitCode === null ? readStopMark(kernel.path) : null
-  const stopOrdered = kernel.killAt !== null || kernel.removing || mark !== null
-  const stopError = kernel.stopError ?? mark?.error ?? null
+  const cameFirst = exitCode !== null && endedBeforeStop(kernel, kernel.used?.endedAtSeconds ?? null)
+  const stopOrdered = !cameFirst && (kernel.killAt !== null || kernel.removing || mark !== null)
+  const stopError = stopOrdered ? (kernel.stopError ?? mark?.error ?? null) : null
   const verdict = judgeExit({
     exitCode,
     stopOrdered,
@@ -32,7 +34,12 @@ export function concludeEnd(host: ProcessHost, kernel: ProcessKernel): void {
     memoryLimitBytes: kernel.memoryLimitBytes,
     missing: isNotRun(exitCode) ? missingProgram(host, kernel) : null,
   })
-  host.book.exited(kernel, { ...verdict, endedAt, stopOrdered, stopError, usage: measureUsage(host, kernel) })
+  const usage = measureUsage(host, kernel)
+  host.book.exited(kernel, { ...verdict, endedAt, stopOrdered, stopError, usage, ranSeconds: ranSeconds(kernel) })
+}
+
+function ranSeconds({ beganAt, used }: ProcessKernel): number | null {
+  return beganAt === null || used === null ? null : Math.max(0, used.endedAtSeconds - beganAt)
 }
 
 export function leaveCgroup(host: ProcessHost, group: KernelCgroup): void {

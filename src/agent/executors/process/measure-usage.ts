@@ -2,7 +2,7 @@ import type { KernelUsage } from '../../../domain/agent/kernel-usage.ts'
 import { messageOf } from '../../../observability/error-message.ts'
 import { type UsageMark, writeMark } from '../kernel-directory/kernel-directory.ts'
 import { readMeters } from './limits/usage-meters.ts'
-import { ticksPerSecond, uptimeSeconds } from './proc-stat.ts'
+import { startedAtSeconds, uptimeSeconds } from './proc-stat.ts'
 import type { ProcessHost } from './process-host.ts'
 import type { ProcessKernel } from './process-kernel.ts'
 
@@ -40,8 +40,7 @@ function meteredUsage({ outside, used, cgroup }: ProcessKernel) {
 
 function wallSeconds({ shim, used, seen, watched }: ProcessKernel): number | null {
   if (shim === null || (used === null && !watched)) return seen?.wallSeconds ?? null
-  const seconds = (used?.endedAtSeconds ?? uptimeSeconds()) - shim.startTicks / ticksPerSecond()
-  return Math.max(0, seconds)
+  return Math.max(0, (used?.endedAtSeconds ?? uptimeSeconds()) - startedAtSeconds(shim))
 }
 
 /** Without it, a later instance knows less. */

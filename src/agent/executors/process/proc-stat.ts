@@ -27,6 +27,11 @@ export function ticksPerSecond(): number {
   return (ticks ??= readAuxiliary(17n) ?? 100)
 }
 
+/** When a process started, in seconds of `uptimeSeconds`. */
+export function startedAtSeconds({ startTicks }: Pick<ProcStat, 'startTicks'>): number {
+  return startTicks / ticksPerSecond()
+}
+
 /** From the auxiliary vector, a list of word pairs (type, value). */
 function readAuxiliary(type: bigint): number | null {
   const words = new BigUint64Array(new Uint8Array(readFileSync('/proc/self/auxv')).buffer)

@@ -1,6 +1,6 @@
 import { endKernel } from './end-kernel.ts'
 import type { ShimMessage } from './fence/fork-server.ts'
-import { parseProcStat } from './proc-stat.ts'
+import { parseProcStat, startedAtSeconds } from './proc-stat.ts'
 import type { ProcessHost } from './process-host.ts'
 import type { ProcessKernel } from './process-kernel.ts'
 import { parseShimUsage } from '../kernel-directory/shim-status.ts'
@@ -22,6 +22,7 @@ export function handleShimMessage(host: ProcessHost, message: ShimMessage): void
 function begin(host: ProcessHost, kernel: ProcessKernel, stat: string): void {
   if (kernel.phase !== 'LAUNCHING') return
   kernel.shim = parseProcStat(stat)
+  kernel.beganAt = kernel.shim === null ? null : startedAtSeconds(kernel.shim)
   kernel.watched = true
   kernel.nextLifeCheckAt = performance.now() + HEARD_LIFE_CHECK_MS
   host.book.began(kernel, new Date().toISOString())

@@ -22,6 +22,7 @@ import { quote } from './shell/quote.ts'
  *   before any signal of a stop, and is checked after the reset.
  * - The command enters the kernel's cgroup, the shim does not. So the shim can kill all that the command has left
  *   there, and writes `exit` only once nothing of it is left. In a PID namespace the operating system does the same.
+ * - When the command has ended is read at once: what it leaves behind does not count against its time limit.
  * - What the command has used is read once nothing of it is left, and stands before `exit`: in the cgroup's meters, which
  *   count all of it, and in the shim's own stat line, which counts what was waited for. In a PID namespace that is all
  *   of it, too: the first process waits for what has lost its parent.
@@ -69,6 +70,7 @@ fi
 ${enter}echo 500 2>/dev/null >/proc/self/oom_score_adj
 ${commandOf(options)}) >>stdout 2>>stderr
 code=$?
+read -r up rest </proc/uptime
 ${leave}${readUsage(cgroup?.meters ?? { memory: null, cpu: null })}say "exit $code"
 kill -KILL 0
 `
@@ -91,12 +93,11 @@ done
 `
 }
 
-/** A meter that cannot be read leaves its place empty. */
+/** A meter that cannot be read leaves its place empty. `up` is when the command ended. */
 function readUsage({ memory, cpu }: UsageMeters): string {
   const read = (name: string, path: string | null) => (path === null ? '' : `read -r ${name} <${quote(path)}\n`)
   return `peak='' cpu=''
-${read('peak', memory)}${read('cpu', cpu)}read -r up rest </proc/uptime
-read -r stat </proc/$$/stat
+${read('peak', memory)}${read('cpu', cpu)}read -r stat </proc/$$/stat
 say "used $up|$peak|$cpu|$stat"
 `
 }

@@ -11,6 +11,7 @@ import { observeKernel } from '../kernel-book/kernel-entry.ts'
 import * as directory from '../kernel-directory/kernel-directory.ts'
 import { leaveChain } from '../process/chain/chain-directory.ts'
 import type { ChainHost } from '../process/chain/chain-host.ts'
+import { uptimeSeconds } from '../process/proc-stat.ts'
 import { createPublisher } from '../process/chain/publish-checkpoint.ts'
 import { relayAtEnd } from '../process/chain/relay-checkpoint.ts'
 import { leftCheckpoint } from '../process/chain/look-at-checkpoint.ts'
@@ -187,6 +188,9 @@ function recover(host: SlurmHost, kernel: SlurmKernel, { user = null }: director
   const mark = directory.readStopMark(path)
   kernel.killAt = mark?.killAt ?? null
   kernel.stopError = mark?.error ?? null
+  kernel.stopAt = mark?.at ?? null
+  // An earlier instance has seen it begin: the time until now is not counted while it runs.
+  if (kernel.phase === 'RUNNING') kernel.beganAt = uptimeSeconds()
   if (mark !== null) host.book.applyStop(kernel)
 }
 

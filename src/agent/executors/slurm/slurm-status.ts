@@ -14,6 +14,10 @@ export interface JobStatus {
   began: { jobId: string; node: string } | null
   /** Null until `exit` is there. */
   exitCode: number | null
+  /** For how long the command ran, by its node's uptime; null until it has ended, and of jobs of older versions. */
+  ranSeconds: number | null
+  /** The keeper has begun to carry out a stop. */
+  stopping: boolean
   /** A signal of Slurm's or somebody's reached the job, and was passed on to the command. */
   signalled: boolean
   /** The keeper has begun to end it, since its lease had run out. */
@@ -27,6 +31,8 @@ export const NO_STATUS: JobStatus = {
   never: false,
   began: null,
   exitCode: null,
+  ranSeconds: null,
+  stopping: false,
   signalled: false,
   fenced: false,
   killed: false,
@@ -63,11 +69,19 @@ export function parseJobStatus(text: string | null): JobStatus {
     if (word === 'never' || word === 'failed') status.never = true
     if (word === 'began') status.began = parseBegan(rest)
     if (word === 'exit' && /^\d{1,3}$/.test(rest)) status.exitCode = Number(rest)
-    if (word === 'signalled') status.signalled = true
+    if (word === 'ran') status.ranSeconds = parseRan(rest)
+    if (word === 'stopping') status.stopping = true
+    // After its end, nothing is left that could get it.
+    if (word === 'signalled' && status.exitCode === null) status.signalled = true
     if (word === 'ending' || word === 'killed') status.fenced = true
     if (word === 'killed') status.killed = true
   }
   return status
+}
+
+function parseRan(text: string): number | null {
+  const [, from, to] = /^(\d{1,12}\.\d\d) (\d{1,12}\.\d\d)$/.exec(text) ?? []
+  return from === undefined ? null : Math.max(0, Number(to) - Number(from))
 }
 
 function parseBegan(text: string): { jobId: string; node: string } {

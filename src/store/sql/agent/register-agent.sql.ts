@@ -21,14 +21,15 @@ WITH before AS (
   SELECT status, instance_id FROM agents WHERE id = $1
 ), registered AS (
   INSERT INTO agents (id, name, resource_group, address, version, status, labels, instance_id, token_id, fence_after_ms,
-    isolation, isolation_by_hand, embedded, chain_store, slots_per_kernel_max, ports, volumes, warnings, refuses)
+    isolation, isolation_by_hand, embedded, chain_store, slots_per_kernel_max, ports, volumes, warnings, refuses,
+    judges_time)
   VALUES ($1, $2, $3, $4, $5, 'ALIVE', $6::jsonb, $7, $9, $11, $12, $13, $14, $15, $16::jsonb, $17, $18::jsonb,
-    $19::jsonb, $20)
+    $19::jsonb, $20, $21)
   ON CONFLICT (id) DO UPDATE SET name = $2, resource_group = $3, address = $4, version = $5, labels = $6::jsonb,
     isolation = CASE WHEN ${IS_WEAKER} THEN agents.isolation ELSE $12 END,
     refuses = CASE WHEN ${IS_WEAKER} THEN ${WEAKER_WORDS} ELSE $20 END, isolation_by_hand = $13, embedded = $14,
     chain_store = $15, slots_per_kernel_max = $16::jsonb, ports = $17, volumes = $18::jsonb, warnings = $19::jsonb,
-    instance_id = $7, last_sequence = 0, token_id = $9, last_heard_at = reprise_now(),
+    judges_time = $21, instance_id = $7, last_sequence = 0, token_id = $9, last_heard_at = reprise_now(),
     status = CASE WHEN agents.drained_at IS NULL THEN 'ALIVE'::agent_status ELSE 'DRAINING' END,
     fence_after_ms = CASE WHEN EXISTS (SELECT FROM kernels k
         WHERE k.agent_id = agents.id AND (k.slots_held OR NOT k.confirmed_gone))
@@ -107,6 +108,7 @@ export async function registerAgentRow(
     volumes = [],
     warnings = [],
     refuses,
+    judgesTime = false,
   } = agent
   const values = [
     agentId,
@@ -129,6 +131,7 @@ export async function registerAgentRow(
     volumes.length === 0 ? null : JSON.stringify(volumes),
     warnings.length === 0 ? null : JSON.stringify(warnings),
     refuses ?? null,
+    judgesTime,
   ]
   const { rows } = await db.query<{ registered: boolean; logOffsets: LogOffset[] }>(REGISTER_AGENT_ROW_SQL, values)
   return rows[0]!.registered ? rows[0]!.logOffsets : undefined

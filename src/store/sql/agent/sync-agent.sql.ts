@@ -45,10 +45,10 @@ export async function recordHeartbeat(
  */
 const BOOKED_SQL = `
 SELECT id, agent_id AS "agentId", assignment, status, confirmed_gone AS "confirmedGone", error IS NOT NULL AS failed,
-  started_at::text AS "startedAt", exit_code AS "exitCode", note, waits, host, slurm_job_id AS "slurmJobId"
+  started_at::text AS "startedAt", exit_code AS "exitCode", in_time AS "inTime", note, waits, host, slurm_job_id AS "slurmJobId"
 FROM kernels WHERE agent_id = $1 AND (slots_held OR NOT confirmed_gone)
 UNION
-SELECT id, agent_id, assignment, status, confirmed_gone, error IS NOT NULL, started_at::text, exit_code, note, waits, host, slurm_job_id
+SELECT id, agent_id, assignment, status, confirmed_gone, error IS NOT NULL, started_at::text, exit_code, in_time, note, waits, host, slurm_job_id
 FROM kernels WHERE id = ANY($2::uuid[])`
 
 export async function readBooked(db: Queryable, agentId: string, observedIds: string[]): Promise<BookedKernel[]> {
@@ -67,7 +67,7 @@ WITH turn AS (
   UPDATE agents SET last_sequence = $3 WHERE id = $4 AND instance_id = $5 AND last_sequence <= $3 RETURNING id
 ), changes AS (
   SELECT c.* FROM turn, json_to_recordset($1::json) AS c("id" uuid, "assignment" int, "from" kernel_status, "to" kernel_status,
-    "started" bool, "ended" bool, "gone" bool, "exitCode" int, "oomKilled" bool, "stopped" bool, "error" jsonb, "port" int,
+    "started" bool, "ended" bool, "gone" bool, "exitCode" int, "oomKilled" bool, "stopped" bool, "inTime" bool, "error" jsonb, "port" int,
     "usage" jsonb, "note" text, "waits" bool, "host" text, "slurmJobId" text${checkpoints ? ', "foundCheckpoint" jsonb, "leftCheckpoint" jsonb' : ''})
 ), locked AS (
   SELECT c.*${checkpoints ? ', c."foundCheckpoint" AS found_checkpoint, c."leftCheckpoint" AS left_checkpoint' : ''}
@@ -83,6 +83,7 @@ WITH turn AS (
     exit_code = coalesce(c."exitCode", k.exit_code),
     oom_killed = k.oom_killed OR c."oomKilled",
     stopped = k.stopped OR c."stopped",
+    in_time = coalesce(c."inTime", k.in_time),
     port = CASE WHEN c."port" IS NULL THEN k.port
       ELSE (SELECT c."port" FROM sessions s WHERE s.id = k.session_id AND s.port_variable IS NOT NULL) END,
     peak_memory_bytes = coalesce((c."usage" ->> 'peakMemoryBytes')::bigint, k.peak_memory_bytes),

@@ -2,7 +2,9 @@ import type { FailureError } from '../../../domain/session/failure.ts'
 import type { LifecycleDeclaration } from '../../../domain/session/handlers.ts'
 import type { Judged } from '../../../domain/session/judge.ts'
 import type { KernelStatus } from '../../../domain/session/statuses.ts'
+import { END_AWAITED_MAX_MS } from '../../../domain/limits.ts'
 import type { Queryable } from '../../database.ts'
+import { TIMED_OUT } from './promotion/promotion-parts.sql.ts'
 
 export interface ClaimedKernel {
   id: string
@@ -39,6 +41,19 @@ const NOBODY_WAITS = `(s.status <> 'CREATING' OR NOT EXISTS (
     WHERE k.session_id = s.id AND a.status NOT IN ('LOST', 'TERMINATED')
       AND (k.waits OR k.waited_until > reprise_now() - make_interval(secs => timeout.ms / 1000.0))))`
 
+/**
+ * A session that timed out does not end before the agents that can tell have told whether its kernels ended in time,
+ * unless they are lost: only then the server decides alone.
+ */
+const NOBODY_IS_TO_TELL = `(s.status <> 'TERMINATING' OR NOT ${TIMED_OUT}
+    OR s.status_changed_at < reprise_now() - interval '${END_AWAITED_MAX_MS} ms'
+    OR NOT EXISTS (SELECT FROM kernels k JOIN agents a ON a.id = k.agent_id
+      WHERE k.session_id = s.id AND k.status = 'TERMINATING' AND k.in_time IS DISTINCT FROM false
+        AND a.judges_time AND a.status NOT IN ('LOST', 'TERMINATED')))`
+
+const EXPIRED = `(s.status_changed_at < reprise_now() - make_interval(secs => timeout.ms / 1000.0) AND ${NOBODY_WAITS}
+    AND ${NOBODY_IS_TO_TELL})`
+
 /** Of its kernels, that of the one that has waited longest; its agent is still to report. */
 const QUEUED_TOO_LONG = `(SELECT json_build_object('reason', k.note, 'timeoutMs', g.queue_timeout_ms)
     FROM kernels k JOIN agents a ON a.id = k.agent_id
@@ -56,7 +71,7 @@ const SQL = `
 SELECT s.id, s.chain_id AS "chainId", s.attempt, s.trace_parent AS "traceParent",
   s.status, s.tries, s.reschedules, s.pending_reason AS "pendingReason",
   g.tries_max AS "triesMax", g.reschedules_max AS "reschedulesMax",
-  (s.status_changed_at < reprise_now() - make_interval(secs => timeout.ms / 1000.0) AND ${NOBODY_WAITS}) IS TRUE AS expired,
+  ${EXPIRED} IS TRUE AS expired,
   queue.overdue AS "queuedTooLong",
   (SELECT coalesce(json_agg(json_build_object(
       'id', k.id, 'status', k.status, 'agentId', k.agent_id, 'agentLost', a.status IN ('LOST', 'TERMINATED'),
@@ -72,7 +87,7 @@ CROSS JOIN LATERAL (SELECT CASE
 CROSS JOIN LATERAL (SELECT ${QUEUED_TOO_LONG} AS overdue) AS queue
 WHERE s.status = ANY($1::session_status[])
   AND (s.next_try_at IS NULL OR s.next_try_at <= reprise_now())
-  AND ((s.status_changed_at < reprise_now() - make_interval(secs => timeout.ms / 1000.0) AND ${NOBODY_WAITS})
+  AND (${EXPIRED}
     OR queue.overdue IS NOT NULL
     OR EXISTS (SELECT FROM kernels k WHERE k.session_id = s.id AND (k.status = ANY($2::kernel_status[])
       OR ($3 AND k.started_at IS NULL AND (k.error IS NOT NULL OR k.status IN ('TERMINATED', 'ERROR', 'CANCELLED'))))))

@@ -1,5 +1,11 @@
 import type { Queryable } from '../../database.ts'
-import { ENDED, ENDED_ANEW_SETS, FAILED_BY_KERNEL } from './promotion/promotion-parts.sql.ts'
+import {
+  ASKED_ANEW,
+  ENDED_ANEW,
+  ENDED_ANEW_SETS,
+  FAILED_BY_KERNEL,
+  TIMED_OUT,
+} from './promotion/promotion-parts.sql.ts'
 
 /**
  * Stops the kernels of sessions that are ending: those that may be with an agent are ordered to stop (TERMINATING),
@@ -26,13 +32,13 @@ export async function orderStops(tx: Queryable, sessionIds: readonly string[]): 
 }
 
 /**
- * How sessions have ended that one of their kernels has ended, as far as is known of the others by now: for those that
- * run out of time before all have ended. The caller holds the sessions.
+ * How sessions have ended that one of their kernels or a timeout has ended, as far as is known of the others by now:
+ * for those that run out of time before all have ended. The caller holds the sessions.
  */
 const SETTLE_ENDS_SQL = `
-WITH claimed AS (SELECT s.id FROM sessions s WHERE s.id = ANY($1::uuid[]) AND ${FAILED_BY_KERNEL})
+WITH claimed AS (SELECT s.id, ${ASKED_ANEW} FROM sessions s WHERE s.id = ANY($1::uuid[]) AND (${FAILED_BY_KERNEL} OR ${TIMED_OUT}))
 UPDATE sessions s SET ${ENDED_ANEW_SETS}
-FROM claimed c LEFT JOIN LATERAL ${ENDED} ON true
+FROM claimed c LEFT JOIN LATERAL ${ENDED_ANEW} ON true
 WHERE s.id = c.id AND s.status_data ->> 'kernel' IS DISTINCT FROM ended.kernel`
 
 export async function settleEnds(tx: Queryable, sessionIds: readonly string[]): Promise<void> {

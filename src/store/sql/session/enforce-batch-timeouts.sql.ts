@@ -1,7 +1,11 @@
 import type { Queryable } from '../../database.ts'
 import { insertStatusEvents } from '../event/event-data.sql.ts'
 
-/** Ends running sessions past their batch timeout as failed. Index: sessions_timing_out. */
+/**
+ * Ends running sessions past their batch timeout as failed, which orders their kernels to stop. Until they have ended,
+ * this is what is known so far: the result is asked anew then, as an agent that was away may report that a program had
+ * ended in time (TIMED_OUT). Index: sessions_timing_out.
+ */
 const SQL = `
 WITH claimed AS (
   SELECT id FROM sessions WHERE status = 'RUNNING' AND times_out_at <= reprise_now()

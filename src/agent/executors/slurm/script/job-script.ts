@@ -24,6 +24,7 @@ import { KEEPER_SCRIPT } from './keeper-script.ts'
  * - A trapped signal makes `wait` return, with a status of its own, whether or not the child lives on: it is waited for
  *   again. A shell that has told the child's status before may not know it any more (127).
  * - Whatever reaches arithmetic is digits: bash evaluates a text there, and runs the commands in it.
+ * - `ran` has the node's uptime when the command began and ended: its agent compares it with the time limit.
  * - The script always ends with success. A process that is left when it ends, be it about to die, keeps its place in
  *   Slurm for a second more: so it waits for the keeper that it has ended.
  * - The keeper has all of its text from here, as the directory may hang when it begins. In its first second it has
@@ -92,6 +93,7 @@ trap interrupted=yes HUP INT QUIT USR1 USR2
 [ -e "$kernel/spec.json" ] || exit 0
 [ -e "$kernel/stop" ] && { echo never >&9; exit 0; }
 echo "began $SLURM_JOB_ID $SLURMD_NODENAME" >&9
+read -r began rest </proc/uptime
 setsid env -i SLURM_JOB_ID="$SLURM_JOB_ID" SLURM_JOB_NODELIST="$SLURM_JOB_NODELIST" \\
   \${CUDA_VISIBLE_DEVICES+CUDA_VISIBLE_DEVICES="$CUDA_VISIBLE_DEVICES"} \\
   \${GPU_DEVICE_ORDINAL+GPU_DEVICE_ORDINAL="$GPU_DEVICE_ORDINAL"} \\
@@ -133,7 +135,9 @@ while :; do
   [ "$told" = 127 ] && [ -n "$code" ] || code=$told
   [ -n "$interrupted" ] || break
 done
+read -r up rest </proc/uptime
 kill -KILL -"$child" 2>/dev/null
+echo "ran $began $up" >&9
 echo "exit $code" >&9
 kill -ALRM "$keeper" 2>/dev/null
 kill -KILL -"$keeper" 2>/dev/null

@@ -9,7 +9,7 @@
  *   file system of the node, and counts a line once its newline is there. Where it cannot have one, the lease that the
  *   job began with is the last.
  * - The copy exists already, or is empty. Its name stands on the command line, which other users of the node can read.
- * - `ending fence` stands in `status` before the first signal, unless the directory hangs; `killed fence` when
+ * - `ending fence` and `stopping` stand in `status` before the first signal, unless the directory hangs; `killed fence` when
  *   nothing of the process group is left.
  */
 export const KEEPER_SCRIPT = `lease=$1 kernel=$2 group=$3 copy=$4 last=$5 seen=$6 ttl=$7 status=$8
@@ -55,7 +55,11 @@ while kill -0 "$group" || kill -0 -"$group"; do
       renew
     fi
     if digits "$stop"; then
-      [ "$told$signalled" = nono ] && kill -TERM -"$group"
+      [ "$told$signalled" = nono ] && {
+        echo stopping >>"$status" &
+        sleep 1
+        kill -TERM -"$group"
+      }
       told=yes
       [ "$(date +%s)" -le "\${stop%???}" ] || finish ''
     fi

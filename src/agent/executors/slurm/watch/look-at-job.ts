@@ -5,6 +5,7 @@ import { isNoFile, readControlFile, statIfThere } from '../../../control-file.ts
 import { hasEnded } from '../../kernel-book/kernel-entry.ts'
 import * as directory from '../../kernel-directory/kernel-directory.ts'
 import { judgeJob } from '../judge-job.ts'
+import { uptimeSeconds } from '../../process/proc-stat.ts'
 import { isJobOver } from '../parse-squeue.ts'
 import { makeRequest } from '../prepare-kernel.ts'
 import type { SlurmHost } from '../slurm-host.ts'
@@ -38,6 +39,7 @@ export function lookAt(host: SlurmHost, kernel: SlurmKernel, now: number, asking
   const { claimed, exitCode } = kernel.status
   const moved = claimed !== before.claimed || exitCode !== before.exitCode
   if (kernel.status.began !== null && kernel.phase === 'LAUNCHING') {
+    kernel.beganAt ??= uptimeSeconds()
     host.book.began(kernel, directory.statusTimes(kernel.outputPath).startedAt)
     host.wake()
   }
@@ -84,7 +86,8 @@ function readStatus(kernel: SlurmKernel, now: number): void {
 }
 
 function conclude(host: SlurmHost, kernel: SlurmKernel, now: number): void {
-  const stopOrdered = kernel.killAt !== null || kernel.removing
+  const stopOrdered = (kernel.killAt !== null || kernel.removing) && !hasEndedByItself(kernel)
+  const stopError = stopOrdered ? kernel.stopError : null
   const verdict = judgeJob({
     status: kernel.status,
     row: kernel.row,
@@ -92,7 +95,7 @@ function conclude(host: SlurmHost, kernel: SlurmKernel, now: number): void {
     rowAgeMs: now - kernel.rowSince,
     endedForMs: kernel.exitSeenAt === null ? null : now - kernel.exitSeenAt,
     stopOrdered,
-    stopError: kernel.stopError,
+    stopError,
     memoryLimitBytes: memoryLimit(kernel.spec),
     slurmOutput: () => slurmOutput(kernel),
   })
@@ -107,10 +110,20 @@ function conclude(host: SlurmHost, kernel: SlurmKernel, now: number): void {
     endedAt: exitCode === null ? new Date().toISOString() : directory.statusTimes(kernel.outputPath).endedAt,
     usage: null,
     stopOrdered,
-    stopError: kernel.stopError,
+    stopError,
+    ranSeconds: kernel.status.ranSeconds,
     lingers: !gone,
   })
   if (!gone) linger(host, kernel, now)
+}
+
+/**
+ * No signal had reached it when it ended: a stop that was ordered meanwhile is not why. The job and its keeper write down
+ * each signal before they pass it on; jobs of older versions do not write `ran`, and their keepers pass on some unsaid.
+ */
+function hasEndedByItself({ status }: SlurmKernel): boolean {
+  const { exitCode, ranSeconds, signalled, stopping, fenced } = status
+  return exitCode !== null && ranSeconds !== null && !signalled && !stopping && !fenced
 }
 
 function show(host: SlurmHost, kernel: SlurmKernel, reason: string | null): void {

@@ -1,11 +1,12 @@
 import { PROMOTIONS } from '../../../../domain/session/handlers.ts'
 import type { Queryable } from '../../../database.ts'
 import {
+  ASKED_ANEW,
   DECIDES,
   ENDED,
+  ENDED_ANEW,
   ENDED_ANEW_SETS,
   ENDED_SETS,
-  FAILED_BY_KERNEL,
   NONE_FAILED,
   RESULT_ANEW,
   RUN,
@@ -86,14 +87,17 @@ export async function detectEnd(db: Queryable, limit: number): Promise<Ended> {
   return (await db.query<Ended>(END_SQL, [kernelStatuses, limit])).rows[0]!
 }
 
+/** Why a session has succeeded that was about to be ended by a timeout. */
+const WAS_IN_TIME = 'its program had ended in time, and its agent reported that later'
+
 /**
  * Terminating sessions whose kernels have all ended. How a session has ended is asked again where a kernel of several
- * ended it.
+ * ended it, or a timeout did. A session that timed out before it was seen to run began when its kernels did.
  * Index: sessions_active. Kernels keep their status.
  */
 const TERMINATED_SQL = `
 WITH claimed AS (
-  SELECT s.id, s.status AS "from", ${FAILED_BY_KERNEL} AS "failedByKernel" FROM sessions s
+  SELECT s.id, s.status AS "from", ${ASKED_ANEW} FROM sessions s
   WHERE s.status = ANY($1::session_status[])
     AND NOT EXISTS (SELECT FROM kernels k WHERE k.session_id = s.id AND k.status = ANY($2::kernel_status[]))
   ORDER BY s.status_changed_at LIMIT $3
@@ -101,10 +105,14 @@ WITH claimed AS (
 ), moved AS (
   UPDATE sessions s SET
     status = CASE ${RESULT_ANEW} WHEN 'FAILURE' THEN 'ERROR'::session_status ELSE 'TERMINATED' END,
-    status_changed_at = reprise_now(), tries = 0, next_try_at = NULL, terminated_at = reprise_now(), ${ENDED_ANEW_SETS}
-  FROM claimed c LEFT JOIN LATERAL ${ENDED} ON c."failedByKernel"
+    status_changed_at = reprise_now(), tries = 0, next_try_at = NULL, terminated_at = reprise_now(),
+    started_at = CASE WHEN s.started_at IS NOT NULL OR ended.failed IS NULL THEN s.started_at
+      ELSE (SELECT min(k.started_at) FROM kernels k WHERE k.session_id = s.id) END,
+    ${ENDED_ANEW_SETS}
+  FROM claimed c LEFT JOIN LATERAL ${ENDED_ANEW} ON c."failedByKernel" OR c."timedOut"
   WHERE s.id = c.id
-  RETURNING s.id, s.chain_id, s.project_id, s.status_reason AS reason, s.port_variable, c."from", s.status AS "to"
+  RETURNING s.id, s.chain_id, s.project_id, s.port_variable, c."from", s.status AS "to",
+    CASE WHEN c."timedOut" AND s.result = 'SUCCESS' THEN '${WAS_IN_TIME}' ELSE s.status_reason END AS reason
 ), steps AS (
   SELECT 1 AS n, 'promote-to-terminated' AS phase, * FROM moved
 ), ${WRITE_STEPS}

@@ -22,14 +22,28 @@ export const RUN = `(
  * session ended. A kernel that ended by itself may be recorded after its session's end was noticed; this is
  * therefore asked again when all have ended, and then depends on no order of reports.
  */
-export const ENDED = `(
+export const ENDED = endedBy('true')
+
+/**
+ * The same of a session \`c\` that is ending, where \`c."timedOut"\` is TIMED_OUT: then only a kernel counts that ended
+ * by itself, and within the session's batch timeout. Its agent decides whether it did; where that does not tell, an end
+ * that was recorded before the timeout is within it. A timeout in another scheduler's queue is refuted by any end.
+ */
+export const ENDED_ANEW = endedBy(`(NOT c."timedOut" OR NOT k.stopped AND k.started_at IS NOT NULL
+        AND coalesce(k.in_time, k.terminated_at <= c.times_out_at, k.exit_code IS NOT NULL))`)
+
+function endedBy(condition: string): string {
+  return `(
       SELECT k.status <> 'TERMINATED' OR k.exit_code IS DISTINCT FROM 0 AS failed, k.exit_code, k.error, k.reason,
         k.role || k.index AS kernel, k.role || k.index || ' ended without an exit code' AS without_exit_code
       FROM kernels k WHERE k.session_id = c.id AND k.status IN ('TERMINATED', 'ERROR', 'CANCELLED') AND ${DECIDES}
+        AND ${condition}
       ORDER BY k.stopped, k.role = 'main' DESC, k.index LIMIT 1) AS ended`
+}
 
 const ENDED_COLUMNS = {
-  exit_code: 'ended.exit_code',
+  // A timeout has none, whoever noticed it: rules for exit codes are about programs that were not too late.
+  exit_code: `CASE WHEN ended.error ->> 'name' IS DISTINCT FROM 'task-timeout' THEN ended.exit_code END`,
   result: `CASE WHEN ended.failed THEN 'FAILURE'::session_result ELSE 'SUCCESS' END`,
   status_reason: `CASE WHEN ended.failed THEN coalesce(ended.error ->> 'message', ended.reason, ended.without_exit_code) END`,
   status_data: `CASE WHEN ended.failed THEN jsonb_build_object('kernel', ended.kernel, 'error', coalesce(ended.error,
@@ -49,6 +63,16 @@ export const ENDED_SETS = list((value) => value)
  * final, and so is one by a person or a timeout.
  */
 export const FAILED_BY_KERNEL = `s.cluster_size > 1 AND s.status_data ? 'kernel'`
+
+/**
+ * Whether the server has ended session `s` because of a timeout, which is only what it could know at that time: an
+ * agent may report later that a kernel had ended by itself before. Not so of a session that one of its kernels ended.
+ */
+export const TIMED_OUT = `(s.result = 'FAILURE' AND NOT s.status_data ? 'kernel'
+    AND s.status_data #>> '{error,name}' IN ('task-timeout', 'scheduler-timeout')) IS TRUE`
+
+/** What the statements that ask anew how session `s` has ended need to know of it, as columns of `claimed`. */
+export const ASKED_ANEW = `${FAILED_BY_KERNEL} AS "failedByKernel", ${TIMED_OUT} AS "timedOut", s.times_out_at`
 
 /** The same columns where `ended` may be missing: they then stay as they are. */
 export const ENDED_ANEW_SETS = list(
