@@ -460,11 +460,23 @@ export const WEBHOOK_FAN_OUT_INTERVAL_MS = 500
 export const WEBHOOK_FAN_OUT_EVENTS_MAX = 2_000
 export const WEBHOOK_DELIVERY_INTERVAL_MS = 1_000
 /** Concurrent attempts of one server: each occupies a socket and a body of a few KiB. */
-export const WEBHOOK_ATTEMPTS_AT_ONCE_MAX = 32
+export const WEBHOOK_ATTEMPTS_AT_ONCE_MAX = 512
+/**
+ * An attempt without an answer for this long is slow: it gives its place below to others and waits on, and its endpoint
+ * gets no other attempt meanwhile. So an endpoint that hangs delays only itself.
+ */
+export const WEBHOOK_PROMPT_MS = 1_000
+/** Attempts of one server that are not slow yet. */
+export const WEBHOOK_PROMPT_ATTEMPTS_AT_ONCE_MAX = 32
 /** Of these, attempts at failing endpoints: however many are dead, half of the places are left for the others. */
 export const WEBHOOK_FAILING_ATTEMPTS_AT_ONCE_MAX = 16
-/** Of these, attempts at one endpoint; a failing endpoint gets one. */
+/** Attempts at one endpoint, of all servers; a failing endpoint gets one. */
 export const WEBHOOK_ENDPOINT_ATTEMPTS_AT_ONCE_MAX = 4
+/**
+ * Attempts at the endpoints of one project, of all servers: one for each, and some more. Half of them at failing ones.
+ * With many projects it is less: each may have its part of the attempts of one server, and one part is always free.
+ */
+export const WEBHOOK_PROJECT_ATTEMPTS_AT_ONCE_MAX = 64
 /** From the name lookup to the end of the TLS handshake. */
 export const WEBHOOK_CONNECT_TIMEOUT_MS = 5_000
 /** The whole of an attempt; Standard Webhooks recommends 15 to 30 s. */

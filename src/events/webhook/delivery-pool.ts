@@ -3,6 +3,9 @@ import {
   WEBHOOK_ENDPOINT_ATTEMPTS_AT_ONCE_MAX,
   WEBHOOK_FAILING_ATTEMPTS_AT_ONCE_MAX,
   WEBHOOK_LEASE_MS,
+  WEBHOOK_PROJECT_ATTEMPTS_AT_ONCE_MAX,
+  WEBHOOK_PROMPT_ATTEMPTS_AT_ONCE_MAX,
+  WEBHOOK_PROMPT_MS,
   WEBHOOK_STOP_GRACE_MS,
 } from '../../domain/limits.ts'
 import { claimWebhookDeliveries, type ClaimedDelivery } from '../../store/sql/webhook/claim-webhook-deliveries.sql.ts'
@@ -14,6 +17,9 @@ import { makeAttempt, type DeliveryContext } from './make-attempt.ts'
  * settled: DELIVERED, FAILED, or PENDING and due later. A crash leaves a claim whose lease expires by the database's
  * clock; the delivery is then repeated with the same webhook-id. Settling an attempt that is not the newest has no
  * effect.
+ *
+ * There are few places, and an attempt has one only while it is prompt: whatever takes longer goes on without one. So
+ * the others are kept waiting for a second at most, however many endpoints hang.
  */
 export interface DeliveryPool {
   /** Claims as many due deliveries as there are free places for, and starts their attempts without waiting for them. */
@@ -25,31 +31,43 @@ export interface DeliveryPool {
 export function createDeliveryPool(context: DeliveryContext): DeliveryPool {
   const { db, wake, log } = context
   const stopping = new AbortController()
-  const underWay = new Map<Promise<void>, ClaimedDelivery>()
+  const underWay = new Set<Promise<void>>()
+  const prompt = new Set<ClaimedDelivery>()
 
   function begin(delivery: ClaimedDelivery): void {
+    prompt.add(delivery)
+    const leaves = () => {
+      if (prompt.delete(delivery)) wake.wake('deliver-webhooks')
+    }
+    const timer = setTimeout(leaves, WEBHOOK_PROMPT_MS).unref()
     const attempt = makeAttempt(context, delivery, stopping.signal)
       .catch((error) => log.warn({ err: error, deliveryId: delivery.id }, 'a webhook attempt could not be recorded'))
       .finally(() => {
+        clearTimeout(timer)
+        prompt.delete(delivery)
         underWay.delete(attempt)
         wake.wake('deliver-webhooks')
       })
-    underWay.set(attempt, delivery)
+    underWay.add(attempt)
   }
 
   return {
     async fill() {
-      const deliveries = [...underWay.values()]
-      const total = WEBHOOK_ATTEMPTS_AT_ONCE_MAX - deliveries.length
-      if (total === 0) return { done: 0 }
-      const byWebhook = Map.groupBy(deliveries, ({ webhookId }) => webhookId)
+      const total = Math.min(
+        WEBHOOK_PROMPT_ATTEMPTS_AT_ONCE_MAX - prompt.size,
+        WEBHOOK_ATTEMPTS_AT_ONCE_MAX - underWay.size,
+      )
+      if (total <= 0) return { done: 0 }
+      const failing = [...prompt].filter((delivery) => delivery.failing).length
       const claimed = await claimWebhookDeliveries(
         db,
         {
           total,
-          failing: WEBHOOK_FAILING_ATTEMPTS_AT_ONCE_MAX - deliveries.filter(({ failing }) => failing).length,
+          failing: Math.max(0, WEBHOOK_FAILING_ATTEMPTS_AT_ONCE_MAX - failing),
           perEndpoint: WEBHOOK_ENDPOINT_ATTEMPTS_AT_ONCE_MAX,
-          running: new Map([...byWebhook].map(([webhookId, its]) => [webhookId, its.length])),
+          perProject: WEBHOOK_PROJECT_ATTEMPTS_AT_ONCE_MAX,
+          perServer: WEBHOOK_ATTEMPTS_AT_ONCE_MAX,
+          promptMs: WEBHOOK_PROMPT_MS,
         },
         WEBHOOK_LEASE_MS,
       )
@@ -57,7 +75,7 @@ export function createDeliveryPool(context: DeliveryContext): DeliveryPool {
       return { done: claimed.length }
     },
     async drain() {
-      const ended = Promise.all(underWay.keys())
+      const ended = Promise.all(underWay)
       await within(WEBHOOK_STOP_GRACE_MS, ended)
       stopping.abort()
       await ended

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Executor } from '../../../src/agent/executors/executor.ts'
-import { eventually } from '../../support/eventually.ts'
+import { eventually, pause } from '../../support/eventually.ts'
 import { find, kernelSpec, reaches, readAll, type ExecutorFixture } from './executor-subject.ts'
 
 /** What every executor promises. */
@@ -107,6 +107,19 @@ export function executorConformance(
         error: null,
         stopped: true,
       })
+    })
+
+    test('tells whether a program ended within its time limit', async () => {
+      const inTime = start(fixture.commands.succeed, { batchTimeoutMs: 3_600_000 })
+      const tooLate = start(fixture.commands.hang, { batchTimeoutMs: 1 })
+      const unlimited = start(fixture.commands.succeed)
+      await reaches(executor, tooLate, 'RUNNING')
+      // Longer than the limit, and than what clocks cannot tell.
+      await pause(100)
+      executor.stop(tooLate, 1, 10_000)
+      expect(await reaches(executor, tooLate, 'EXITED')).toMatchObject({ inTime: false, stopped: true })
+      expect(await reaches(executor, inTime, 'EXITED')).toMatchObject({ inTime: true, stopped: false })
+      expect((await reaches(executor, unlimited, 'EXITED')).inTime).toBeUndefined()
     })
 
     test('ends after the grace what does not heed the stop', async () => {

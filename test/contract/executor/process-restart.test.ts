@@ -76,8 +76,12 @@ test('a kernel that serves keeps its port when its agent is killed', async () =>
 
 test('what ended while there was no agent is reported', async () => {
   const codes = [0, 3, 143]
-  const specs = codes.map((code) =>
-    kernelSpec({ command: ['sh', '-c', `echo out; sleep 1000 >&- 2>&- & echo $!; sleep 0.3; exit ${code}`] }),
+  const limits = [3_600_000, 200, 3_600_000]
+  const specs = codes.map((code, index) =>
+    kernelSpec({
+      command: ['sh', '-c', `echo out; sleep 1000 >&- 2>&- & echo $!; sleep 0.3; exit ${code}`],
+      batchTimeoutMs: limits[index]!,
+    }),
   )
   const holder = hold(specs)
   for (const { kernelId } of specs) await holder.says(`${kernelId} RUNNING`)
@@ -95,6 +99,7 @@ test('what ended while there was no agent is reported', async () => {
     codes.map((exitCode) => ({ exitCode, error: null })),
   )
   expect(ended.every(({ startedAt }) => startedAt !== null)).toBe(true)
+  expect(ended.map(({ inTime }) => inTime)).toEqual([true, false, true])
   expect((await readAll(next, specs[0]?.kernelId ?? '', 'STDOUT')).text).toMatch(/^out\n\d+\n$/)
 })
 

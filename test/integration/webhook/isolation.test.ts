@@ -5,6 +5,8 @@ import {
   WEBHOOK_ENDPOINT_ATTEMPTS_AT_ONCE_MAX,
   WEBHOOK_FAILING_ATTEMPTS_AT_ONCE_MAX,
   WEBHOOK_LEASE_MS,
+  WEBHOOK_PROJECT_ATTEMPTS_AT_ONCE_MAX,
+  WEBHOOK_PROMPT_ATTEMPTS_AT_ONCE_MAX,
 } from '../../../src/domain/limits.ts'
 import { deleteWebhook } from '../../../src/services/webhook/delete-webhook.ts'
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
@@ -44,8 +46,7 @@ function open(options: Parameters<typeof webhookServer>[1] = {}): WebhookServer 
   return server
 }
 
-async function happens(count: number): Promise<void> {
-  const { id, chainId, projectId } = session
+async function happens(count: number, { id, chainId, projectId } = session): Promise<void> {
   await writeEvents(
     database.db,
     Array.from({ length: count }, () => ({ sessionId: id, chainId, projectId, data: { from: null, to: 'PENDING' } })),
@@ -53,6 +54,8 @@ async function happens(count: number): Promise<void> {
 }
 
 const underWay = async () => (await deliveryRows(database.db)).filter((row) => row.underWay).length
+const underWayAt = async (hooks: readonly { webhookId: string }[]) =>
+  (await deliveryRows(database.db)).filter((row) => row.underWay && hooks.some((hook) => hook.webhookId === row.webhookId)).length
 
 describe('an endpoint that is dead', () => {
   test('has few attempts under way at once, and keeps nobody else waiting', async () => {
@@ -73,35 +76,114 @@ describe('an endpoint that is dead', () => {
     )
   })
 
-  test('is one of many: however many are dead, they have half of the places', async () => {
+  test('is one of many: however many are dead, they have half of the places at once', async () => {
     const server = open()
     const hooks = await Promise.all(Array.from({ length: 40 }, () => server.create({ url: dead.url })))
     await database.db.query('UPDATE webhooks SET failing_since = reprise_now()')
     const healthy = await server.create({ url: alive.url })
     await happens(3)
     await server.fanOut()
+    await server.run('deliver-webhooks')
+    expect(await underWayAt(hooks)).toBe(WEBHOOK_FAILING_ATTEMPTS_AT_ONCE_MAX)
+    // Each gives its place to another one when it is slow. Their project has at most half of what it may have for them.
     await eventually(async () => {
       await server.run('deliver-webhooks')
       // What has been received is booked a moment later.
       const rows = await deliveryRows(database.db, healthy.webhookId)
-      return alive.received.length === 3 && rows.every((row) => !row.underWay)
+      const isDone = alive.received.length === 3 && rows.every((row) => !row.underWay)
+      return isDone && (await underWayAt(hooks)) === WEBHOOK_PROJECT_ATTEMPTS_AT_ONCE_MAX / 2
     })
     await server.run('deliver-webhooks')
-    expect(await underWay()).toBe(WEBHOOK_FAILING_ATTEMPTS_AT_ONCE_MAX)
+    expect(await underWayAt(hooks)).toBe(WEBHOOK_PROJECT_ATTEMPTS_AT_ONCE_MAX / 2)
     const perHook = await Promise.all(hooks.map(({ webhookId }) => deliveryRows(database.db, webhookId)))
     expect(Math.max(...perHook.map((rows) => rows.filter((row) => row.underWay).length))).toBe(1)
     expect(await webhookRow(database.db, healthy.webhookId)).toMatchObject({ failingSince: null })
   })
 
-  test('no server has more attempts under way than it may', async () => {
+  test('keeps nobody waiting, also where many hang that never did before, and of one project', async () => {
+    // Attempts that hang do so for longer than the test takes: nobody has the place of one that was given up.
+    const server = open({ attemptTimeoutMs: 600_000 })
+    const others = await Promise.all([1, 2, 3].map(otherProject))
+    await Promise.all(Array.from({ length: 45 }, () => server.create({ url: dead.url, project: 'default' })))
+    await Promise.all([4, 5].map(() => server.create({ url: alive.url, project: 'default' })))
+    for (const { name } of others) await server.create({ url: alive.url, project: name })
+    await happens(20)
+    for (const other of others) await happens(20, other)
+    await server.fanOut()
+    const first = `SELECT count(*) AS count FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id
+      WHERE w.url = $1 AND d.status <> 'DELIVERED'`
+    await eventually(async () => {
+      await server.run('deliver-webhooks')
+      return (await database.db.query<{ count: number }>(first, [alive.url])).rows[0]!.count === 0
+    })
+    expect(alive.received).toHaveLength(2 * 20 + 3 * 20)
+    expect((await deliveryRows(database.db)).filter((row) => row.underWay).length).toBeGreaterThanOrEqual(45)
+    // All hang by now, and none is asked for more than it may be, nor the project.
+    for (let look = 0; look < 3; look++) await server.run('deliver-webhooks')
+    const perHook = Map.groupBy(
+      (await deliveryRows(database.db)).filter((row) => row.underWay),
+      ({ webhookId }) => webhookId,
+    )
+    expect(perHook.size).toBe(45)
+    const counts = [...perHook.values()].map((rows) => rows.length)
+    expect(Math.max(...counts)).toBeLessThanOrEqual(WEBHOOK_ENDPOINT_ATTEMPTS_AT_ONCE_MAX)
+    expect(counts.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(WEBHOOK_PROJECT_ATTEMPTS_AT_ONCE_MAX)
+  })
+
+  test('has as many attempts under way with several servers as with one', async () => {
+    const running = [open(), open(), open()]
+    await running[0]!.create({ url: dead.url })
+    await happens(30)
+    await running[0]!.fanOut()
+    for (let look = 0; look < 3; look++) await Promise.all(running.map((server) => server.run('deliver-webhooks')))
+    expect(await underWay()).toBe(WEBHOOK_ENDPOINT_ATTEMPTS_AT_ONCE_MAX)
+  })
+
+  test('no server has more prompt attempts under way than it may', async () => {
     const server = open()
-    await Promise.all(Array.from({ length: 12 }, () => server.create({ url: dead.url })))
+    const others = await Promise.all([1, 2, 3, 4].map(otherProject))
+    for (const { name } of others)
+      await Promise.all(Array.from({ length: 12 }, () => server.create({ url: dead.url, project: name })))
+    for (const other of others) await happens(5, other)
+    await server.fanOut()
+    await server.run('deliver-webhooks')
+    expect(await underWay()).toBe(WEBHOOK_PROMPT_ATTEMPTS_AT_ONCE_MAX)
+    const { rows } = await database.db.query<{ count: number }>(
+      `SELECT count(*) AS count FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id
+       WHERE d.under_way GROUP BY w.project_id`,
+    )
+    // Each project has its part of the places, and first attempts come before second ones.
+    expect(rows.map(({ count }) => count)).toEqual(others.map(() => WEBHOOK_PROMPT_ATTEMPTS_AT_ONCE_MAX / 4))
+  })
+
+  test('is one of many projects: there is always room for another one', async () => {
+    const server = open({ attemptTimeoutMs: 600_000 })
+    const others = await Promise.all(Array.from({ length: 11 }, (_, index) => otherProject(index)))
+    for (const { name } of others)
+      await Promise.all(Array.from({ length: 50 }, () => server.create({ url: dead.url, project: name })))
+    for (const other of others) await happens(1, other)
+    await server.fanOut()
+    const share = Math.floor(WEBHOOK_ATTEMPTS_AT_ONCE_MAX / (others.length + 1))
+    await eventually(async () => {
+      await server.run('deliver-webhooks')
+      return (await underWay()) === others.length * share
+    })
+    await server.create({ url: alive.url, project: 'default' })
     await happens(5)
     await server.fanOut()
-    for (let look = 0; look < 5; look++) await server.run('deliver-webhooks')
-    expect(await underWay()).toBe(WEBHOOK_ATTEMPTS_AT_ONCE_MAX)
+    await eventually(async () => {
+      await server.run('deliver-webhooks')
+      return alive.received.length === 5
+    })
+    expect(await underWay()).toBeLessThanOrEqual(WEBHOOK_ATTEMPTS_AT_ONCE_MAX)
   })
 })
+
+async function otherProject(index: number): Promise<SessionRow & { name: string }> {
+  const name = `other-${index}`
+  const factories = createFactories(database.db)
+  return { ...(await factories.session({ projectId: await factories.project(name) })), name }
+}
 
 test('first attempts at one endpoint begin in the order of events', async () => {
   const server = open()

@@ -20,6 +20,7 @@ export type Report = Partial<
     | 'startedAt'
     | 'verdict'
     | 'stopped'
+    | 'inTime'
     | 'usage'
     | 'gone'
     | 'leftCheckpoint'
@@ -53,7 +54,7 @@ export function playedAgent(
     id?: string
     instanceId?: string
     /** What else it says when it registers. */
-    says?: Pick<RegisterRequest, 'slotsPerKernelMax' | 'ports' | 'volumes' | 'chainStore'>
+    says?: Pick<RegisterRequest, 'slotsPerKernelMax' | 'ports' | 'volumes' | 'chainStore' | 'judgesTime'>
   } = {},
 ): PlayedAgent {
   const { slots = { cpu: '4' }, resourceGroup = 'default', id = randomUUID(), instanceId = randomUUID() } = options

@@ -107,6 +107,34 @@ describe('what a kernel used', () => {
   })
 })
 
+describe('a kernel with a time limit', () => {
+  it.each([
+    ['RUNNING', ran(0, { inTime: true }), '→TERMINATED gone, forget'],
+    ['RUNNING', ran(0, { inTime: false }), '→ERROR gone task-timeout, forget'],
+    ['RUNNING', ran(3, { inTime: false }), '→ERROR gone task-timeout, forget'],
+    ['RUNNING', ran(137, { inTime: false, oomKilled: true }), '→ERROR gone task-timeout, forget'],
+    ['TERMINATING', ran(0, { inTime: true, stopped: false }), '→TERMINATED gone, forget'],
+    ['TERMINATING', ran(3, { inTime: true, stopped: false }), '→ERROR gone kernel-exited, forget'],
+    ['TERMINATING', ran(0, { inTime: true, stopped: true }), '→TERMINATED gone stopped, forget'],
+    ['TERMINATING', ran(0, { inTime: false, stopped: false }), '→ERROR gone task-timeout, forget'],
+    ['ERROR', ran(0, { inTime: true, stopped: false }), 'gone, forget, stale'],
+  ] as const)('booked as %s, reported as %o: %s', (status, observed, expected) => {
+    expect(said(booked(status), observed)).toBe(expected)
+  })
+
+  it.each([
+    ['RUNNING', true, []],
+    ['TERMINATING', true, [{ to: 'TERMINATING', inTime: true }]],
+    ['TERMINATING', false, [{ to: 'TERMINATING', inTime: false }]],
+    ['TERMINATING', undefined, []],
+  ] as const)('booked as %s, and reported as running with inTime %s', (status, inTime, changes) => {
+    const known = booked(status, { startedAt: 'then' })
+    const observed = report('RUNNING', { startedAt: 'then', ...(inTime !== undefined && { inTime }) })
+    expect(reconcile(AGENT, [known], [observed]).changes).toMatchObject(changes)
+    expect(reconcile(AGENT, [{ ...known, inTime: inTime ?? null }], [observed]).changes).toEqual([])
+  })
+})
+
 describe('a kernel that its agent does not have', () => {
   it.each([
     ['PENDING', ''],

@@ -1,5 +1,5 @@
 import type { DeliveryFacts } from '../../../domain/webhook/payload.ts'
-import type { Queryable } from '../../database.ts'
+import type { Database } from '../../database.ts'
 
 export interface ClaimedDelivery {
   id: string
@@ -26,22 +26,35 @@ export interface ClaimedDelivery {
   now: Date
 }
 
-/**
- * How many attempts may start: in total, at failing endpoints together, and per endpoint. `running` counts attempts by
- * webhook.
- */
+/** How many attempts may start, and at which endpoints. */
 export interface ClaimLimits {
+  /** Free places of this server, and those of them for failing endpoints. */
   total: number
   failing: number
+  /** Of all servers together: attempts at one endpoint, and at those of one project. */
   perEndpoint: number
-  running: ReadonlyMap<string, number>
+  perProject: number
+  /** Attempts that one server has under way at most. Projects share them. */
+  perServer: number
+  /** How long an attempt is prompt. */
+  promptMs: number
 }
 
+/** Servers claim one after the other: what one has claimed counts for the next. Held for some milliseconds. */
+const LOCK_SQL = `SELECT pg_advisory_xact_lock(hashtext('reprise:claim-webhook-deliveries'))`
+
 /**
- * Due deliveries: the first of every webhook, then the second of every webhook, and so on; within a webhook in event
- * order. A failing endpoint gets one attempt at a time, and all failing endpoints together take no more than their
- * share. The lease is `next_attempt_at`: a delivery with no recorded result by then is due again.
- * Index: webhook_deliveries_queue, one probe for each webhook that has something pending.
+ * Due deliveries, fairly: projects with few attempts under way come first, then endpoints without any; within a webhook
+ * in event order.
+ *
+ * - An endpoint that is failing, or has a slow attempt under way, gets no second attempt beside it.
+ * - A project has at most its part of all attempts under way, and failing endpoints at most half of that. Its endpoints
+ *   get a second attempt only while half of its part is free, so that each has its first.
+ * - The lease is `next_attempt_at`: a delivery with no recorded result by then is due again. It also tells when the
+ *   attempt began.
+ *
+ * Indexes: webhook_deliveries_queue, one probe for each webhook that has something pending;
+ * webhook_deliveries_under_way_idx. The caller holds the lock.
  */
 const SQL = `
 WITH RECURSIVE queued AS (
@@ -50,27 +63,50 @@ WITH RECURSIVE queued AS (
   SELECT (SELECT d.webhook_id FROM webhook_deliveries d WHERE d.status = 'PENDING' AND d.webhook_id > queued.webhook_id
     ORDER BY d.webhook_id LIMIT 1)
   FROM queued WHERE queued.webhook_id IS NOT NULL
+), busy AS MATERIALIZED (
+  SELECT w.id, w.project_id, w.failing_since IS NOT NULL AS failing, count(*)::int AS running,
+    bool_or(d.next_attempt_at < reprise_now() + make_interval(secs => ($4::int8 - $7::int8) / 1000.0)) AS slow
+  FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id
+  WHERE d.under_way AND d.next_attempt_at > reprise_now()
+  GROUP BY w.id
 ), hooks AS MATERIALIZED (
-  SELECT w.id, w.failing_since IS NOT NULL AS failing,
-    greatest(0, CASE WHEN w.failing_since IS NULL THEN $3 ELSE 1 END - coalesce(busy.running, 0)) AS free
-  FROM queued JOIN webhooks w ON w.id = queued.webhook_id
-  LEFT JOIN unnest($5::uuid[], $6::int[]) AS busy(webhook_id, running) ON busy.webhook_id = w.id
+  SELECT w.id, w.project_id, w.failing_since IS NOT NULL AS failing, coalesce(busy.running, 0) AS running,
+    greatest(0, CASE WHEN w.failing_since IS NULL AND busy.slow IS NOT TRUE THEN $3 ELSE 1 END - coalesce(busy.running, 0)) AS free
+  FROM queued JOIN webhooks w ON w.id = queued.webhook_id LEFT JOIN busy ON busy.id = w.id
   WHERE w.enabled AND (w.resting_until IS NULL OR w.resting_until <= reprise_now())
+), projects AS MATERIALIZED (
+  SELECT project_id, sum(running) AS running, sum(running) FILTER (WHERE failing) AS failing
+  FROM (SELECT project_id, running, failing FROM busy UNION ALL SELECT project_id, 0, failing FROM hooks WHERE free > 0) AS each
+  GROUP BY project_id
+), share AS MATERIALIZED (
+  SELECT greatest(1, least($5::int8, $6::int8 / (count(*) + 1))) AS most FROM projects
 ), heads AS MATERIALIZED (
-  SELECT h.failing, due.*, row_number() OVER (PARTITION BY h.failing ORDER BY due.turn, due.next_attempt_at) AS place
+  SELECT due.id, due.next_attempt_at, h.project_id, h.failing, h.running + due.place AS turn
   FROM hooks h, LATERAL (
-    SELECT d.id, d.next_attempt_at, row_number() OVER (ORDER BY d.next_attempt_at, d.event_id) AS turn
+    SELECT d.id, d.next_attempt_at, row_number() OVER (ORDER BY d.next_attempt_at, d.event_id) AS place
     FROM webhook_deliveries d
     WHERE d.status = 'PENDING' AND d.webhook_id = h.id AND d.next_attempt_at <= reprise_now()
     ORDER BY d.next_attempt_at, d.event_id LIMIT h.free) AS due
+), in_projects AS MATERIALIZED (
+  SELECT h.id, h.next_attempt_at, h.failing, h.turn,
+    coalesce(p.running, 0) + row_number() OVER (PARTITION BY h.project_id
+      ORDER BY h.turn > 1, h.failing, h.turn, h.next_attempt_at) AS place,
+    coalesce(p.failing, 0) + row_number() OVER (PARTITION BY h.project_id, h.failing
+      ORDER BY h.turn, h.next_attempt_at) AS failing_place
+  FROM heads h JOIN projects p ON p.project_id IS NOT DISTINCT FROM h.project_id
+), allowed AS MATERIALIZED (
+  SELECT i.id, i.failing, row_number() OVER (PARTITION BY i.failing ORDER BY i.place, i.turn, i.next_attempt_at) AS place
+  FROM in_projects i, share
+  WHERE i.place <= CASE WHEN i.turn = 1 THEN share.most ELSE share.most / 2 END
+    AND (NOT i.failing OR i.failing_place <= ceil(share.most / 2.0))
 ), taken AS MATERIALIZED (
-  SELECT d.id, h.failing FROM heads h JOIN webhook_deliveries d ON d.id = h.id
-  WHERE d.status = 'PENDING' AND d.next_attempt_at <= reprise_now() AND (NOT h.failing OR h.place <= $2)
-  ORDER BY h.place, h.failing LIMIT $1
+  SELECT d.id, a.failing FROM allowed a JOIN webhook_deliveries d ON d.id = a.id
+  WHERE d.status = 'PENDING' AND d.next_attempt_at <= reprise_now() AND (NOT a.failing OR a.place <= $2)
+  ORDER BY a.place, a.failing LIMIT $1
   FOR UPDATE OF d SKIP LOCKED
 )
 UPDATE webhook_deliveries d
-SET attempts = d.attempts + 1, under_way = true, next_attempt_at = reprise_now() + make_interval(secs => $4 / 1000.0)
+SET attempts = d.attempts + 1, under_way = true, next_attempt_at = reprise_now() + make_interval(secs => $4::int8 / 1000.0)
 FROM taken, webhooks w WHERE d.id = taken.id AND w.id = d.webhook_id
 RETURNING d.id, d.attempts AS attempt, d.failures, d.webhook_id AS "webhookId", d.event_id::text AS "eventId",
   d.event_type AS "eventType", d.occurred_at AS "occurredAt", d.session_id AS "sessionId", d.chain_id AS "chainId",
@@ -78,11 +114,14 @@ RETURNING d.id, d.attempts AS attempt, d.failures, d.webhook_id AS "webhookId", 
   CASE WHEN w.previous_secret_expires_at > reprise_now() THEN w.previous_secret END AS "previousSecret", taken.failing, reprise_now() AS now`
 
 export async function claimWebhookDeliveries(
-  db: Queryable,
-  { total, failing, perEndpoint, running }: ClaimLimits,
+  db: Database,
+  { total, failing, perEndpoint, perProject, perServer, promptMs }: ClaimLimits,
   leaseMs: number,
 ): Promise<ClaimedDelivery[]> {
-  const values = [total, failing, perEndpoint, leaseMs, [...running.keys()], [...running.values()]]
-  const { rows } = await db.query<ClaimedDelivery>(SQL, values)
+  const values = [total, failing, perEndpoint, leaseMs, perProject, perServer, promptMs]
+  const rows = await db.transaction(async (tx) => {
+    await tx.query(LOCK_SQL)
+    return (await tx.query<ClaimedDelivery>(SQL, values)).rows
+  })
   return rows.toSorted((a, b) => Number(a.eventId) - Number(b.eventId))
 }
