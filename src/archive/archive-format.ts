@@ -1,8 +1,6 @@
 import type { ArchiveEntry } from './archive-entry.ts'
 
 export const BLOCK_BYTES = 512
-/** Of an extended header: a name and a target. */
-export const EXTENDED_BYTES_MAX = 8192
 export const TYPES = { file: '0', link: '2', directory: '5', extended: 'x' } as const
 
 /** 1980, the first year that every format of archives can name. */
@@ -16,17 +14,35 @@ export const ARCHIVE_END = new Uint8Array(2 * BLOCK_BYTES)
  * written.
  */
 export function archiveHeader({ kind, name, bytes, executable, target }: ArchiveEntry): Uint8Array {
-  const path = kind === 'directory' ? `${name}/` : name
-  const records = [
-    ...(Buffer.byteLength(path) > 100 ? [record('path', path)] : []),
-    ...(Buffer.byteLength(target ?? '') > 100 ? [record('linkpath', target!)] : []),
-  ].join('')
+  const path = pathOf(kind, name)
+  const records = recordsOf(path, target)
   const mode = kind === 'file' && !executable ? 0o644 : 0o755
   const header = block({ name: cut(path), mode, bytes, type: TYPES[kind], target: cut(target ?? '') })
   if (records === '') return header
   const size = Buffer.byteLength(records)
   const before = block({ name: 'extended', mode: 0o644, bytes: size, type: TYPES.extended, target: '' })
   return Buffer.concat([before, Buffer.from(records), archivePadding(size), header])
+}
+
+/** How many bytes an entry has in the archive, with all that belongs to it. */
+export function entryBytes({ kind, name, bytes, target }: ArchiveEntry): number {
+  const records = Buffer.byteLength(recordsOf(pathOf(kind, name), target))
+  const before = records === 0 ? 0 : BLOCK_BYTES + inBlocks(records)
+  return before + BLOCK_BYTES + inBlocks(bytes)
+}
+
+function inBlocks(bytes: number): number {
+  return Math.ceil(bytes / BLOCK_BYTES) * BLOCK_BYTES
+}
+
+function pathOf(kind: ArchiveEntry['kind'], name: string): string {
+  return kind === 'directory' ? `${name}/` : name
+}
+
+/** Of what is too long for a header. */
+function recordsOf(path: string, target: string | null): string {
+  const isLong = (text: string | null): text is string => text !== null && Buffer.byteLength(text) > 100
+  return `${isLong(path) ? record('path', path) : ''}${isLong(target) ? record('linkpath', target) : ''}`
 }
 
 /** What stands behind the content of a file. */

@@ -1,6 +1,6 @@
 import { constants } from 'node:fs'
 import { lchown, mkdir, open, symlink, type FileHandle } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import type { ArchiveEntry } from './archive-entry.ts'
 import { createArchiveReader, type ArchiveBounds } from './read-archive.ts'
 
@@ -31,24 +31,19 @@ export async function extractArchive(
   const { owner } = options
   await mkdir(directory, 0o700)
   const reader = createArchiveReader(options)
-  const made = new Set<string>(['.'])
   let file: FileHandle | null = null
   let left = 0
 
   const own = (path: string) => (owner === null ? undefined : lchown(path, owner.uid, owner.gid))
 
-  async function makeDirectories(name: string): Promise<void> {
-    if (made.has(name)) return
-    await makeDirectories(dirname(name))
+  async function make(name: string): Promise<void> {
     const path = join(directory, name)
     await mkdir(path, 0o755)
     await own(path)
-    made.add(name)
   }
 
   async function begin({ kind, name, bytes, executable, target }: ArchiveEntry): Promise<void> {
-    if (kind === 'directory') return makeDirectories(name)
-    await makeDirectories(dirname(name))
+    if (kind === 'directory') return
     const path = join(directory, name)
     if (kind === 'link') {
       await symlink(target!, path)
@@ -68,9 +63,11 @@ export async function extractArchive(
 
   try {
     for await (const chunk of source) {
-      for (const piece of reader.read(chunk)) {
-        if ('entry' in piece) await begin(piece.entry)
-        else {
+      for await (const piece of reader.read(chunk)) {
+        if ('entry' in piece) {
+          for (const name of piece.directories) await make(name)
+          await begin(piece.entry)
+        } else {
           await writeAll(file!, piece.bytes)
           left -= piece.bytes.length
           await closeIfWhole()

@@ -1,6 +1,7 @@
 import { open, type FileHandle } from 'node:fs/promises'
+import { setImmediate } from 'node:timers/promises'
 import { ArchiveError, type ArchiveEntry } from './archive-entry.ts'
-import { ARCHIVE_END, archiveHeader, archivePadding } from './archive-format.ts'
+import { ARCHIVE_END, archiveHeader, archivePadding, entryBytes } from './archive-format.ts'
 
 /** An entry, and where its content is. */
 export interface PackedEntry extends ArchiveEntry {
@@ -10,10 +11,13 @@ export interface PackedEntry extends ArchiveEntry {
 }
 
 const READ_BYTES = 256 * 1024
+/** Between which the event loop gets its turn: directories and links ask nothing of the file system. */
+const SLICE_ENTRIES = 256
 
 /** The archive of these entries, in their order. @throws ArchiveError if a file has changed its size */
 export async function* packFiles(entries: readonly PackedEntry[]): AsyncGenerator<Uint8Array, void> {
-  for (const entry of entries) {
+  for (const [at, entry] of entries.entries()) {
+    if (at % SLICE_ENTRIES === SLICE_ENTRIES - 1) await setImmediate()
     yield archiveHeader(entry)
     if (entry.kind !== 'file') continue
     yield* contentOf(entry)
@@ -25,8 +29,7 @@ export async function* packFiles(entries: readonly PackedEntry[]): AsyncGenerato
 
 /** How many bytes the archive has. */
 export function packedBytes(entries: readonly PackedEntry[]): number {
-  const each = entries.map((entry) => archiveHeader(entry).length + entry.bytes + archivePadding(entry.bytes).length)
-  return each.reduce((sum, bytes) => sum + bytes, ARCHIVE_END.length)
+  return entries.reduce((sum, entry) => sum + entryBytes(entry), ARCHIVE_END.length)
 }
 
 async function* contentOf(entry: PackedEntry): AsyncGenerator<Uint8Array, void> {

@@ -1,17 +1,33 @@
+import { setImmediate } from 'node:timers/promises'
 import { ArchiveError, checkTarget, createNames, plainName, type ArchiveEntry } from './archive-entry.ts'
-import { BLOCK_BYTES, EXTENDED_BYTES_MAX, TYPES } from './archive-format.ts'
+import { BLOCK_BYTES, TYPES } from './archive-format.ts'
+import {
+  EXTENDED_BYTES_MAX,
+  EXTENDED_RECORDS_MAX,
+  SLICE_STEPS_MAX,
+  STEP_BYTES,
+  TRAILING_BYTES_MAX,
+} from './archive-limits.ts'
 
 export interface ArchiveBounds {
-  /** Files, directories and links. */
+  /** Files, directories and links that it names. */
   entriesMax: number
 }
 
-/** In the order of the archive: an entry, then the bytes of its file. */
-export type ArchivePiece = { entry: ArchiveEntry } | { bytes: Uint8Array }
+/**
+ * In the order of the archive: an entry, with the directories that have to be made for it (the outer before the inner,
+ * and itself, if it is a new one), then the bytes of its file.
+ */
+export type ArchivePiece = { entry: ArchiveEntry; directories: string[] } | { bytes: Uint8Array }
 
 export interface ArchiveReader {
-  /** Reads what comes next; every piece must be taken. The bytes are parts of `chunk`. @throws ArchiveError */
-  read(chunk: Uint8Array): Generator<ArchivePiece, void>
+  /**
+   * Reads what comes next, in slices: between two of them the event loop gets its turn, however large the chunk is.
+   * Every piece must be taken. The bytes are parts of `chunk`.
+   *
+   * @throws ArchiveError
+   */
+  read(chunk: Uint8Array): AsyncGenerator<ArchivePiece, void>
   /** @throws ArchiveError if it is not complete */
   end(): void
 }
@@ -35,20 +51,29 @@ export function createArchiveReader({ entriesMax }: ArchiveBounds): ArchiveReade
   let extended: Uint8Array | null = null
   let extendedAt = 0
   let stated: Map<string, string> = new Map()
-  let ended = false
+  /** An extended header belongs to the entry that follows it, whatever it says. */
+  let isStated = false
+  /** Bytes behind its end; null before that. */
+  let trailing: number | null = null
+  /** Since the event loop had its last turn. */
+  let steps = 0
 
-  function begin(): ArchiveEntry | null {
-    if (block.every((byte) => byte === 0)) {
-      if (stated.size > 0) throw new ArchiveError('it ends within an entry')
-      ended = true
+  function begin(): ArchivePiece | null {
+    steps++
+    if (isZero(block)) {
+      if (isStated) throw new ArchiveError('it ends within an entry')
+      trailing = 0
       return null
     }
     const header = parseHeader(block)
     left = header.bytes
     padding = (BLOCK_BYTES - (left % BLOCK_BYTES)) % BLOCK_BYTES
     if (header.type === TYPES.extended) {
-      if (stated.size > 0 || left === 0 || left > EXTENDED_BYTES_MAX)
-        throw new ArchiveError('an extended header is wrong')
+      if (isStated || left === 0) throw new ArchiveError('an extended header is wrong')
+      if (left > EXTENDED_BYTES_MAX) {
+        const most = `the limit is ${EXTENDED_BYTES_MAX}`
+        throw new ArchiveError(`an extended header has ${left} bytes: ${most}`, 'extended-bytes')
+      }
       extended = new Uint8Array(left)
       extendedAt = 0
       return null
@@ -56,35 +81,48 @@ export function createArchiveReader({ entriesMax }: ArchiveBounds): ArchiveReade
     return entryOf(header)
   }
 
-  function entryOf(header: Header): ArchiveEntry | null {
+  function entryOf(header: Header): ArchivePiece | null {
     const given = stated.get('path') ?? header.name
     const kind = kindOf(header, given)
     const name = plainName(given)
     const target = kind === 'link' ? (stated.get('linkpath') ?? header.target) : null
     stated = new Map()
+    isStated = false
+    if (++entries > entriesMax) throw new ArchiveError(`it has more than ${entriesMax} entries`, 'entries')
     if (kind !== 'file' && header.bytes > 0) throw new ArchiveError(`${name} has a size, but is no file`)
     if (name === '' && kind === 'directory') return null
     if (name === '') throw new ArchiveError('an entry has no name')
     if (target !== null) checkTarget(name, target)
-    if (++entries > entriesMax) throw new ArchiveError(`it has more than ${entriesMax} entries`)
-    names.take({ kind, name })
-    return { kind, name, bytes: header.bytes, executable: kind === 'file' && (header.mode & 0o100) !== 0, target }
+    steps += name.split('/').length
+    const directories = names.take({ kind, name })
+    const executable = kind === 'file' && (header.mode & 0o100) !== 0
+    return { entry: { kind, name, bytes: header.bytes, executable, target }, directories }
+  }
+
+  function readExtended(bytes: Uint8Array): void {
+    extended!.set(bytes, extendedAt)
+    extendedAt += bytes.length
+    if (left > 0) return
+    stated = parseExtended(extended!)
+    isStated = true
+    extended = null
+    steps += EXTENDED_RECORDS_MAX
   }
 
   return {
-    *read(chunk) {
+    async *read(chunk) {
       for (let at = 0; at < chunk.length;) {
+        if (steps >= SLICE_STEPS_MAX) {
+          steps = 0
+          await setImmediate()
+        }
         if (left > 0) {
           const bytes = chunk.subarray(at, at + left)
           at += bytes.length
           left -= bytes.length
+          steps += Math.ceil(bytes.length / STEP_BYTES)
           if (extended === null) yield { bytes }
-          else {
-            extended.set(bytes, extendedAt)
-            extendedAt += bytes.length
-            if (left === 0) stated = parseExtended(extended)
-            if (left === 0) extended = null
-          }
+          else readExtended(bytes)
           continue
         }
         if (padding > 0) {
@@ -99,15 +137,30 @@ export function createArchiveReader({ entriesMax }: ArchiveBounds): ArchiveReade
         at += part.length
         if (filled < BLOCK_BYTES) return
         filled = 0
-        if (ended && block.some((byte) => byte !== 0)) throw new ArchiveError('something follows its end')
-        const entry = ended ? null : begin()
-        if (entry !== null) yield { entry }
+        if (trailing !== null) {
+          trailing = checkTrailing(block, trailing)
+          continue
+        }
+        const piece = begin()
+        if (piece !== null) yield piece
       }
     },
     end() {
-      if (!ended || filled > 0) throw new ArchiveError('it is not complete')
+      if (trailing === null || filled > 0) throw new ArchiveError('it is not complete')
     },
   }
+}
+
+/** @returns how many bytes there are now */
+function checkTrailing(block: Uint8Array, before: number): number {
+  if (!isZero(block)) throw new ArchiveError('something follows its end')
+  const bytes = before + block.length
+  if (bytes <= TRAILING_BYTES_MAX) return bytes
+  throw new ArchiveError(`more than ${TRAILING_BYTES_MAX} bytes follow its end`, 'trailing-bytes')
+}
+
+function isZero(block: Uint8Array): boolean {
+  return block.every((byte) => byte === 0)
 }
 
 interface Header {
@@ -164,9 +217,11 @@ function latin1(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
 }
 
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
 function utf8(bytes: Uint8Array): string {
   try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+    return decoder.decode(bytes)
   } catch {
     throw new ArchiveError('a name in it is not UTF-8')
   }
@@ -175,7 +230,10 @@ function utf8(bytes: Uint8Array): string {
 /** Records of `<length> <keyword>=<value>\n`. */
 function parseExtended(bytes: Uint8Array): Map<string, string> {
   const stated = new Map<string, string>()
+  let records = 0
   for (let at = 0; at < bytes.length;) {
+    if (++records > EXTENDED_RECORDS_MAX)
+      throw new ArchiveError(`an extended header has more than ${EXTENDED_RECORDS_MAX} records`, 'extended-records')
     const digits = /^([1-9]\d{0,5}) /.exec(latin1(bytes.subarray(at, at + 8)))?.[1]
     const end = at + Number(digits)
     if (digits === undefined || end > bytes.length || bytes[end - 1] !== 0x0a)

@@ -1,6 +1,6 @@
 import { lstat, readlink, realpath, stat } from 'node:fs/promises'
 import { basename, join, relative, resolve } from 'node:path'
-import { ArchiveError, checkTarget, plainName } from '../../archive/archive-entry.ts'
+import { ArchiveError, checkTarget, createNames, plainName } from '../../archive/archive-entry.ts'
 import type { PackedEntry } from '../../archive/pack-files.ts'
 import { UsageError } from '../present-error.ts'
 import { gitFiles } from './git-files.ts'
@@ -26,7 +26,22 @@ export async function collectFiles(paths: readonly string[], from: string): Prom
     await add(entries, path, prefix)
   }
   if (entries.size === 0) throw new UsageError(`--upload ${paths.join(', ')}: there are no files`)
-  return [...entries.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1))
+  const sorted = [...entries.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1))
+  refusing(() => {
+    const names = createNames()
+    for (const entry of sorted) names.take(entry)
+  })
+  return sorted
+}
+
+/** What a server would refuse is refused here. */
+function refusing<T>(work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    if (error instanceof ArchiveError) throw new UsageError(`--upload: ${error.message}`)
+    throw error
+  }
 }
 
 async function add(entries: Map<string, PackedEntry>, path: string, name: string): Promise<void> {
@@ -56,19 +71,14 @@ function take(entries: Map<string, PackedEntry>, entry: PackedEntry | null): voi
 /** Null for sockets and the like, which no copy would be. */
 async function entryOf(path: string, given: string): Promise<PackedEntry | null> {
   const found = await lstat(path)
-  try {
-    const name = plainName(given)
-    if (found.isSymbolicLink()) {
-      const target = await readlink(path)
-      checkTarget(name, target)
-      return { kind: 'link', name, path, target, bytes: 0, executable: false }
-    }
-    if (!found.isFile()) return null
-    return { kind: 'file', name, path, target: null, bytes: found.size, executable: (found.mode & 0o100) !== 0 }
-  } catch (error) {
-    if (error instanceof ArchiveError) throw new UsageError(`--upload: ${error.message}`)
-    throw error
+  const name = refusing(() => plainName(given))
+  if (found.isSymbolicLink()) {
+    const target = await readlink(path)
+    refusing(() => checkTarget(name, target))
+    return { kind: 'link', name, path, target, bytes: 0, executable: false }
   }
+  if (!found.isFile()) return null
+  return { kind: 'file', name, path, target: null, bytes: found.size, executable: (found.mode & 0o100) !== 0 }
 }
 
 function ifMissing(error: NodeJS.ErrnoException): null {

@@ -127,7 +127,7 @@ async function check(archive: AsyncIterable<Uint8Array>, { archiveBytes, sha256 
   for await (const chunk of archive) {
     if ((bytes += chunk.length) > archiveBytes) throw new ArchiveError('it is longer than what was announced')
     hash.update(chunk)
-    for (const _ of reader.read(chunk));
+    for await (const _ of reader.read(chunk));
   }
   const found = hash.digest('hex')
   if (found !== sha256)

@@ -114,7 +114,7 @@ async function write(
     bytes += chunk.length
     if (bytes > bytesMax) throw tooLarge(bytesMax)
     hash.update(chunk)
-    for (const piece of reader.read(chunk)) if ('entry' in piece && piece.entry.kind !== 'directory') files++
+    for await (const piece of reader.read(chunk)) if ('entry' in piece && piece.entry.kind !== 'directory') files++
     for (let at = 0; at < chunk.length;) at += (await file.write(chunk, at)).bytesWritten
   }
   const found = hash.digest('hex')

@@ -17,6 +17,7 @@ import { RELAY_ENTRIES_MAX } from '../../../src/domain/limits.ts'
 import { kernelRows } from '../../support/database/session-rows.ts'
 import { eventually } from '../../support/eventually.ts'
 import { TEST_CHECKPOINT_DIR, TEST_RELAY } from '../../support/servers/test-code.ts'
+import { HOSTILE_ARCHIVES } from '../../support/hostile-archives.ts'
 import { sessionIn } from '../../support/sessions/drive-session.ts'
 import { type Told, useAgentApi } from './agent-api-fixture.ts'
 
@@ -162,6 +163,12 @@ describe('what is sent', () => {
   ])('%s', async (_, lie, message) => {
     const before = await world()
     await expectRefused(send(own, lie()), before, 422, 'VALIDATION_FAILED', message)
+  })
+
+  test.each(HOSTILE_ARCHIVES)('$name', async ({ bytes, says }) => {
+    const before = await world()
+    const message = new RegExp(says.replaceAll('.', String.raw`\.`))
+    await expectRefused(send(own, instead(bytes)), before, 422, 'VALIDATION_FAILED', message)
   })
 })
 

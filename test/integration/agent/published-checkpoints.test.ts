@@ -133,6 +133,7 @@ test('where no other agent needs it, nothing is sent, and the program reads why'
 const refusals: [string, string, string][] = [
   ['too large', 'truncate -s 64m large; publish', 'bytes (REPRISE_CHECKPOINT_RELAY_MAX)'],
   ['a link out of it', 'ln -s ../../secret out; publish', 'which is outside'],
+  ['what is too deep', `mkdir -p ${'d/'.repeat(200)}; publish`, 'levels deep: the limit is 128'],
   ['an absolute link', 'ln -s /etc/passwd out; publish', 'which is absolute'],
   ['a directory as the wish', 'mkdir .publish; touch .publish/kept', '.publish is not a plain file'],
   ['a link as the wish', 'ln -s ../../secret .publish', '.publish is not a plain file'],

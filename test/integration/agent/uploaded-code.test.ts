@@ -7,6 +7,7 @@ import { terminateSession } from '../../../src/services/session/terminate-sessio
 import { uploadCode } from '../../../src/services/code/upload-code.ts'
 import { eventually } from '../../support/eventually.ts'
 import { kernelRows, sessionRow } from '../../support/database/session-rows.ts'
+import { HOSTILE_ARCHIVES } from '../../support/hostile-archives.ts'
 import { TEST_CODE } from '../../support/servers/test-code.ts'
 import { archiveOf, chunksOf } from '../code/code-archives.ts'
 import { useAgentProgram } from './agent-fixture.ts'
@@ -65,6 +66,12 @@ const lies: [string, () => Promise<{ bytes: number; chunks: AsyncIterable<Uint8A
     'VALIDATION_ERROR',
     'the link l leads to ../../spec.json, which is outside',
   ],
+  ...HOSTILE_ARCHIVES.map(({ name, bytes, says }): (typeof lies)[number] => [
+    `of ${name}`,
+    async () => ({ bytes: bytes.length, chunks: chunksOf(bytes) }),
+    'VALIDATION_ERROR',
+    says,
+  ]),
   [
     'that is too large',
     async () => ({ bytes: 2 ** 40, chunks: chunksOf(CODE.bytes) }),

@@ -15,6 +15,7 @@ import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import { DEFAULT_PROJECT_ID } from '../../support/sessions/factories.ts'
 import { startGraphQLServer, type TestServer as ApiServer } from '../../support/servers/graphql-server.ts'
 import { testServer, type TestServer } from '../../support/servers/test-server.ts'
+import { HOSTILE_ARCHIVES } from '../../support/hostile-archives.ts'
 import { archiveOf, chunksOf } from './code-archives.ts'
 
 const CODE = archiveOf({ 'train.py': 'print(1)\n', 'lib/a.py': 'x = 1\n' })
@@ -72,6 +73,14 @@ describe('over REST', () => {
     expect(await put(OTHER.sha256, bodyOf(OTHER), { type: 'text/plain' })).toMatchObject({ status: 415 })
     const viewer = await api.factory.token({ role: 'VIEWER', projectId: DEFAULT_PROJECT_ID })
     expect(await put(OTHER.sha256, bodyOf(OTHER), { token: viewer })).toMatchObject({ status: 403 })
+  })
+
+  test.each(HOSTILE_ARCHIVES)('$name: refused with what is wrong, and nothing is left', async ({ bytes, says }) => {
+    const sha256 = createHash('sha256').update(bytes).digest('hex')
+    const answer = await put(sha256, new Uint8Array(bytes))
+    expect(answer).toMatchObject({ status: 422, body: { code: 'VALIDATION_FAILED' } })
+    expect(answer.body.detail).toContain(says)
+    expect((await get(sha256)).status).toBe(404)
   })
 
   test('one that announces too much is refused before it is sent', async () => {
