@@ -7,10 +7,10 @@ import {
   openSync,
   readSync,
   renameSync,
-  rmSync,
   writeFileSync,
 } from 'node:fs'
 import { open, type FileHandle } from 'node:fs/promises'
+import { dropSync } from './removal/remove-tree.ts'
 
 /**
  * The agent's own files, opened so that nobody who can write beside them can do harm: with isolation `none` that is
@@ -46,7 +46,7 @@ export function readBeginning(path: string, bytesMax: number): string | null {
   }
 }
 
-/** Replaces whatever is there, in one step. */
+/** Replaces whatever is there, in one step. A directory is renamed, and goes with the kernel's, or at the next start. */
 export function writeControlFile(path: string, text: string): void {
   const draft = `${path}.new`
   const fd = createAnew(draft)
@@ -59,7 +59,7 @@ export function writeControlFile(path: string, text: string): void {
     renameSync(draft, path)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EISDIR') throw error
-    rmSync(path, { recursive: true, force: true })
+    dropSync(path)
     renameSync(draft, path)
   }
 }
@@ -70,7 +70,7 @@ function createAnew(path: string): number {
     return openSync(path, CREATE, 0o600)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    rmSync(path, { recursive: true, force: true })
+    dropSync(path)
     return openSync(path, CREATE, 0o600)
   }
 }

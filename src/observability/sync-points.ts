@@ -12,6 +12,8 @@ export type SyncPointName =
   | 'dispatch:after-claim'
   | 'dispatch:before-commit'
   | 'health-check:before-settle'
+  | 'removal:after-look'
+  | 'removal:before-unlock'
   | 'resubmit:after-lock'
   | 'resubmit:before-commit'
   | 'schedule:after-quotas'

@@ -38,7 +38,8 @@ async function makeDirectory(host: ContainerHost, kernel: ContainerKernel): Prom
     const { port } = kernel
     kernel.uid = host.users.of(spec.projectId ?? null).uid
     const places = { owner: ownerOf(kernel.uid) }
-    await createKernelDirectory(kernel.path, { version: 1, assignment, bootId: host.bootId, spec, port }, places)
+    const record = { version: 1, assignment, bootId: host.bootId, spec, port } as const
+    await createKernelDirectory(kernel.path, record, places, host.book.removals)
   } catch (error) {
     host.book.fail(kernel, 'executor-failed', `the kernel's directory could not be prepared: ${messageOf(error)}`)
   }

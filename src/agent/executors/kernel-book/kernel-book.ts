@@ -1,12 +1,13 @@
 import { chmodSync, mkdirSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { LeftCheckpoint } from '../../../domain/agent/checkpoint.ts'
 import type { KernelUsage } from '../../../domain/agent/kernel-usage.ts'
 import type { KernelSpec } from '../../../domain/agent/protocol.ts'
 import type { FailureError } from '../../../domain/session/failure.ts'
 import { messageOf } from '../../../observability/error-message.ts'
 import type { Logger } from '../../../observability/log.ts'
+import { createRemovals, isDropped, type Removals } from '../../removal/removals.ts'
 import type { Executor, ExecutorHooks } from '../executor.ts'
 import type { ExitVerdict } from '../kernel-directory/exit-verdict.ts'
 import * as directory from '../kernel-directory/kernel-directory.ts'
@@ -66,6 +67,7 @@ export interface KernelBook<K extends KernelEntry> {
   readonly kernels: ReadonlyMap<string, K>
   readonly kernelsDir: string
   readonly closed: boolean
+  readonly removals: Removals
   /** Its preparation is done; launches it if its start is ordered. */
   prepared(kernel: K): Promise<void>
   /** Of one in LAUNCHING: its command runs. A stop ordered meanwhile takes effect. */
@@ -119,7 +121,8 @@ export function createKernelBook<K extends KernelEntry>(
   hooks: ExecutorHooks,
 ): { book: KernelBook<K>; port: Port } {
   const kernels = new Map<string, K>()
-  const removeDirectory = createRemovalQueue()
+  const removals = createRemovals({ log })
+  const removeDirectory = createRemovalQueue(removals)
   let closed = false
   mkdirSync(kernelsDir, { recursive: true })
   chmodSync(kernelsDir, shared ? 0o711 : 0o700)
@@ -361,6 +364,7 @@ export function createKernelBook<K extends KernelEntry>(
       changed()
       if (kernel.killAt !== null) applyStop(kernel)
     },
+    removals,
     fail,
     endBeforeRunning,
     exited,
@@ -379,11 +383,15 @@ export function createKernelBook<K extends KernelEntry>(
 
   const port: Port = {
     async recover() {
+      await removals.resume(kernelsDir)
+      // Where a program without isolation has put a directory in the place of a file of the agent's.
+      await removals.resume(dirname(kernelsDir))
       for (const name of await readdir(kernelsDir)) {
+        if (isDropped(name)) continue
         const path = join(kernelsDir, name)
-        const record = directory.readRecord(path)
+        const record = await directory.readLockedRecord(path)
         if (record === null || record.spec.kernelId !== name) {
-          await directory.removeKernelDirectory(path).catch((error: unknown) => {
+          await directory.removeKernelDirectory(path, removals).catch((error: unknown) => {
             log.warn({ path, error: messageOf(error) }, 'what is no kernel’s directory was not removed')
           })
           continue
@@ -420,6 +428,7 @@ export function createKernelBook<K extends KernelEntry>(
     async close() {
       closed = true
       await Promise.all([...kernels.values()].map(({ busy }) => busy))
+      await removals.close()
     },
   }
   return { book, port }

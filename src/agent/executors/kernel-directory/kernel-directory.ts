@@ -1,12 +1,13 @@
 import { linkSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { chown, lstat, mkdir, readdir, rm, rmdir, unlink, writeFile } from 'node:fs/promises'
+import { chown, lstat, mkdir, readdir, rmdir, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readKernelUsage } from '../../../domain/agent/kernel-usage.ts'
 import type { KernelSpec, LogStreamName } from '../../../domain/agent/protocol.ts'
 import type { Owner } from '../../../archive/extract-archive.ts'
 import type { FailureError } from '../../../domain/session/failure.ts'
 import { readControlFile, regularFileSize, statIfThere, writeControlFile } from '../../control-file.ts'
-import { runInBackground } from '../process/chain/background-command.ts'
+import { unlock } from '../../removal/remove-tree.ts'
+import type { Removals } from '../../removal/removals.ts'
 
 /**
  * The files of one kernel, in `<agentDir>/kernels/<kernelId>/`:
@@ -87,14 +88,19 @@ export interface DirectoryOwner {
 }
 
 /** Replaces an existing directory. */
-export async function createKernelDirectory(path: string, record: KernelRecord, places: DirectoryOwner): Promise<void> {
+export async function createKernelDirectory(
+  path: string,
+  record: KernelRecord,
+  places: DirectoryOwner,
+  removals: Removals,
+): Promise<void> {
   const { owner, more = [] } = places
   const mode = owner === null ? 0o700 : 0o711
   try {
     await mkdir(path, mode)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    await removeKernelDirectory(path)
+    await removeKernelDirectory(path, removals)
     await mkdir(path, mode)
   }
   await writeFile(join(path, 'spec.json'), JSON.stringify(record), { mode: 0o600 })
@@ -125,18 +131,20 @@ export async function writeRunScript(
 /**
  * Removes `spec.json` first: a directory without it counts as never run. An interrupted removal is thus not taken for a
  * launch, and a late shim does not run anything after its `status` has been removed. Its program may have put anything
- * in its place: no link is followed.
+ * in its place: no link is followed. What is more than a little is dropped, and goes in the background.
  */
-export async function removeKernelDirectory(path: string): Promise<void> {
+export async function removeKernelDirectory(path: string, removals: Removals): Promise<void> {
   const isDirectory = (await lstat(path).catch(() => null))?.isDirectory()
-  if (isDirectory !== true) return rm(path, { force: true })
-  await unlinkFile(join(path, 'spec.json'))
-  if (await removeFew(path)) return
-  if (await isOfOthers(join(path, 'work'))) return removeOfOthers(path)
-  await rm(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 20 })
+  if (isDirectory !== true) return unlinkFile(path)
+  await unlinkFile(join(path, 'spec.json')).catch(async (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EACCES') throw error
+    await unlock(path)
+    await unlinkFile(join(path, 'spec.json'))
+  })
+  if (!(await removeFew(path))) removals.drop(path)
 }
 
-/** Of a kernel that has left little, which most do: `rm` asks thrice as much of the file system. */
+/** Of a kernel that has left little, which most do. */
 async function removeFew(path: string): Promise<boolean> {
   const entries = await readdir(path, { withFileTypes: true }).catch(() => null)
   if (entries === null || entries.length > FEW_ENTRIES_MAX) return false
@@ -146,17 +154,6 @@ async function removeFew(path: string): Promise<boolean> {
     else if (!(await removeEmpty(each))) return false
   }
   return removeEmpty(path)
-}
-
-async function isOfOthers(path: string): Promise<boolean> {
-  const { uid } = await lstat(path).catch(() => ({ uid: null }))
-  return uid !== null && uid !== process.getuid!()
-}
-
-/** Its user may still be about, and exchange a directory for a link meanwhile, which `rm` notices. */
-async function removeOfOthers(path: string): Promise<void> {
-  const { code } = await runInBackground(['rm', '-rf', '--', path])
-  if (code !== 0) throw new Error(`${path} could not be removed`)
 }
 
 /** A directory in its place goes with all that is left. */
@@ -183,6 +180,17 @@ export function readRecord(path: string): KernelRecord | null {
   const whole =
     record?.version === 1 && typeof record.spec?.kernelId === 'string' && Number.isInteger(record.assignment)
   return whole ? (record as KernelRecord) : null
+}
+
+/** Of a directory that its program may have locked, which it can without isolation. */
+export async function readLockedRecord(path: string): Promise<KernelRecord | null> {
+  try {
+    return readRecord(path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EACCES') throw error
+    await unlock(path)
+    return readRecord(path)
+  }
 }
 
 export function wasStartOrdered(path: string): boolean {

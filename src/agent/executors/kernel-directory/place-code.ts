@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { rename, rm, rmdir } from 'node:fs/promises'
+import { rename, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ArchiveError } from '../../../archive/archive-entry.ts'
 import { extractArchive, type Owner } from '../../../archive/extract-archive.ts'
@@ -11,6 +11,7 @@ import { messageOf } from '../../../observability/error-message.ts'
 import type { Logger } from '../../../observability/log.ts'
 import { wait } from '../../../waiting/wait.ts'
 import { reconnectPauseMs } from '../../reconnect-pause.ts'
+import { removeTree } from '../../removal/remove-tree.ts'
 
 /** A download without a byte for this long is begun anew, perhaps at another server. */
 const STALLED_AFTER_MS = 30_000
@@ -43,7 +44,7 @@ export async function placeCode(placing: CodePlacing): Promise<FailureError | nu
   const part = join(path, 'code.part')
   for (let failures = 1; isWanted(); failures++) {
     try {
-      await rm(part, { recursive: true, force: true })
+      await removeTree(part)
       await download(placing, part)
       if (!isWanted()) return null
       await rmdir(join(path, 'work'))

@@ -16,7 +16,8 @@ export async function prepareKernel(host: ProcessHost, kernel: ProcessKernel): P
     const { namespaces, uids } = host.isolation
     kernel.uid = uids?.of(spec.projectId ?? null) ?? null
     const places = { owner: ownerOf(kernel.uid), more: namespaces !== null ? ['tmp'] : [] }
-    await createKernelDirectory(kernel.path, { version: 1, assignment, bootId: host.bootId, spec, port }, places)
+    const record = { version: 1, assignment, bootId: host.bootId, spec, port } as const
+    await createKernelDirectory(kernel.path, record, places, host.book.removals)
   } catch (error) {
     return host.book.fail(
       kernel,

@@ -45,7 +45,10 @@ export async function prepareKernel(
     const { user } = kernel
     const record = { version: 1, assignment, bootId: '', spec, port: null, user } as const
     const places = { owner: user, more: user === null ? [] : ['job'] }
-    if (!(await host.presence.whenThere(() => createKernelDirectory(path, record, places), isWanted))) return
+    if (
+      !(await host.presence.whenThere(() => createKernelDirectory(path, record, places, host.book.removals), isWanted))
+    )
+      return
   } catch (error) {
     return refuse(host, kernel, error, 'the kernel’s directory could not be prepared')
   }

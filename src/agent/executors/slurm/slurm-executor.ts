@@ -1,8 +1,9 @@
-import { readdirSync, rmSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ObservedKernel } from '../../../domain/agent/protocol.ts'
 import type { Logger } from '../../../observability/log.ts'
 import { readControlFile } from '../../control-file.ts'
+import { isDropped } from '../../removal/removals.ts'
 import type { Executor, ExecutorHooks } from '../executor.ts'
 import { type CodeHost } from '../kernel-book/pull-code.ts'
 import { openChainStore } from '../../chain-store.ts'
@@ -120,6 +121,7 @@ export function createSlurmExecutor(
     name: 'slurm',
     async recover() {
       await port.recover()
+      await book.removals.resume(shared.batches)
       removeBatches(host)
       await chains.resume()
       await capacity.start()
@@ -197,13 +199,13 @@ function recover(host: SlurmHost, kernel: SlurmKernel, { user = null }: director
 function removeBatch({ shared, book }: SlurmHost, { submit }: SlurmKernel): void {
   if (submit === null || !submit.name.startsWith('rp-b')) return
   if ([...book.kernels.values()].some((other) => other.submit?.name === submit.name)) return
-  rmSync(join(shared.batches, submit.name), { recursive: true, force: true })
+  book.removals.drop(join(shared.batches, submit.name))
 }
 
 /** Those of which no kernel is left. */
 function removeBatches({ shared, book }: SlurmHost): void {
   const needed = new Set([...book.kernels.values()].map(({ submit }) => submit?.name))
   for (const name of readdirSync(shared.batches)) {
-    if (!needed.has(name)) rmSync(join(shared.batches, name), { recursive: true, force: true })
+    if (!needed.has(name) && !isDropped(name)) book.removals.drop(join(shared.batches, name))
   }
 }

@@ -1,6 +1,6 @@
-import { lstatSync, mkdirSync, opendirSync, renameSync, rmdirSync, rmSync } from 'node:fs'
+import { lstatSync, mkdirSync, opendirSync, renameSync, rmdirSync } from 'node:fs'
 import { lstat } from 'node:fs/promises'
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { type FoundCheckpoint, judgeCheckpoint } from '../../../../domain/agent/checkpoint.ts'
@@ -14,9 +14,6 @@ import { clearPublishFiles, isPublishFile } from './publish-files.ts'
 
 /** What is older than the record is moved there, beside the directory, by the attempt that left it. */
 const STALE = '.stale-'
-
-/** What is being removed is renamed to such a name first: no id of a chain begins like this. */
-export const DROPPED = '.dropped-'
 
 /** What this agent has under way for a chain, beside its directory: what it fetches, and what it sends. */
 const DRAFT = /^\.(?:new|snap)-[0-9a-f]{12}-/
@@ -55,10 +52,6 @@ export function isOwnDraft(host: ChainHost, name: string): boolean {
 /** Agents may share the store, and their directories have the same path on several machines. */
 function ownToken({ book }: ChainHost): string {
   return createHash('sha256').update(`${hostname()} ${book.kernelsDir}`).digest('hex').slice(0, 12)
-}
-
-export function droppedPath(host: ChainHost): string {
-  return join(host.chainsDir, `${DROPPED}${randomBytes(8).toString('hex')}`)
 }
 
 /**
@@ -104,7 +97,7 @@ export function judgeChain(host: ChainHost, spec: KernelSpec) {
 export function placeFetched(host: ChainHost, spec: KernelSpec, draft: string): void {
   const { wanted, mark, path } = judgeChain(host, spec)
   if (!wanted) return
-  if (isEmpty(path)) rmSync(path, { recursive: true, force: true })
+  if (isEmpty(path)) host.book.removals.drop(path)
   else moveAside(host, spec, mark?.attempt ?? 0)
   const found = { state: 'FETCHED', attempt: spec.checkpoint!.newest!.attempt } as const
   clearPublishFiles(draft)
@@ -147,14 +140,7 @@ export function isFirstKernel({ role, index }: Pick<KernelSpec, 'role' | 'index'
 function moveAside(host: ChainHost, spec: KernelSpec, attempt: number): void {
   const { chainId } = spec
   const aside = join(host.chainsDir, `${STALE}${chainName(chainId, generationOf(spec))}`)
-  const former = droppedPath(host)
-  try {
-    renameSync(aside, former)
-    // Never rejects; what it leaves, `.dropped-`, is removed later.
-    void runInBackground(['rm', '-rf', former])
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-  }
+  host.book.removals.drop(aside)
   try {
     renameSync(chainDirectory(host, spec), aside)
     host.log.warn({ chainId, attempt, aside }, 'an old checkpoint is moved aside: a newer one is on record elsewhere')

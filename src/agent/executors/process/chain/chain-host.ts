@@ -1,6 +1,7 @@
 import type { KernelSpec } from '../../../../domain/agent/protocol.ts'
 import type { Logger } from '../../../../observability/log.ts'
 import type { CheckpointRelay } from '../../executor.ts'
+import type { Removals } from '../../../removal/removals.ts'
 import type { KernelEntry } from '../../kernel-book/kernel-entry.ts'
 
 /** What keeps directories for chains. */
@@ -13,6 +14,7 @@ export interface ChainHost {
     changed(): void
     readonly kernels: ReadonlyMap<string, KernelEntry>
     readonly closed: boolean
+    readonly removals: Removals
   }
   readonly limits: ChainLimits
   /** By name, those whose directories were not looked through to the end. */

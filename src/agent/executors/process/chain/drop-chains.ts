@@ -1,42 +1,30 @@
-import { readdirSync, renameSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { validate } from 'uuid'
 import { messageOf } from '../../../../observability/error-message.ts'
 import type { ChainDirectories } from '../../executor.ts'
-import { runInBackground } from './background-command.ts'
-import { chainOf, DROPPED, droppedPath, isChainNeeded, isOwnDraft } from './chain-directory.ts'
+import { chainOf, isChainNeeded, isOwnDraft } from './chain-directory.ts'
 import { removeChainMark } from './chain-mark.ts'
 import { measureChains } from './measure-chains.ts'
 import type { ChainHost } from './chain-host.ts'
 
 /**
- * Directories that are needed by nobody are renamed at once, beside the others, and removed one after the other. Another
+ * Directories that are needed by nobody are renamed at once, beside the others, and removed in the background. Another
  * start of the agent goes on with those that are left.
  */
 export function createChainDrops(host: ChainHost): ChainDirectories & { resume(): Promise<void> } {
-  let removals = Promise.resolve()
   /** Of the last listing: the server answers to that, and many chains may have been removed at once. */
   let listed = new Map<string, Stored[]>()
 
-  function remove(path: string): void {
-    removals = removals.then(async () => {
-      if (host.book.closed || (await removeTree(path))) return
-      host.log.warn({ path }, 'what is needed by nobody could not be removed')
-    })
-  }
-
   function dropDirectory(name: string): boolean {
-    const aside = droppedPath(host)
     try {
-      renameSync(join(host.chainsDir, name), aside)
+      host.book.removals.drop(join(host.chainsDir, name))
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
-        host.log.warn({ name, error: messageOf(error) }, 'what is needed by nobody could not be dropped')
+      host.log.warn({ name, error: messageOf(error) }, 'what is needed by nobody could not be dropped')
       return false
     }
     removeChainMark(join(host.chainsDir, name))
-    remove(aside)
     return true
   }
 
@@ -60,8 +48,8 @@ export function createChainDrops(host: ChainHost): ChainDirectories & { resume()
     },
     measure: (all) => measureChains(host, all),
     async resume() {
+      await host.book.removals.resume(host.chainsDir)
       for (const name of await readdir(host.chainsDir)) {
-        if (name.startsWith(DROPPED)) remove(join(host.chainsDir, name))
         // Renamed first: a kernel that goes on may already make one anew.
         if (isOwnDraft(host, name)) dropDirectory(name)
       }
@@ -82,11 +70,4 @@ function byChain(names: readonly string[]): Map<string, Stored[]> {
     if (validate(chainId)) found.set(chainId, [...(found.get(chainId) ?? []), { name, generation }])
   }
   return found
-}
-
-/** Follows no links, however deep the tree is. What its owner has locked is opened first, where that is the agent. */
-async function removeTree(path: string): Promise<boolean> {
-  if ((await runInBackground(['rm', '-rf', path])).code === 0) return true
-  await runInBackground(['chmod', '-R', 'u+rwX', path])
-  return (await runInBackground(['rm', '-rf', path])).code === 0
 }

@@ -1,7 +1,8 @@
-import { mkdir, rm } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { PUBLISH_AT_ONCE_MAX, PUBLISH_LOOK_MS, PUBLISH_PAUSE_MS } from '../../../../domain/limits.ts'
 import { messageOf } from '../../../../observability/error-message.ts'
+import { removeTree } from '../../../removal/remove-tree.ts'
 import { createPasses } from '../../../../waiting/passes.ts'
 import type { KernelEntry } from '../../kernel-book/kernel-entry.ts'
 import { chainDirectory, chainName, draftPath, generationOf, isFirstKernel } from './chain-directory.ts'
@@ -93,7 +94,7 @@ async function publish(host: ChainHost, kernel: KernelEntry, work: () => Promise
   const directory = chainDirectory(host, spec)
   const aside = draftPath(host, spec, 'snap')
   try {
-    await rm(aside, { recursive: true, force: true })
+    await removeTree(aside)
     await mkdir(aside, { mode: 0o700 })
     const relayed = await work()
     // It is not this attempt's directory any more.
@@ -103,7 +104,7 @@ async function publish(host: ChainHost, kernel: KernelEntry, work: () => Promise
   } catch (error) {
     host.log.warn({ kernelId, error: messageOf(error) }, 'a checkpoint could not be published')
   } finally {
-    await rm(aside, { recursive: true, force: true }).catch(() => {})
+    await removeTree(aside).catch(() => {})
   }
 }
 

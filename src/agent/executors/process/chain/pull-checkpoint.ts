@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { rm } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { createZstdDecompress } from 'node:zlib'
 import { ArchiveError } from '../../../../archive/archive-entry.ts'
@@ -9,6 +8,7 @@ import { RELAY_ENTRIES_MAX } from '../../../../domain/limits.ts'
 import { messageOf } from '../../../../observability/error-message.ts'
 import { wait } from '../../../../waiting/wait.ts'
 import { reconnectPauseMs } from '../../../reconnect-pause.ts'
+import { removeTree } from '../../../removal/remove-tree.ts'
 import type { KernelEntry } from '../../kernel-book/kernel-entry.ts'
 import { draftPath, judgeChain, placeFetched } from './chain-directory.ts'
 import type { ChainHost } from './chain-host.ts'
@@ -91,7 +91,7 @@ async function fetchInto(
     if (performance.now() - lastByteAt > STALLED_AFTER_MS) ending.abort(new Error('the server is silent'))
   }, WANTED_CHECK_MS)
   try {
-    await rm(draft, { recursive: true, force: true })
+    await removeTree(draft)
     const { attempt, sha256, archiveBytes, bytes, chunks } = await host.relay!.fetch(
       { kernelId, assignment },
       ending.signal,
@@ -133,7 +133,7 @@ async function fetchInto(
     if (isWanted()) placeFetched(host, spec, draft)
   } finally {
     clearInterval(timer)
-    await rm(draft, { recursive: true, force: true }).catch(() => {})
+    await removeTree(draft).catch(() => {})
   }
 }
 

@@ -1,8 +1,9 @@
-import { chown, copyFile, link, lstat, mkdir, readlink, rename, rm, symlink } from 'node:fs/promises'
+import { chown, copyFile, link, lstat, mkdir, readlink, rename, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ArchiveError, plainName } from '../../../../archive/archive-entry.ts'
 import { RELAY_ENTRIES_MAX } from '../../../../domain/limits.ts'
 import { wait } from '../../../../waiting/wait.ts'
+import { removeTree } from '../../../removal/remove-tree.ts'
 import { openBelow, pathOf } from './open-below.ts'
 import { tooMany, walkBelow } from './walk-below.ts'
 
@@ -39,7 +40,7 @@ export interface SnapshotOptions {
  */
 export async function snapshotCheckpoint(directory: string, into: string, options: SnapshotOptions): Promise<Snapshot> {
   for (let tries = 1; tries <= TRIES_MAX; tries++) {
-    await rm(into, { recursive: true, force: true })
+    await removeTree(into)
     const files = await linkAll(directory, into, options)
     if (files !== null) return { path: into, freeze: () => freeze(into, files, options) }
     await wait(TRY_AGAIN_MS)

@@ -1,0 +1,97 @@
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { messageOf } from '../../observability/error-message.ts'
+import type { Logger } from '../../observability/log.ts'
+import { BIN, DROPPED, dropSync, emptyBin, moveIntoBin, newBin } from './remove-tree.ts'
+
+/** Then others have their turn. */
+const PASS_MS = 1_000
+/** Half of libuv's threads: launches need the others. */
+const AT_ONCE_MAX = 2
+
+/** What nobody needs any more, and is removed in the background, in passes of a bounded time, in turn. */
+export interface Removals {
+  /**
+   * Its name is free when this returns; the rest is done in the background, and by the next instance of the agent.
+   * Nothing there is fine.
+   *
+   * @throws if it cannot be renamed
+   */
+  drop(path: string): void
+  /** Goes on with what earlier instances have dropped in this directory. */
+  resume(directory: string): Promise<void>
+  /** Nothing is begun any more. Returns when the passes that run have ended. */
+  close(): Promise<void>
+}
+
+interface Removal {
+  path: string
+  /** Null until it is in one. */
+  bin: string | null
+}
+
+/** @param passMs for tests: 0 is a pass for each file */
+export function createRemovals({ log, passMs = PASS_MS }: { log: Logger; passMs?: number }): Removals {
+  const waiting: Removal[] = []
+  const working = new Set<Promise<void>>()
+  let closed = false
+
+  function add(removal: Removal): void {
+    waiting.push(removal)
+    if (closed || working.size >= AT_ONCE_MAX) return
+    const work = workThrough().finally(() => working.delete(work))
+    working.add(work)
+  }
+
+  /** Never rejects. */
+  async function workThrough(): Promise<void> {
+    for (let removal = waiting.shift(); removal !== undefined && !closed; removal = waiting.shift()) {
+      try {
+        if (await isMoreLeft(removal)) waiting.push(removal)
+      } catch (error) {
+        log.warn(
+          { path: removal.bin ?? removal.path, error: messageOf(error) },
+          'what is needed by nobody could not be removed; the next start tries again',
+        )
+      }
+    }
+  }
+
+  /** @throws if a pass has removed nothing */
+  async function isMoreLeft(removal: Removal): Promise<boolean> {
+    if (removal.bin === null) {
+      const bin = newBin(removal.path)
+      if (!(await moveIntoBin(removal.path, bin))) return false
+      removal.bin = bin
+    }
+    const { gone, count, fault } = await emptyBin(removal.bin, passMs)
+    if (!gone && count === 0) throw fault ?? new Error('something is put into it again and again')
+    return !gone
+  }
+
+  return {
+    drop(path) {
+      try {
+        add({ path: dropSync(path), bin: null })
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+      }
+    },
+    async resume(directory) {
+      for (const name of await readdir(directory)) {
+        const path = join(directory, name)
+        if (name.startsWith(DROPPED)) add({ path, bin: null })
+        if (name.startsWith(BIN)) add({ path, bin: path })
+      }
+    },
+    async close() {
+      closed = true
+      await Promise.all(working)
+    },
+  }
+}
+
+/** Whether it is what a removal has left. */
+export function isDropped(name: string): boolean {
+  return name.startsWith(DROPPED) || name.startsWith(BIN)
+}
