@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, extname, join } from 'node:path'
@@ -6,6 +7,8 @@ import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { CodeSplittingGroup } from 'rolldown'
 import { build, type Manifest } from 'vite'
 import { uiBundlePath } from '../src/bundle.ts'
+import { renderGraphiQLPage } from '../src/graphql/graphiql-page.ts'
+import { GRAPHIQL_FILES } from '../src/http/ui-files.ts'
 import { UI_PATHS } from '../src/ui/paths.ts'
 import { removeOld } from './bundle.ts'
 import { uiDocuments } from './ui-documents.ts'
@@ -21,7 +24,7 @@ const PACKED = new Set(['.woff2', '.png'])
 
 /**
  * Bundles the web UI: what a browser loads, compressed beside it, `paths.json` with the paths that have pages and what
- * each of them loads, and `documents.json` with the GraphQL documents that they send.
+ * each of them loads, `documents.json` with the GraphQL documents that they send, and the page of GraphiQL.
  * Nothing is done if a bundle of exactly these sources exists.
  * @returns its directory
  */
@@ -66,7 +69,7 @@ export async function bundleUi(root: string): Promise<string> {
     const { program, beside } = await readManifest(join(draft, MANIFEST))
     await rm(join(draft, MANIFEST))
     await callAtOnce(draft, new Set([...program, ...Object.values(beside).flat()]))
-    const [documents] = await Promise.all([uiDocuments(root), compress(join(draft, 'assets'))])
+    const [documents] = await Promise.all([uiDocuments(root), compress(join(draft, 'assets')), writeGraphiQL(draft)])
     await writeFile(join(draft, 'paths.json'), JSON.stringify(beside))
     await writeFile(join(draft, 'documents.json'), JSON.stringify(documents))
     await rename(draft, made).catch((error: NodeJS.ErrnoException) => {
@@ -141,6 +144,20 @@ async function callAtOnce(directory: string, files: ReadonlySet<string>): Promis
   await Promise.all(
     scripts.map(async (path) => writeFile(path, `//# allFunctionsCalledOnLoad\n${await readFile(path, 'utf8')}`)),
   )
+}
+
+/** More takes half a minute. */
+const GRAPHIQL_QUALITY = 9
+
+async function writeGraphiQL(directory: string): Promise<void> {
+  const page = Buffer.from(await renderGraphiQLPage())
+  const quality = { params: { [constants.BROTLI_PARAM_QUALITY]: GRAPHIQL_QUALITY } }
+  const tag = `"${createHash('sha256').update(page).digest('base64url').slice(0, 22)}"`
+  await Promise.all([
+    promisify(brotliCompress)(page, quality).then((packed) => writeFile(join(directory, GRAPHIQL_FILES.br), packed)),
+    promisify(gzip)(page).then((packed) => writeFile(join(directory, GRAPHIQL_FILES.gzip), packed)),
+    writeFile(join(directory, GRAPHIQL_FILES.tag), JSON.stringify({ tag })),
+  ])
 }
 
 async function compress(directory: string): Promise<void> {

@@ -13,7 +13,12 @@ const PROGRAM_SOURCES = {
 }
 const UI_SOURCES = {
   directories: [UI, 'src/client'],
-  files: ['node_modules/.package-lock.json', 'scripts/bundle-ui.ts', 'scripts/ui-documents.ts'],
+  files: [
+    'node_modules/.package-lock.json',
+    'scripts/bundle-ui.ts',
+    'scripts/ui-documents.ts',
+    'src/graphql/graphiql-page.ts',
+  ],
 }
 
 interface Sources {

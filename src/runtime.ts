@@ -8,6 +8,7 @@ import { createEventBus } from './events/bus.ts'
 import { createTopics } from './events/topics.ts'
 import { createWakeHub } from './events/wake-hub.ts'
 import { createHttpServer, type HttpServer } from './http/http-server.ts'
+import { REQUEST_LIMITS } from './http/request-limits.ts'
 import type { Logger } from './observability/log.ts'
 import { messageOf } from './observability/error-message.ts'
 import { createMetrics } from './observability/metrics.ts'
@@ -71,7 +72,14 @@ export async function startRuntime(
   const trace = await startTracing(config, server.id, log)
   resources.defer(() => trace.stop())
   const tls = await readTls(config)
-  const http = createHttpServer({ log, metrics, trace, drainMs: config.drainSeconds * 1000, tls: tls?.pair })
+  const http = createHttpServer({
+    log,
+    metrics,
+    trace,
+    drainMs: config.drainSeconds * 1000,
+    requestLimits: { ...REQUEST_LIMITS, strangerStalledAfterMs: config.slowReaderSeconds * 1000 },
+    tls: tls?.pair,
+  })
   const url = config.roles.includes('api') ? await listen(http, config, resources) : null
   if (url !== null) keepTls(http, tls, { config, log, resources, warnings })
   const dataDir = resolve(config.dataDir)

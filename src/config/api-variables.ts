@@ -34,6 +34,14 @@ export const API_VARIABLES = {
     unit: 'requests',
     schema: wholeNumber(0, 1_000_000).default(5),
   }),
+  slowReaderSeconds: variable({
+    name: 'REPRISE_SLOW_READER_SECONDS',
+    default: '20',
+    meaning:
+      'How long a client that has not shown a valid token may read nothing of an answer that waits for it. Then its connection is closed. Clients with a token have 60 s.',
+    unit: 'seconds',
+    schema: wholeNumber(1, 3_600).default(20),
+  }),
   checkpointDir: variable({
     name: 'REPRISE_CHECKPOINT_DIR',
     default: '`checkpoints` in the data directory',

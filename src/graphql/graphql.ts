@@ -7,9 +7,13 @@ import type { GraphQLServices } from './context.ts'
 import { createOpenSubscriptions } from '../events/open-subscriptions.ts'
 import { mayReadMetrics } from '../services/access/authorize.ts'
 import { consistentReads, readShared } from '../services/consistent-reads.ts'
+import { isKnown } from '../services/access/known-connections.ts'
+import type { Rates } from '../services/access/rates.ts'
 import { createRefusalLog } from '../services/access/refusal-log.ts'
 import { sessionReader, type ReadSessions, type SessionRead } from '../services/session/read-selected-sessions.ts'
 import { sessionSelects } from './session-reads/session-selects.ts'
+import { createPublicIntrospection, type StaticAnswers } from './transport/public-introspection.ts'
+import { schema } from './schema.ts'
 import { createServeHttp } from './transport/serve-http.ts'
 import { createGraphQLServer } from './server.ts'
 import type { TrustedDocuments } from './transport/trusted-documents.ts'
@@ -23,6 +27,9 @@ export type GraphQLDependencies = Omit<
 > & {
   /** Whether introspection is answered without a token. */
   introspectionForStrangers?: boolean
+  /** Of addresses that ask without a valid token; missing: no limit. */
+  strangers?: Rates | undefined
+  staticAnswer: StaticAnswers
   trustedDocuments?: TrustedDocuments | undefined
   webSockets?: WebSocketOptions
 }
@@ -30,6 +37,8 @@ export type GraphQLDependencies = Omit<
 export interface GraphQL {
   handle(request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void>
   serveWebSockets(server: WebSocketServer): Disposable
+  /** Whether the connection has shown a valid token. */
+  isKnown(connection: object): boolean
   /** Authenticates an `Authorization` header for endpoints outside GraphQL. */
   identify(
     authorization: string | undefined,
@@ -42,7 +51,14 @@ export interface GraphQL {
 
 /** The GraphQL API over all transports, independent of the server that listens. */
 export function createGraphQL(options: GraphQLDependencies): GraphQL {
-  const { introspectionForStrangers = false, trustedDocuments, webSockets, ...dependencies } = options
+  const {
+    introspectionForStrangers = false,
+    strangers,
+    staticAnswer,
+    trustedDocuments,
+    webSockets,
+    ...dependencies
+  } = options
   const closing = new AbortController()
   const { authenticate, log, trace } = dependencies
   const openSubscriptions = createOpenSubscriptions(closing.signal)
@@ -58,7 +74,13 @@ export function createGraphQL(options: GraphQLDependencies): GraphQL {
   }
   const server = createGraphQLServer({ services, introspectionForStrangers, trustedDocuments })
   return {
-    handle: createServeHttp(server, { authenticate, introspectionForStrangers, log }),
+    handle: createServeHttp(server, {
+      authenticate,
+      introspection: introspectionForStrangers ? createPublicIntrospection(schema, staticAnswer) : null,
+      strangers,
+      log,
+    }),
+    isKnown,
     serveWebSockets: (sockets) =>
       serveWebSockets(sockets, server, {
         ...webSockets,

@@ -20,11 +20,8 @@ import { useAdmission } from './limits/use-admission.ts'
 import { useConsistentReads } from './use-consistent-reads.ts'
 import { useEventsTogether } from './subscriptions/events-together.ts'
 import { useTrustedDocuments, type TrustedDocuments } from './transport/trusted-documents.ts'
-import { createHash } from 'node:crypto'
 import { GraphQLError } from 'graphql'
 import { unreadable } from './transport/whole-request.ts'
-
-const SCRIPTS = /<script\b[^>]*>([\s\S]*?)<\/script>/g
 
 const NOT_ACCEPTABLE =
   'The answer to this operation is not available in a media type that the request accepts. Queries and mutations are answered as application/graphql-response+json or application/json, subscriptions as text/event-stream; or use a WebSocket with graphql-transport-ws.'
@@ -33,7 +30,7 @@ export const GRAPHQL_PATH = '/graphql'
 
 export type GraphQLServer = YogaServerInstance<ServerContext, GraphQLContext>
 
-/** Executes operations of all transports; by itself it serves HTTP, server-sent events and GraphiQL. */
+/** Executes operations of all transports; by itself it serves HTTP and server-sent events. */
 export function createGraphQLServer(options: {
   services: GraphQLServices
   /** Whether introspection is answered without a token. */
@@ -72,17 +69,8 @@ export function createGraphQLServer(options: {
     extraParamNames: ['documentId'],
     // Bodies have already been read, within their limit.
     maxRequestBodySize: false,
-    graphiql: {
-      title: 'Reprise',
-      subscriptionsProtocol: 'WS',
-      headers: JSON.stringify({ authorization: 'Bearer ' }),
-      defaultQuery: GREETING,
-      // They hold a token.
-      shouldPersistHeaders: false,
-    },
-    // Loaded on demand: ten megabytes of text that only browsers need.
-    renderGraphiQL: async (page) =>
-      withScriptPolicy((await import('@graphql-yoga/render-graphiql')).renderGraphiQL(page)),
+    // Its page is served before this.
+    graphiql: false,
   })
 }
 
@@ -105,25 +93,6 @@ function useContext(services: GraphQLServices, identities: WeakMap<Request, Iden
   }
 }
 
-const GREETING = `# Put the token of the data directory's file "admin-token" into the headers below.
-{
-  sessions(first: 10) {
-    totalCount
-    edges {
-      node {
-        name
-        status
-        retryState {
-          label
-          phase
-          reason
-        }
-      }
-    }
-  }
-}
-`
-
 /**
  * Answers are not sent in parts of `multipart/mixed`, which nothing here needs: the server's own way to do so has both
  * `Transfer-Encoding` and `Content-Length` (RFC 9112, 6.2).
@@ -145,28 +114,6 @@ function useAcceptableAnswers(): Plugin {
 
 function isMultipart({ name }: { name: string }): boolean {
   return name === 'processMultipartResult'
-}
-
-/**
- * The page with a policy that lets its own scripts run, by their digests, and no other: what the server sends into it
- * is data. Its styles are made by its scripts; its editor checks documents in workers made from blobs.
- */
-function withScriptPolicy(html: string): string {
-  // Browsers read line ends as line feeds before they compare.
-  const texts = [...html.matchAll(SCRIPTS)].map(([, text]) => text!.replaceAll(/\r\n?/g, '\n'))
-  const digests = texts.map((text) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`)
-  const policy = [
-    "default-src 'none'",
-    `script-src ${[...new Set(digests)].join(' ')}`,
-    "style-src 'unsafe-inline'",
-    "img-src 'self' data:",
-    'font-src data:',
-    "connect-src 'self' ws: wss:",
-    'worker-src blob: data:',
-    "base-uri 'none'",
-    "form-action 'none'",
-  ].join('; ')
-  return html.replace('<head>', `<head>\n      <meta http-equiv="Content-Security-Policy" content="${policy}" />`)
 }
 
 /** Variables and extensions stand as JSON in a URL or a form; what is none is the client's fault, not the server's. */

@@ -11,20 +11,21 @@ const COMPRESSED_PARTS_BYTES_MAX = 4 * 1024 * 1024
 const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }
 
 /** In order of preference. All of them work on the thread pool: the event loop only waits. */
-const ENCODERS: Readonly<Record<string, (body: Buffer) => Promise<Buffer>>> = {
+export const ENCODERS: Readonly<Record<string, (body: Buffer) => Promise<Buffer>>> = {
   zstd: promisify(zstdCompress),
   br: (body) => promisify(brotliCompress)(body, BROTLI),
   gzip: promisify(gzip),
 }
+export const ENCODINGS: readonly string[] = Object.keys(ENCODERS)
 
 const COMPRESSIBLE = /^(?:text\/(?!event-stream)|application\/(?:[\w.-]+\+)?(?:json|openmetrics-text|xml|yaml))/i
 
+/** No client has more to say; taking a longer header apart would take milliseconds. */
+const ACCEPTED_LENGTH_MAX = 512
+
 /** The first of those that the client accepts most; null if it accepts none, or does not say. */
-export function acceptedEncoding(
-  header: string | undefined,
-  offered: readonly string[] = Object.keys(ENCODERS),
-): string | null {
-  if (header === undefined) return null
+export function acceptedEncoding(header: string | undefined, offered: readonly string[] = ENCODINGS): string | null {
+  if (header === undefined || header.length > ACCEPTED_LENGTH_MAX) return null
   const weights = new Map(
     header.split(',').map((part) => {
       const [name, ...parameters] = part.split(';').map((text) => text.trim().toLowerCase())
@@ -129,5 +130,9 @@ function bytesOf(chunk: unknown): Buffer | null {
 function isCompressible(response: ServerResponse, status: number, bytes: number): boolean {
   if (bytes < COMPRESSED_FROM_BYTES || status < 200 || status === 204 || status === 206 || status === 304) return false
   if (response.headersSent || response.hasHeader('Content-Encoding')) return false
-  return COMPRESSIBLE.test(String(response.getHeader('Content-Type') ?? ''))
+  return isCompressibleType(String(response.getHeader('Content-Type') ?? ''))
+}
+
+export function isCompressibleType(contentType: string): boolean {
+  return COMPRESSIBLE.test(contentType)
 }

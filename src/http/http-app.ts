@@ -1,11 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
+import { renderGraphiQLPage } from '../graphql/graphiql-page.ts'
 import { createGraphQL, type GraphQLDependencies } from '../graphql/graphql.ts'
 import { STRANGER_MESSAGE_BYTES_MAX } from '../graphql/limits/limits.ts'
 import { GRAPHQL_PATH } from '../graphql/server.ts'
 import { takeSessionCookie } from '../rest/access/browser-sessions.ts'
 import { serveChannels, type ChannelOptions } from '../rest/channel/serve-channels.ts'
+import { OPENAPI_PATH } from '../rest/openapi.ts'
 import { createRest, REST_PREFIX, type RestDependencies } from '../rest/rest.ts'
 import { offerCompression } from './compression.ts'
 import { indexPage } from './index-page.ts'
@@ -14,13 +16,17 @@ import type { Mount } from './mount.ts'
 import { pathOf, requestIdOf } from './request-head.ts'
 import { respond } from './respond.ts'
 import type { ServedRoute } from './route-table.ts'
-import type { UiFiles } from './ui-files.ts'
+import { staticAnswer, type StaticBody } from './static-answer.ts'
+import { GRAPHIQL_HEADERS, type UiFiles } from './ui-files.ts'
 
-export interface HttpAppDependencies extends GraphQLDependencies, Pick<RestDependencies, 'code'>, ChannelOptions {
+export interface HttpAppDependencies
+  extends Omit<GraphQLDependencies, 'staticAnswer'>, Pick<RestDependencies, 'code'>, ChannelOptions {
   metricsPage: MetricsPage
   mounts?: readonly Mount[]
   /** Null: it is switched off. Undefined: it has not been bundled. */
   ui?: UiFiles | null | undefined
+  /** The page as it was bundled; without it, the first request makes it, during which nothing else is served. */
+  graphiql?: StaticBody | undefined
   /** What people should know who run this server. Asks the database. */
   warnings?: () => Promise<string[]>
 }
@@ -33,6 +39,8 @@ export interface HttpApp {
   readonly build: string | undefined
   /** All that it serves. */
   readonly routes: readonly ServedRoute[]
+  /** Whether the connection has shown a valid token. */
+  isKnown(connection: object): boolean
   handle(request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void>
   /** Takes over the socket. @returns false if nothing at the request's path can be upgraded */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): boolean
@@ -45,15 +53,25 @@ export interface HttpApp {
 export function createHttpApp(options: HttpAppDependencies): HttpApp {
   const { mounts = [], ui } = options
   const mounted = new Map(mounts.flatMap((mount) => mount.paths.map((path) => [path, mount])))
-  const graphql = createGraphQL(options)
+  const graphql = createGraphQL({ ...options, staticAnswer })
   const answerMetrics = createMetricsAnswer(options.metricsPage, graphql.identify)
   const rest = createRest({ ...options, ...graphql.streams })
   const channels = serveChannels({ ...options, ...graphql.streams })
   const webSockets = new WebSocketServer({ noServer: true, maxPayload: STRANGER_MESSAGE_BYTES_MAX })
   const sockets = graphql.serveWebSockets(webSockets)
+  const sendGraphiQL = staticAnswer(options.graphiql ?? RENDERED_GRAPHIQL)
+  const sendOpenApi = staticAnswer({
+    read: () => Buffer.from(JSON.stringify(rest.document())),
+    headers: { 'Content-Type': 'application/json', 'Cache-Control': 'no-cache' },
+  })
+  const sendIndex = staticAnswer({
+    read: () => Buffer.from(indexPage(ui === undefined)),
+    headers: { 'Content-Type': 'text/html; charset=utf-8', 'Cache-Control': 'no-cache' },
+  })
   return {
     warnings: options.warnings ?? (() => options.db.query('SELECT 1').then(() => [])),
     build: ui?.build,
+    isKnown: (connection) => graphql.isKnown(connection),
     routes: [
       ...(ui?.routes ?? []),
       ...['/', '/metrics', GRAPHQL_PATH].map((path) => ({ method: 'GET', path })),
@@ -65,12 +83,16 @@ export function createHttpApp(options: HttpAppDependencies): HttpApp {
       if (ui) takeSessionCookie(request)
       const mount = mounted.get(path)
       if (mount) return mount.handle(request, response, requestId)
-      offerCompression(request, response)
-      if (path === GRAPHQL_PATH) return graphql.handle(request, response, requestId)
-      if (path.startsWith(REST_PREFIX)) return rest.handle(request, response)
+      if (path === GRAPHQL_PATH && asksForPage(request)) return sendGraphiQL(request, response)
+      if (path === OPENAPI_PATH && isRead(request)) return sendOpenApi(request, response)
+      if (path === GRAPHQL_PATH || path.startsWith(REST_PREFIX)) {
+        offerCompression(request, response)
+        return path === GRAPHQL_PATH ? graphql.handle(request, response, requestId) : rest.handle(request, response)
+      }
       if (path === '/metrics') return answerMetrics(request, response)
-      if (ui?.answer(request, response)) return
-      if (path === '/') return respond(response, 200, 'text/html; charset=utf-8', indexPage(ui === undefined))
+      const answered = ui?.answer(request, response)
+      if (answered) return answered
+      if (path === '/') return sendIndex(request, response)
       respond(response, 404, 'text/plain', 'Not found\n')
     },
     upgrade(request, socket, head) {
@@ -96,4 +118,18 @@ export function createHttpApp(options: HttpAppDependencies): HttpApp {
       channels.cutOff()
     },
   }
+}
+
+const RENDERED_GRAPHIQL: StaticBody = {
+  read: async () => Buffer.from(await renderGraphiQLPage()),
+  headers: GRAPHIQL_HEADERS,
+}
+
+/** A browser that opens the address, and no client of the API. */
+function asksForPage({ method, headers }: IncomingMessage): boolean {
+  return method === 'GET' && headers.accept?.includes('text/html') === true
+}
+
+function isRead({ method }: IncomingMessage): boolean {
+  return method === 'GET' || method === 'HEAD'
 }

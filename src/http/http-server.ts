@@ -1,5 +1,5 @@
-import { createServer, type IncomingMessage, type RequestListener, type ServerResponse, type Server } from 'node:http'
-import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -9,11 +9,13 @@ import { inSpan, type Tracer } from '../observability/trace.ts'
 import { guarded } from '../waiting/guarded.ts'
 import { answerHealth, answerNotReady, answerReadiness, answerStarting } from './health.ts'
 import type { HttpApp } from './http-app.ts'
-import { hasSeveralHosts, pathOf, requestIdOf, setSafeHeaders } from './request-head.ts'
+import { serveInTurns } from './pipelined-requests.ts'
+import { hostFault, pathOf, requestIdOf, setSafeHeaders } from './request-head.ts'
 import { REQUEST_LIMITS, serverOptions, type RequestLimits } from './request-limits.ts'
 import { respond } from './respond.ts'
 import type { TlsPair } from './tls-pair.ts'
 import { createRouteTable, type ServedRoute } from './route-table.ts'
+import { cutOffSlowReaders } from './slow-readers.ts'
 import { watchRequest } from './watch-request.ts'
 
 /**
@@ -41,6 +43,12 @@ export interface HttpServer {
 /** Served from the first moment. */
 const PROBES: ServedRoute[] = ['/healthz', '/readyz'].map((path) => ({ method: 'GET', path }))
 
+/** A database that has not answered the last probe by then is asked by the next one, too. */
+const ASKED_AGAIN_AFTER_MS = 1_000
+
+/** How long a client may take to read why its upgrade is refused. */
+const REFUSED_MS = 5_000
+
 /** How long requests in flight may take to finish; Ctrl-C in a terminal should not seem to hang. */
 const CUT_OFF_AFTER_MS = 5_000
 
@@ -66,9 +74,11 @@ export function createHttpServer(options: {
       else respond(response, 500, 'text/plain', 'Unexpected error\n')
     })
   }
-  const secure = tls && createTlsServer({ ...serverOptions(requestLimits), ...tls, minVersion: 'TLSv1.2' }, listener)
-  const server = secure ?? createServer(serverOptions(requestLimits), listener)
-  guardAgainstStalls(server, requestLimits.stalledAfterMs)
+  const secure = tls && createTlsServer({ ...serverOptions(requestLimits), ...tls, minVersion: 'TLSv1.2' })
+  const server = secure ?? createServer(serverOptions(requestLimits))
+  const isKnown = (socket: object) => app?.isKnown(socket) === true
+  const isBusy = serveInTurns(server, listener, isKnown)
+  cutOffSlowReaders(server, requestLimits, isKnown)
   server.setTimeout(requestLimits.stalledAfterMs)
   let phase: 'starting' | 'migrating' | 'serving' | 'draining' | 'closing' = 'starting'
   let app: HttpApp | undefined
@@ -76,14 +86,32 @@ export function createHttpServer(options: {
   let details: Readonly<Record<string, string>> = {}
   let closed: Promise<void> | undefined
   const failed = (error: unknown) => log.error({ err: error }, 'the HTTP server met a fault')
+  let asked: { at: number; answer: Promise<string[]> } | undefined
+
+  /** Whoever asks while the database is being asked waits for the same answer, unless that is overdue. */
+  function askReadiness(): Promise<string[]> {
+    if (asked && performance.now() - asked.at < ASKED_AGAIN_AFTER_MS) return asked.answer
+    const answer = app!.warnings()
+    const mine = { at: performance.now(), answer }
+    asked = mine
+    const done = () => {
+      if (asked === mine) asked = undefined
+    }
+    answer.then(done, done)
+    return answer
+  }
 
   async function route(request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void> {
     if (phase === 'closing') response.setHeader('Connection', 'close')
-    if (hasSeveralHosts(request)) return respond(response, 400, 'text/plain', 'More than one Host header\n')
+    const fault = hostFault(request)
+    if (fault !== null) {
+      response.setHeader('Connection', 'close')
+      return respond(response, 400, 'text/plain', `${fault}\n`)
+    }
     const path = pathOf(request)
     if (path === '/healthz') return answerHealth(response)
     if (path === '/readyz')
-      return phase === 'serving' ? answerReadiness(response, app!.warnings, details) : answerNotReady(response, phase)
+      return phase === 'serving' ? answerReadiness(response, askReadiness, details) : answerNotReady(response, phase)
     return app ? app.handle(request, response, requestId) : answerStarting(response, requestId)
   }
 
@@ -101,7 +129,9 @@ export function createHttpServer(options: {
   server.on('error', failed)
 
   function upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
-    if (hasSeveralHosts(request)) return refuseUpgrade(socket, '400 Bad Request')
+    // Its answer would come before those that wait.
+    if (isBusy(socket)) return void socket.destroy()
+    if (hostFault(request) !== null) return refuseUpgrade(socket, '400 Bad Request')
     if (!app) return refuseUpgrade(socket, '503 Service Unavailable\r\nRetry-After: 1')
     if (phase === 'closing' || !app.upgrade(request, socket, head)) refuseUpgrade(socket, '404 Not Found')
   }
@@ -150,34 +180,14 @@ export function createHttpServer(options: {
   }
 }
 
+/** Node has given up the connection, so nothing else closes it if the client does not. */
 function refuseUpgrade(socket: Duplex, answer: string): void {
-  socket.end(`HTTP/1.1 ${answer}\r\nConnection: close\r\n\r\n`)
+  socket.on('error', () => {})
+  socket.resume().end(`HTTP/1.1 ${answer}\r\nConnection: close\r\n\r\n`)
+  const timer = setTimeout(() => socket.destroy(), REFUSED_MS).unref()
+  socket.once('close', () => clearTimeout(timer))
 }
 
 function urlOf(scheme: string, { address, family, port }: AddressInfo): string {
   return `${scheme}://${family === 'IPv6' ? `[${address}]` : address}:${port}`
-}
-
-/**
- * Destroys the connections of clients that do not read their response, within one to two times `afterMs`. The socket's
- * own timeout is not enough, because the GraphQL server disables it.
- */
-function guardAgainstStalls(server: Server | TlsServer, afterMs: number): void {
-  /** Open responses, each with the bytes its socket had written at the last check, if it was waiting to drain then. */
-  const open = new Map<ServerResponse, number | undefined>()
-
-  const timer = setInterval(() => {
-    for (const [response, written] of open) {
-      const { socket, writableNeedDrain } = response
-      if (!socket || !writableNeedDrain) open.set(response, undefined)
-      else if (socket.bytesWritten === written) socket.destroy()
-      else open.set(response, socket.bytesWritten)
-    }
-  }, afterMs).unref()
-
-  server.on('request', (_request, response) => {
-    open.set(response, undefined)
-    response.once('close', () => open.delete(response))
-  })
-  server.on('close', () => clearInterval(timer))
 }

@@ -2,7 +2,9 @@ import { createHash } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { GraphQL } from '../graphql/graphql.ts'
 import { within } from '../waiting/wait.ts'
+import { offerCompression } from './compression.ts'
 import { respond } from './respond.ts'
+import { staticAnswer, type SendStatic } from './static-answer.ts'
 
 export interface MetricsPage {
   render: () => Promise<string>
@@ -13,6 +15,9 @@ export interface MetricsPage {
 /** Whoever scrapes waits for 10 s, in which the page has to be rendered as well. */
 const IDENTIFY_WITHIN_MS = 3_000
 const READERS_MAX = 100
+
+/** How long a page that everybody may read is sent again as it is: rendering it asks the database. */
+const PUBLIC_FOR_MS = 1_000
 
 /** Answers requests for the page. */
 export type AnswerMetrics = (request: IncomingMessage, response: ServerResponse) => Promise<void>
@@ -41,12 +46,27 @@ export function createMetricsAnswer(page: MetricsPage, identify: GraphQL['identi
     return null
   }
 
+  /** Of a public page: the last one that was rendered. */
+  let rendered: { until: number; send: SendStatic } | undefined
+
+  function sendRendered(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (!rendered || rendered.until < performance.now()) {
+      const read = async () => Buffer.from(await page.render())
+      rendered = { until: performance.now() + PUBLIC_FOR_MS, send: staticAnswer({ read, headers: HEADERS }) }
+    }
+    return rendered.send(request, response)
+  }
+
   return async (request, response) => {
-    const refused = page.public ? null : await refusalOf(request.headers.authorization)
+    if (page.public) return sendRendered(request, response)
+    offerCompression(request, response)
+    const refused = await refusalOf(request.headers.authorization)
     if (refused) return respond(response, refused.status, 'text/plain', `${refused.refusal}\n`)
-    respond(response, 200, 'text/plain; version=0.0.4; charset=utf-8', await page.render())
+    respond(response, 200, HEADERS['Content-Type'], await page.render())
   }
 }
+
+const HEADERS = { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8', 'Cache-Control': 'no-store' } as const
 
 /** Null if it fails or takes too long. */
 async function inTime<T>(asked: Promise<T>): Promise<T | null> {

@@ -8,20 +8,29 @@ export function pathOf({ url }: IncomingMessage): string {
   return url!.split('?', 1)[0]!
 }
 
-/** The value of the first cookie of this name. */
+/** The value of the first cookie of this name. Looks no further: what there is may have 16 kB. */
 export function cookieOf({ headers }: IncomingMessage, name: string): string | undefined {
-  const pairs = headers.cookie?.split(';').map((pair) => pair.trim()) ?? []
-  return pairs.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1)
+  const { cookie = '' } = headers
+  for (let at = cookie.indexOf(`${name}=`); at >= 0; at = cookie.indexOf(`${name}=`, at + 1)) {
+    if (at > 0 && cookie[at - 1] !== ' ' && cookie[at - 1] !== ';') continue
+    const end = cookie.indexOf(';', at)
+    return cookie.slice(at + name.length + 1, end < 0 ? undefined : end).trim()
+  }
+  return undefined
 }
 
-/** RFC 9112 (3.2) demands 400: a proxy may have gone by the other one. */
-export function hasSeveralHosts({ rawHeaders }: IncomingMessage): boolean {
+/**
+ * What is wrong with the Host header. RFC 9112 (3.2) demands 400 for several, because a proxy may have gone by the
+ * other one, and for none in a request of HTTP/1.1.
+ */
+export function hostFault({ rawHeaders, httpVersion }: IncomingMessage): string | null {
   let hosts = 0
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index]!
     if (name.length === 4 && name.toLowerCase() === 'host') hosts++
   }
-  return hosts > 1
+  if (hosts > 1) return 'More than one Host header'
+  return hosts === 0 && httpVersion === '1.1' ? 'No Host header' : null
 }
 
 /** Uses the request id of a proxy or client, if it is well-formed, so that both logs refer to the same request. */

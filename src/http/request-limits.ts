@@ -9,6 +9,8 @@ export interface RequestLimits {
    * within twice this time.
    */
   stalledAfterMs: number
+  /** The same for a connection that has not shown a valid token, and whose client does not read its response. */
+  strangerStalledAfterMs?: number
 }
 
 export const REQUEST_LIMITS: RequestLimits = {
@@ -29,5 +31,7 @@ export function serverOptions({ headersWithinMs, requestWithinMs }: RequestLimit
     headersTimeout: headersWithinMs,
     requestTimeout: requestWithinMs,
     connectionsCheckingInterval: Math.min(CHECK_INTERVAL_MS, headersWithinMs),
+    // Checked by `hostFault`: Node would answer at once, whatever waits before it.
+    requireHostHeader: false,
   }
 }

@@ -2,10 +2,12 @@ import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { extname, join } from 'node:path'
-import { acceptedEncoding } from './compression.ts'
+import { promisify } from 'node:util'
+import { gunzip } from 'node:zlib'
 import { cookieOf, pathOf } from './request-head.ts'
 import { respond } from './respond.ts'
 import { createRouteTable, OTHER, type ServedRoute } from './route-table.ts'
+import { staticAnswer, type SendStatic, type StaticBody } from './static-answer.ts'
 
 /** The web UI as it was bundled, served from memory: less than a megabyte. */
 export interface UiFiles {
@@ -15,7 +17,7 @@ export interface UiFiles {
   /** What it sends, by its SHA-256. */
   readonly documents: ReadonlyMap<string, string>
   /** @returns false if it has nothing at the path of the request */
-  answer(request: IncomingMessage, response: ServerResponse): boolean
+  answer(request: IncomingMessage, response: ServerResponse): Promise<void> | false
 }
 
 const ASSETS = '/assets/'
@@ -49,12 +51,6 @@ type Theme = (typeof THEMES)[number]
 const THEME_ATTRIBUTE = 'data-theme="system"'
 const HEAD_END = '</head>'
 
-/** A page as it is sent. */
-interface Served {
-  text: string
-  tag: string
-}
-
 /** @throws Error if the directory holds no bundle */
 export async function readUiFiles(directory: string): Promise<UiFiles> {
   const [page, paths, documents, names] = await Promise.all([
@@ -79,31 +75,16 @@ export async function readUiFiles(directory: string): Promise<UiFiles> {
   const routes = [...pages.keys()].map((path) => ({ method: 'GET', path }))
   const table = createRouteTable(routes)
 
-  function answerPage(request: IncomingMessage, response: ServerResponse, route: string): void {
-    const theme = THEMES.find((each) => each === cookieOf(request, THEME_COOKIE)) ?? 'system'
-    const { text, tag } = pages.get(route)![theme]
-    response.setHeader('Content-Security-Policy', POLICY)
-    response.setHeader('Cross-Origin-Opener-Policy', 'same-origin')
-    response.setHeader('ETag', tag)
-    if (request.headers['if-none-match'] === tag) {
-      response.writeHead(304, { 'Cache-Control': 'no-store' }).end()
-    } else {
-      respond(response, 200, 'text/html; charset=utf-8', text)
-    }
-  }
+  const assets = new Map(
+    [...files.keys()].filter((path) => extname(path) in TYPES).map((path) => [path, assetAnswer(files, path)]),
+  )
 
-  function answerAsset(request: IncomingMessage, response: ServerResponse, path: string): void {
-    const encodings = Object.keys(SUFFIXES).filter((name) => files.has(path + SUFFIXES[name]))
-    const encoding = acceptedEncoding(request.headers['accept-encoding']?.toString(), encodings)
-    const body = files.get(encoding === null ? path : path + SUFFIXES[encoding])!
-    if (encoding !== null) response.setHeader('Content-Encoding', encoding)
-    response.writeHead(200, {
-      'Content-Type': TYPES[extname(path)]!,
-      'Content-Length': body.length,
-      'Cache-Control': 'public, max-age=31536000, immutable',
-      Vary: 'Accept-Encoding',
-    })
-    response.end(request.method === 'HEAD' ? undefined : body)
+  function find(request: IncomingMessage): SendStatic | undefined {
+    const path = pathOf(request)
+    const route = table.routeOf(path)
+    if (route === OTHER) return assets.get(path)
+    const theme = THEMES.find((each) => each === cookieOf(request, THEME_COOKIE)) ?? 'system'
+    return pages.get(route)![theme]
   }
 
   return {
@@ -111,27 +92,40 @@ export async function readUiFiles(directory: string): Promise<UiFiles> {
     documents: new Map(Object.entries(JSON.parse(documents) as Record<string, string>)),
     routes: [...routes, { method: 'GET', path: `${ASSETS}{file}` }],
     answer(request, response) {
-      const path = pathOf(request)
-      const route = table.routeOf(path)
-      const isPage = route !== OTHER
-      if (!isPage && !(extname(path) in TYPES && files.has(path))) return false
-      if (request.method !== 'GET' && request.method !== 'HEAD') {
-        response.setHeader('Allow', 'GET, HEAD')
-        respond(response, 405, 'text/plain', 'This is a page: GET it\n')
-      } else if (isPage) {
-        answerPage(request, response, route)
-      } else {
-        answerAsset(request, response, path)
-      }
-      return true
+      const send = find(request)
+      if (!send) return false
+      if (request.method === 'GET' || request.method === 'HEAD') return send(request, response)
+      response.setHeader('Allow', 'GET, HEAD')
+      respond(response, 405, 'text/plain', 'This is a page: GET it\n')
+      return Promise.resolve()
     },
   }
 }
 
-function inEachTheme(page: string): Record<Theme, Served> {
-  const served = (theme: Theme): Served => {
+function assetAnswer(files: ReadonlyMap<string, Buffer>, path: string): SendStatic {
+  const kept = Object.entries(SUFFIXES).filter(([, suffix]) => files.has(path + suffix))
+  return staticAnswer({
+    read: () => files.get(path)!,
+    compressed: Object.fromEntries(kept.map(([encoding, suffix]) => [encoding, () => files.get(path + suffix)!])),
+    // Its name changes with what it holds.
+    tag: `"${path.slice(ASSETS.length)}"`,
+    headers: { 'Content-Type': TYPES[extname(path)]!, 'Cache-Control': 'public, max-age=31536000, immutable' },
+  })
+}
+
+function inEachTheme(page: string): Record<Theme, SendStatic> {
+  const served = (theme: Theme): SendStatic => {
     const text = page.replace(THEME_ATTRIBUTE, `data-theme="${theme}"`)
-    return { text, tag: `"${hashOf(text)}"` }
+    return staticAnswer({
+      read: () => Buffer.from(text),
+      tag: `"${hashOf(text)}"`,
+      headers: {
+        'Content-Type': 'text/html; charset=utf-8',
+        'Cache-Control': 'no-store',
+        'Content-Security-Policy': POLICY,
+        'Cross-Origin-Opener-Policy': 'same-origin',
+      },
+    })
   }
   return { system: served('system'), light: served('light'), dark: served('dark') }
 }
@@ -146,3 +140,22 @@ function linkTo(file: string): string {
 function hashOf(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 16)
 }
+
+/** What the page of GraphiQL is kept in, beside the web UI: it has nine megabytes, and takes a second to make. */
+export const GRAPHIQL_FILES = { br: 'graphiql.html.br', gzip: 'graphiql.html.gz', tag: 'graphiql.json' } as const
+
+/** Undefined if it is not there. Its files are read at its first request. */
+export async function findGraphiQL(directory: string): Promise<StaticBody | undefined> {
+  const named = await readFile(join(directory, GRAPHIQL_FILES.tag), 'utf8').catch(() => undefined)
+  if (named === undefined) return undefined
+  const kept = (name: string) => () => readFile(join(directory, name))
+  const gzipped = kept(GRAPHIQL_FILES.gzip)
+  return {
+    read: async () => promisify(gunzip)(await gzipped()),
+    compressed: { br: kept(GRAPHIQL_FILES.br), gzip: gzipped },
+    tag: (JSON.parse(named) as { tag: string }).tag,
+    headers: GRAPHIQL_HEADERS,
+  }
+}
+
+export const GRAPHIQL_HEADERS = { 'Content-Type': 'text/html; charset=utf-8', 'Cache-Control': 'no-cache' } as const

@@ -4,6 +4,7 @@ import type { Admission } from '../services/access/admission.ts'
 import type { Authenticate } from '../services/access/authenticate.ts'
 import { mayDiscover, mayRead, noAccess } from '../services/access/authorize.ts'
 import { identifyBearer } from '../services/access/bearer-token.ts'
+import { noteKnown } from '../services/access/known-connections.ts'
 import { readFor, readTogether } from '../services/consistent-reads.ts'
 import type { ReadContext } from '../services/session/read-sessions.ts'
 import type { RestEnvironment } from './rest-app.ts'
@@ -16,8 +17,10 @@ export function authenticated(
   base: Omit<ReadContext, 'viewer'>,
 ): MiddlewareHandler<RestEnvironment> {
   return async (c, next) => {
-    const address = c.env.incoming.socket.remoteAddress
+    const { socket } = c.env.incoming
+    const address = socket.remoteAddress
     const { viewer, token } = await identifyBearer(authenticate, c.req.header('authorization'), address)
+    noteKnown(socket)
     const allowed = c.req.path.startsWith(DISCOVERY_PREFIX) ? mayDiscover(viewer) : mayRead(viewer)
     if (!allowed) throw new RepriseError('FORBIDDEN', noAccess(viewer))
     const request = { id: c.get('requestId'), address: address ?? null }

@@ -8,7 +8,7 @@ import type { TrustedDocuments } from '../graphql/transport/trusted-documents.ts
 import { findUi } from '../bundle.ts'
 import { createHttpApp } from '../http/http-app.ts'
 import type { HttpServer } from '../http/http-server.ts'
-import { readUiFiles, type UiFiles } from '../http/ui-files.ts'
+import { findGraphiQL, readUiFiles, type UiFiles } from '../http/ui-files.ts'
 import { isLoopback, whyNotListening } from '../http/listen-address.ts'
 import { readTlsPair, watchTlsPair, type TlsFiles, type TlsPair } from '../http/tls-pair.ts'
 import { READ_TIMEOUT_MS } from '../domain/limits.ts'
@@ -86,7 +86,8 @@ export async function serveHttp(parts: RuntimeParts, http: HttpServer): Promise<
   const standings = createStandings({ db, log })
   resources.defer(() => standings.stop())
   const authenticate = createAuthenticator({ db, log, failures: createRates(config.failedAuthenticationsPerSecond) })
-  const ui = await readUi(parts)
+  const bundle = findUi(join(import.meta.dirname, '../..'))
+  const ui = await readUi(parts, bundle)
   const failures = createRates(config.failedAuthenticationsPerSecond)
   const disks = {
     'the data directory': parts.dataDir,
@@ -116,6 +117,8 @@ export async function serveHttp(parts: RuntimeParts, http: HttpServer): Promise<
       ...(ui ? [createBrowserSessions({ db, authenticate, failures, log })] : []),
     ],
     ui,
+    graphiql: bundle === undefined ? undefined : await findGraphiQL(bundle),
+    strangers: createRates(config.failedAuthenticationsPerSecond),
     introspectionForStrangers: config.publicIntrospection ?? isLoopback(config.host),
     trustedDocuments: withOwn(await readTrustedDocuments(config.trustedDocuments), ui),
   })
@@ -130,9 +133,11 @@ function withOwn(trusted: TrustedDocuments | undefined, ui: UiFiles | null | und
 }
 
 /** Null if it is switched off, undefined if it is not there: the server does all else without it. */
-async function readUi({ config, log, warnings }: RuntimeParts): Promise<UiFiles | null | undefined> {
+async function readUi(
+  { config, log, warnings }: RuntimeParts,
+  directory: string | undefined,
+): Promise<UiFiles | null | undefined> {
   if (config.ui === 'off') return null
-  const directory = findUi(join(import.meta.dirname, '../..'))
   if (directory === undefined) return undefined
   try {
     return await readUiFiles(directory)

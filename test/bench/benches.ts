@@ -105,6 +105,12 @@ export const BENCHES: readonly Bench[] = [
     load: async () => (await import('./memory.bench.ts')).memory,
   },
   {
+    name: 'strangers',
+    size: 2_000,
+    limitSeconds: 960,
+    load: async () => (await import('./strangers.bench.ts')).strangers,
+  },
+  {
     name: 'web-ui',
     size: 100_000,
     limitSeconds: 3200,

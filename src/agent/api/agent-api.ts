@@ -30,6 +30,7 @@ import type { Logger } from '../../observability/log.ts'
 import type { AgentOwnership } from '../../services/agent/agent-ownership.ts'
 import type { Authenticate } from '../../services/access/authenticate.ts'
 import { identifyBearer } from '../../services/access/bearer-token.ts'
+import { noteKnown } from '../../services/access/known-connections.ts'
 import type { ChannelHolders } from '../../channel/channel-holders.ts'
 import { webSocketPort } from '../../channel/web-socket-port.ts'
 import { outageOf } from '../../services/database-outage.ts'
@@ -119,6 +120,7 @@ export function createAgentApi(context: AgentApiContext): AgentApi {
       throw new RepriseError('SERVER_STOPPING', 'the server is shutting down; try again later, or use another one')
     const { incoming, outgoing } = c.env
     const { viewer } = await identifyBearer(authenticate, incoming.headers.authorization, incoming.socket.remoteAddress)
+    noteKnown(incoming.socket)
     ownership.assertIsAgent(viewer)
     const gone = new AbortController()
     outgoing.once('close', () => gone.abort())

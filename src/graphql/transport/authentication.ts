@@ -1,4 +1,4 @@
-import { GraphQLError, Kind, parse, type DocumentNode } from 'graphql'
+import { GraphQLError } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
 import { ERRORS, RepriseError } from '../../domain/errors.ts'
 import type { Logger } from '../../observability/log.ts'
@@ -9,6 +9,7 @@ import type { Viewer } from '../../services/service-context.ts'
 import { presentFault } from '../error-presentation.ts'
 import type { ServerContext } from '../context.ts'
 import type { Identity } from './identity.ts'
+import { isSmallIntrospection } from './public-introspection.ts'
 import { requestIdOf } from './request-id.ts'
 import { tooManyRequests } from '../limits/too-many-requests.ts'
 import { NO_UUID } from '../uuid.ts'
@@ -59,7 +60,7 @@ export function useAuthentication(options: {
             address: (context as ServerContext).address,
           }))
         if (!(identity instanceof GraphQLError)) identities.set(request, identity)
-        else if (introspectionForStrangers && isIntrospection(params.query)) identities.set(request, STRANGER)
+        else if (introspectionForStrangers && isSmallIntrospection(params.query)) identities.set(request, STRANGER)
         else setResult({ errors: [identity] })
       } catch (error) {
         setResult({ errors: [presentFault(error, { log, requestId: requestIdOf(request, context) })] })
@@ -71,27 +72,4 @@ export function useAuthentication(options: {
 function refusal(code: 'UNAUTHENTICATED' | 'FORBIDDEN', message: string): GraphQLError {
   const headers = code === 'UNAUTHENTICATED' ? { 'WWW-Authenticate': 'Bearer' } : undefined
   return new GraphQLError(message, { extensions: { code, http: { status: ERRORS[code].httpStatus, headers } } })
-}
-
-function isIntrospection(query: string | undefined): boolean {
-  try {
-    return query !== undefined && asksForSchemaOnly(parse(query, { maxLexicalTokens: 2_000, noLocation: true }))
-  } catch {
-    return false
-  }
-}
-
-/**
- * Whether every top-level field of every operation is an introspection field. A fragment at the top level does not
- * count as one.
- */
-function asksForSchemaOnly({ definitions }: DocumentNode): boolean {
-  return definitions.every(
-    (definition) =>
-      definition.kind === Kind.FRAGMENT_DEFINITION ||
-      (definition.kind === Kind.OPERATION_DEFINITION &&
-        definition.selectionSet.selections.every(
-          (selection) => selection.kind === Kind.FIELD && selection.name.value.startsWith('__'),
-        )),
-  )
 }

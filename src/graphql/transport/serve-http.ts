@@ -12,11 +12,15 @@ import {
 import type { Logger } from '../../observability/log.ts'
 import type { Authenticate } from '../../services/access/authenticate.ts'
 import { mayChange } from '../../services/access/authorize.ts'
+import { noteKnown } from '../../services/access/known-connections.ts'
+import type { Rates } from '../../services/access/rates.ts'
 import { readBody, RequestGone, type BodyBounds } from '../../services/input/read-body.ts'
 import { nextTurn } from '../../services/next-turn.ts'
 import { identify } from './authentication.ts'
 import { presentFault } from '../error-presentation.ts'
 import type { Identity } from './identity.ts'
+import type { PublicIntrospection } from './public-introspection.ts'
+import { tooManyRequests } from '../limits/too-many-requests.ts'
 import type { GraphQLServer } from '../server.ts'
 import { wholeRequests } from './whole-request.ts'
 import { exceeded, JsonCounter, type JsonBounds } from '../../domain/json-bounds.ts'
@@ -33,9 +37,16 @@ type ServeHttp = (request: IncomingMessage, response: ServerResponse, requestId:
  */
 export function createServeHttp(
   server: GraphQLServer,
-  options: { authenticate: Authenticate; introspectionForStrangers: boolean; log: Logger },
+  options: {
+    authenticate: Authenticate
+    /** Without it, requests without a token are refused unread. */
+    introspection: PublicIntrospection | null
+    /** Of addresses that ask without a token. */
+    strangers: Rates | undefined
+    log: Logger
+  },
 ): ServeHttp {
-  const { authenticate, introspectionForStrangers, log } = options
+  const { authenticate, introspection, strangers, log } = options
   const newWholeRequest = wholeRequests(server.fetchAPI)
   const urlOf = urlParser()
 
@@ -48,13 +59,20 @@ export function createServeHttp(
       address: request.socket.remoteAddress,
     }).catch((error: unknown) => presentFault(error, { log, requestId }))
     const isStranger = identity instanceof GraphQLError
-    if (isStranger && (!introspectionForStrangers || identity.extensions['code'] === 'TOO_MANY_REQUESTS'))
-      return refuse(request, response, identity)
+    if (isStranger) {
+      const refusal = refusalOf(request, identity)
+      if (refusal) return refuse(request, response, refusal)
+    } else noteKnown(request.socket)
     const body = await readBody(request, boundsFor(identity)).catch((error: unknown) => {
       if (error instanceof RequestGone) return null
       throw isStranger ? identity : error
     })
     if (body === null) return
+    if (isStranger) {
+      const { query, operationName } = paramsIn(body)
+      const send = introspection?.whole(query, operationName)
+      if (send) return send(request, response)
+    }
     const gone = new AbortController()
     const abort = () => gone.abort()
     response.once('close', abort)
@@ -77,15 +95,52 @@ export function createServeHttp(
     response.end(text)
   }
 
+  /** What a stranger is refused with before anything is read or parsed. */
+  function refusalOf({ socket }: IncomingMessage, identity: GraphQLError): GraphQLError | null {
+    if (introspection === null || identity.extensions['code'] === 'TOO_MANY_REQUESTS') return identity
+    if (strangers?.take(socket.remoteAddress ?? '') !== false) return null
+    return tooManyRequests(new RepriseError('TOO_MANY_REQUESTS', TOO_MANY_STRANGERS))
+  }
+
+  async function serveGet(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { url, requestId }: { url: URL; requestId: string },
+  ): Promise<void> {
+    const { remoteAddress: address } = request.socket
+    const identity = await identify(authenticate, request.headers.authorization, { address }).catch((error: unknown) =>
+      presentFault(error, { log, requestId }),
+    )
+    if (identity instanceof GraphQLError) {
+      const refusal = refusalOf(request, identity)
+      if (refusal) return refuse(request, response, refusal)
+      const send = introspection?.whole(url.searchParams.get('query'), url.searchParams.get('operationName'))
+      if (send) return send(request, response)
+    } else noteKnown(request.socket)
+    await server(request, response, { requestId, address })
+  }
+
   return async (request, response, requestId) => {
     try {
       const url = urlOf(request)
       if (request.method === 'POST') await servePost(request, response, { url, requestId })
+      else if (request.method === 'GET') await serveGet(request, response, { url, requestId })
       else await server(request, response, { requestId, address: request.socket.remoteAddress })
     } catch (error) {
       if (!(error instanceof RepriseError || error instanceof GraphQLError)) throw error
       refuse(request, response, error)
     }
+  }
+}
+
+const TOO_MANY_STRANGERS = 'Too many requests without a valid token from this address. Try again in a moment.'
+
+/** What a stranger asks for; nothing of it if the body is not JSON, which is reported by whoever parses it next. */
+function paramsIn(body: Buffer): { query?: unknown; operationName?: unknown } {
+  try {
+    return (JSON.parse(body.toString()) as object | null) ?? {}
+  } catch {
+    return {}
   }
 }
 

@@ -1,0 +1,155 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import {
+  getIntrospectionQuery,
+  introspectionFromSchema,
+  Kind,
+  parse,
+  stripIgnoredCharacters,
+  type GraphQLSchema,
+  type IntrospectionOptions,
+  type SelectionSetNode,
+} from 'graphql'
+import { createRates } from '../../services/access/rates.ts'
+
+/**
+ * Introspection without a token. The query that tools send for the whole schema is answered from memory, whatever form
+ * of it they send; anything else is executed only if its answer is small.
+ */
+
+type Send = (request: IncomingMessage, response: ServerResponse) => Promise<void>
+
+/** Makes an answer that is the same for everybody. */
+export type StaticAnswers = (body: {
+  read: () => Buffer
+  headers: { 'Content-Type': string; 'Cache-Control': string; Vary: string }
+}) => Send
+
+export interface PublicIntrospection {
+  /** Null if this is not the query for the whole schema. */
+  whole(query: unknown, operationName: unknown): Send | null
+}
+
+/** The longest form that tools send has 2,000 characters. */
+const WHOLE_LENGTH_MAX = 8_192
+/** Forms that are kept, of 64: each has half a megabyte. */
+const FORMS_MAX = 16
+/** New forms a second, with a burst of ten seconds: each takes some 20 ms to answer for the first time. */
+const NEW_FORMS_PER_SECOND = 1
+
+interface Form {
+  text: string | null
+  send: Send
+}
+
+export function createPublicIntrospection(schema: GraphQLSchema, staticAnswer: StaticAnswers): PublicIntrospection {
+  const forms = new Map<string, Form>()
+  const rates = createRates(NEW_FORMS_PER_SECOND)
+
+  function formOf(options: IntrospectionOptions): Form | null {
+    const key = JSON.stringify(options)
+    const known = forms.get(key)
+    if (!known && !rates.take('')) return null
+    const form = known ?? {
+      text: shortened(getIntrospectionQuery(options)),
+      send: answerOf(() => Buffer.from(JSON.stringify({ data: introspectionFromSchema(schema, options) }))),
+    }
+    // The one that was asked for longest ago goes first.
+    forms.delete(key)
+    forms.set(key, form)
+    if (forms.size > FORMS_MAX) forms.delete(forms.keys().next().value!)
+    return form
+  }
+
+  function answerOf(make: () => Buffer): Send {
+    let made: Buffer | undefined
+    const as = (type: string) =>
+      staticAnswer({
+        read: () => (made ??= make()),
+        headers: {
+          'Content-Type': `${type}; charset=utf-8`,
+          'Cache-Control': 'no-cache',
+          Vary: 'Accept, Accept-Encoding',
+        },
+      })
+    const [plain, modern] = [as('application/json'), as('application/graphql-response+json')]
+    return (request, response) =>
+      request.headers.accept?.includes('application/graphql-response+json')
+        ? modern(request, response)
+        : plain(request, response)
+  }
+
+  return {
+    whole(query, operationName) {
+      if (typeof query !== 'string' || query.length > WHOLE_LENGTH_MAX || !query.includes('__schema')) return null
+      if (operationName && !new RegExp(`^\\s*query\\s+${/^\w+$/.exec(String(operationName))?.[0]}\\b`).test(query))
+        return null
+      const text = shortened(query)
+      if (text === null) return null
+      const form = formOf(optionsOf(text))
+      return form?.text === text ? form.send : null
+    },
+  }
+}
+
+/** Which of what may be left out a query asks for. */
+function optionsOf(text: string): IntrospectionOptions {
+  return {
+    descriptions: text.includes('description'),
+    schemaDescription: text.includes('__schema{description'),
+    specifiedByUrl: text.includes('specifiedByURL'),
+    directiveIsRepeatable: text.includes('isRepeatable'),
+    inputValueDeprecation: text.includes('args(includeDeprecated:true)'),
+    oneOf: text.includes('isOneOf'),
+  }
+}
+
+function shortened(query: string): string | null {
+  try {
+    const text = stripIgnoredCharacters(query).replace(/^query(?: \w+)?\{/, '{')
+    // Older tools ask for fewer levels of types within types; all of them ask for more than there are.
+    return text.replace(/(?: ?ofType\{kind name){6,}\}+/, ' ofType{…}')
+  } catch {
+    return null
+  }
+}
+
+/** Fields of an answer that a stranger gets to a question of its own: they take less than a millisecond. */
+const SMALL_ANSWER_FIELDS_MAX = 1_000
+const SMALL_TOKENS_MAX = 100
+/** How many of each there may be: the most that any type here has, about. */
+const LENGTHS: Readonly<Record<string, number>> = {
+  types: 500,
+  fields: 80,
+  args: 20,
+  inputFields: 40,
+  enumValues: 50,
+  possibleTypes: 50,
+  interfaces: 3,
+  directives: 8,
+}
+
+/** Whether a document asks for nothing but a small part of the schema, in fields of its own: it has no fragments. */
+export function isSmallIntrospection(query: string | undefined): boolean {
+  if (query === undefined || query.length > WHOLE_LENGTH_MAX) return false
+  try {
+    const { definitions } = parse(query, { maxLexicalTokens: SMALL_TOKENS_MAX, noLocation: true })
+    return definitions.every(
+      (definition) =>
+        definition.kind === Kind.OPERATION_DEFINITION &&
+        definition.selectionSet.selections.every(
+          (selection) => selection.kind === Kind.FIELD && selection.name.value.startsWith('__'),
+        ) &&
+        fieldsOf(definition.selectionSet) <= SMALL_ANSWER_FIELDS_MAX,
+    )
+  } catch {
+    return false
+  }
+}
+
+function fieldsOf({ selections }: SelectionSetNode): number {
+  return selections.reduce((sum, selection) => {
+    if (selection.kind !== Kind.FIELD) return Infinity
+    const each = selection.selectionSet ? fieldsOf(selection.selectionSet) : 0
+    return sum + 1 + each * (LENGTHS[selection.name.value] ?? 1)
+  }, 0)
+}

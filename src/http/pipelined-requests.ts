@@ -1,0 +1,181 @@
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
+import type { Server as TlsServer } from 'node:https'
+import type { Socket } from 'node:net'
+
+/**
+ * Requests that a client sends without waiting for answers. One is served at a time and one more is parsed; what follows
+ * stays as bytes, and nothing more is read from the connection, until the answer before has been handed to the system.
+ * Without this, Node parses and serves all that it has read at once, which is up to 2,500 requests, and keeps every
+ * answer in memory.
+ */
+
+/** HPE_PAUSED of llhttp: what the parser calls for each request returns it to stop behind the head of that request. */
+const PAUSE = 21
+const NOTHING = Buffer.alloc(0)
+
+/**
+ * Bytes of waiting requests that are kept for all connections without a valid token. Each may have 64 KiB, which is what
+ * Node reads at once. Beyond this, the connection that asks for more is closed.
+ */
+const KEPT_BYTES_OF_STRANGERS_MAX = 16 * 1024 * 1024
+
+/** Node's own parser and flow control, which `@types/node` does not have. */
+interface HttpSocket extends Socket {
+  _paused: boolean
+  parser: {
+    onIncoming(request: IncomingMessage, keepAlive: boolean): number
+    resume(): void
+    execute(bytes: Buffer): unknown
+  } | null
+}
+
+interface ParserError extends NodeJS.ErrnoException {
+  rawPacket?: Buffer
+  bytesParsed?: number
+}
+
+/** Counts the bytes that are kept for strangers. */
+interface Kept {
+  bytes: number
+  isKnown(socket: object): boolean
+}
+
+/** The requests of one connection. */
+interface Turns {
+  take(request: IncomingMessage, response: ServerResponse, serve: RequestListener): void
+  /** The parser has stopped before these bytes. */
+  keep(bytes: Buffer): void
+  readonly isBusy: boolean
+}
+
+/**
+ * Serves the requests of each connection one after the other, in their order.
+ * @param isKnown whether the connection has shown a valid token
+ * @returns whether a connection has requests that are not answered yet
+ */
+export function serveInTurns(
+  server: Server | TlsServer,
+  serve: RequestListener,
+  isKnown: (socket: object) => boolean,
+): (socket: object) => boolean {
+  const connections = new WeakMap<object, Turns>()
+  const kept: Kept = { bytes: 0, isKnown }
+  const turnsAt = (socket: Socket): Turns => {
+    const turns = connections.get(socket) ?? openTurns(socket as HttpSocket, kept)
+    connections.set(socket, turns)
+    return turns
+  }
+
+  server.on('request', (request, response) => turnsAt(request.socket).take(request, response, serve))
+  server.on('checkExpectation', (request, response) =>
+    turnsAt(request.socket).take(request, response, refuseExpectation),
+  )
+  server.on('clientError', (error: ParserError, socket: Socket) => {
+    if (error.code === 'HPE_PAUSED') turnsAt(socket).keep(error.rawPacket!.subarray(error.bytesParsed))
+    else refuseUnreadable(socket, error)
+  })
+  return (socket) => connections.get(socket)?.isBusy === true
+}
+
+function openTurns(socket: HttpSocket, kept: Kept): Turns {
+  let answering = false
+  let next: (() => void) | undefined
+  let unparsed: Buffer = NOTHING
+  /** Counted until the connection has shown a token, or closed. */
+  let counted = 0
+
+  function count(bytes: number): void {
+    kept.bytes += bytes - counted
+    counted = bytes
+  }
+
+  function begin(request: IncomingMessage, response: ServerResponse, serve: RequestListener): void {
+    answering = true
+    response.once('close', goOn)
+    serve(request, response)
+  }
+
+  function goOn(): void {
+    answering = false
+    if (next === undefined || socket.parser === null || !socket.writable) return
+    const [beginNext, bytes] = [next, unparsed]
+    next = undefined
+    unparsed = NOTHING
+    count(0)
+    letRead(socket)
+    beginNext()
+    if (socket.parser === null) return
+    socket.parser.resume()
+    // Node's own listener parses them.
+    if (bytes.length > 0) socket.emit('data', bytes)
+    if (next === undefined) socket.resume()
+  }
+
+  stopBehindHeads(socket, () => next !== undefined)
+  socket.once('close', () => {
+    next = undefined
+    unparsed = NOTHING
+    count(0)
+  })
+  return {
+    take(request, response, serve) {
+      if (!answering) return begin(request, response, serve)
+      next = () => begin(request, response, serve)
+      keepFromReading(socket)
+    },
+    keep(bytes) {
+      // A copy, if most of what was read would be kept in memory for nothing.
+      unparsed = bytes.length * 2 < bytes.buffer.byteLength ? Buffer.from(bytes) : bytes
+      if (!kept.isKnown(socket)) {
+        count(unparsed.length)
+        if (kept.bytes > KEPT_BYTES_OF_STRANGERS_MAX) return void socket.destroy()
+      }
+      // Ends a request that has no body: it would count as one that is late.
+      socket.parser?.resume()
+      socket.parser?.execute(NOTHING)
+    },
+    get isBusy() {
+      return answering
+    },
+  }
+}
+
+/** Calls of `onIncoming` are answered with 0 for requests with nothing special about them. */
+function stopBehindHeads({ parser }: HttpSocket, isEnough: () => boolean): void {
+  if (parser === null) return
+  const { onIncoming } = parser
+  parser.onIncoming = (request, keepAlive) => onIncoming(request, keepAlive) || (isEnough() ? PAUSE : 0)
+}
+
+/**
+ * Node reads on whenever a request has been read or an answer has drained, unless the socket says that it was paused
+ * for another reason, which is then taken back.
+ */
+function keepFromReading(socket: HttpSocket): void {
+  socket.pause()
+  Object.defineProperty(socket, '_paused', { configurable: true, enumerable: true, get: () => true, set: () => {} })
+}
+
+function letRead(socket: HttpSocket): void {
+  Object.defineProperty(socket, '_paused', { configurable: true, enumerable: true, writable: true, value: false })
+}
+
+function refuseExpectation(_request: IncomingMessage, response: ServerResponse): void {
+  response.writeHead(417, { 'Content-Length': 0 })
+  response.end()
+}
+
+const REFUSALS: Readonly<Record<string, string>> = {
+  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large',
+  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
+}
+
+/** As Node does it without a listener: nothing is written into an answer that has begun. */
+function refuseUnreadable(socket: Socket, error: ParserError): void {
+  const { _httpMessage: answer } = socket as { _httpMessage?: { headersSent: boolean } | null }
+  if (socket.writable && answer?.headersSent !== true) {
+    socket.write(`HTTP/1.1 ${REFUSALS[error.code!] ?? '400 Bad Request'}\r\nConnection: close\r\n\r\n`)
+  }
+  socket.destroy(error)
+}

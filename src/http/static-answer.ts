@@ -1,0 +1,116 @@
+import { createHash } from 'node:crypto'
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import { acceptedEncoding, ENCODERS, ENCODINGS, isCompressibleType } from './compression.ts'
+
+/** Sends an answer that is the same for everybody. */
+export type SendStatic = (request: IncomingMessage, response: ServerResponse) => Promise<void>
+
+export interface StaticBody {
+  /** Called once, at the first request. */
+  read: () => Buffer | Promise<Buffer>
+  /** What is kept compressed already, by the name of its encoding. The rest is compressed at the first request. */
+  compressed?: Readonly<Record<string, () => Buffer | Promise<Buffer>>>
+  /** Names the content; without it, a digest of what `read` returns does. */
+  tag?: string
+  headers: OutgoingHttpHeaders & { 'Content-Type': string }
+}
+
+/** Of an answer, what is handed to the system at once: over TLS, all of it is copied. */
+const PIECE_BYTES = 32 * 1024
+
+/** Shorter bodies fit one packet as they are. */
+const COMPRESSED_FROM_BYTES = 1_024
+
+/**
+ * An answer from memory, for requests without a token, too: it is made, compressed and digested once, clients that have
+ * it are sent 304, and what a client does not read takes no memory, because all responses share the same bytes.
+ */
+export function staticAnswer(body: StaticBody): SendStatic {
+  const bodies = new Map<string, Promise<Buffer>>()
+  let tag = body.tag === undefined ? undefined : Promise.resolve(body.tag)
+
+  /** A failure is not kept: the next request tries again. */
+  function once(name: string, make: () => Buffer | Promise<Buffer>): Promise<Buffer> {
+    const known = bodies.get(name)
+    if (known) return known
+    const made = Promise.resolve().then(make)
+    bodies.set(name, made)
+    made.catch(() => bodies.delete(name))
+    return made
+  }
+
+  const plain = () => once('identity', body.read)
+
+  function encoded(encoding: string): Promise<Buffer> {
+    const kept = body.compressed?.[encoding]
+    return once(encoding, kept ?? (async () => ENCODERS[encoding]!(await plain())))
+  }
+
+  async function tagOf(): Promise<string> {
+    // Weak: one tag for however it is compressed.
+    tag ??= plain().then((bytes) => `W/"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`)
+    tag.catch(() => (tag = undefined))
+    return tag
+  }
+
+  const offered = body.compressed ? Object.keys(body.compressed) : ENCODINGS
+
+  async function encodingFor(request: IncomingMessage): Promise<string | null> {
+    if (!isCompressibleType(body.headers['Content-Type'])) return null
+    const accepted = acceptedEncoding(request.headers['accept-encoding']?.toString(), offered)
+    if (accepted === null || body.compressed) return accepted
+    return (await plain()).length < COMPRESSED_FROM_BYTES ? null : accepted
+  }
+
+  return async (request, response) => {
+    const etag = await tagOf()
+    const headers = { Vary: 'Accept-Encoding', ...body.headers, ETag: etag }
+    const isRead = request.method === 'GET' || request.method === 'HEAD'
+    if (isRead && namesTag(request.headers['if-none-match'], etag)) {
+      const { 'Content-Type': _, ...kept } = headers
+      response.writeHead(304, kept).end()
+      return
+    }
+    const encoding = await encodingFor(request)
+    const bytes = await (encoding === null ? plain() : encoded(encoding))
+    if (response.destroyed) return
+    response.writeHead(200, {
+      ...headers,
+      'Content-Length': bytes.length,
+      ...(encoding !== null && { 'Content-Encoding': encoding }),
+    })
+    if (request.method === 'HEAD') response.end()
+    else await sendInPieces(response, bytes)
+  }
+}
+
+/** The next piece is handed over when the system has taken the one before. */
+async function sendInPieces(response: ServerResponse, bytes: Buffer): Promise<void> {
+  let at = 0
+  for (; at + PIECE_BYTES < bytes.length; at += PIECE_BYTES) {
+    if (!response.write(bytes.subarray(at, at + PIECE_BYTES))) await drained(response)
+    if (response.destroyed) return
+  }
+  response.end(bytes.subarray(at))
+}
+
+/** Resolves also when the client has left. */
+function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      response.off('drain', done).off('close', done)
+      resolve()
+    }
+    response.on('drain', done).on('close', done)
+  })
+}
+
+/** A longer header would take long to take apart, and names no tag of this server. */
+const TAGS_LENGTH_MAX = 1_024
+
+/** Weak comparison (RFC 9110, 13.1.2). */
+function namesTag(header: string | undefined, tag: string): boolean {
+  if (header === undefined || header.length > TAGS_LENGTH_MAX) return false
+  const opaque = (text: string) => text.trim().replace(/^W\//, '')
+  return header.split(',').some((part) => part.trim() === '*' || opaque(part) === opaque(tag))
+}
