@@ -146,18 +146,12 @@ async function callAtOnce(directory: string, files: ReadonlySet<string>): Promis
   )
 }
 
-/** More takes half a minute. */
-const GRAPHIQL_QUALITY = 9
-
 async function writeGraphiQL(directory: string): Promise<void> {
   const page = Buffer.from(await renderGraphiQLPage())
-  const quality = { params: { [constants.BROTLI_PARAM_QUALITY]: GRAPHIQL_QUALITY } }
+  const packed = await promisify(gzip)(page, { level: constants.Z_BEST_COMPRESSION })
   const tag = `"${createHash('sha256').update(page).digest('base64url').slice(0, 22)}"`
-  await Promise.all([
-    promisify(brotliCompress)(page, quality).then((packed) => writeFile(join(directory, GRAPHIQL_FILES.br), packed)),
-    promisify(gzip)(page).then((packed) => writeFile(join(directory, GRAPHIQL_FILES.gzip), packed)),
-    writeFile(join(directory, GRAPHIQL_FILES.tag), JSON.stringify({ tag })),
-  ])
+  await writeFile(join(directory, GRAPHIQL_FILES.gzip), packed)
+  await writeFile(join(directory, GRAPHIQL_FILES.tag), JSON.stringify({ tag }))
 }
 
 async function compress(directory: string): Promise<void> {

@@ -35,8 +35,8 @@ export async function bundleProgram(root: string): Promise<void> {
 
 /** What is found beside these is found from `dist/program`, too: the package has the same places. */
 const RELEASED = 'dist/program'
-/** Its WebAssembly is found by the name of its package. */
-const BESIDE_RELEASE = [/^@prisma\/schema-engine-wasm/]
+/** Its WebAssembly is found by the name of its package. The page that GraphiQL makes is in the web UI's bundle. */
+const BESIDE_RELEASE = [/^@prisma\/schema-engine-wasm/, '@graphql-yoga/render-graphiql']
 
 /** The program for the package, in which there are neither sources nor what they are bundled from. */
 export async function releaseProgram(root: string): Promise<void> {

@@ -142,17 +142,16 @@ function hashOf(text: string): string {
 }
 
 /** What the page of GraphiQL is kept in, beside the web UI: it has nine megabytes, and takes a second to make. */
-export const GRAPHIQL_FILES = { br: 'graphiql.html.br', gzip: 'graphiql.html.gz', tag: 'graphiql.json' } as const
+export const GRAPHIQL_FILES = { gzip: 'graphiql.html.gz', tag: 'graphiql.json' } as const
 
 /** Undefined if it is not there. Its files are read at its first request. */
 export async function findGraphiQL(directory: string): Promise<StaticBody | undefined> {
   const named = await readFile(join(directory, GRAPHIQL_FILES.tag), 'utf8').catch(() => undefined)
   if (named === undefined) return undefined
-  const kept = (name: string) => () => readFile(join(directory, name))
-  const gzipped = kept(GRAPHIQL_FILES.gzip)
+  const gzipped = () => readFile(join(directory, GRAPHIQL_FILES.gzip))
   return {
     read: async () => promisify(gunzip)(await gzipped()),
-    compressed: { br: kept(GRAPHIQL_FILES.br), gzip: gzipped },
+    compressed: { gzip: gzipped },
     tag: (JSON.parse(named) as { tag: string }).tag,
     headers: GRAPHIQL_HEADERS,
   }

@@ -4,6 +4,7 @@ import type { Extra } from 'graphql-ws/use/ws'
 import type { WebSocket, WebSocketServer } from 'ws'
 import type { Logger } from '../../observability/log.ts'
 import { guarded } from '../../waiting/guarded.ts'
+import { isKnown } from '../../services/access/known-connections.ts'
 
 /**
  * Connects the sockets of a WebSocket server to graphql-ws. Replaces its `useServer`, which prints errors instead of
@@ -39,6 +40,7 @@ export function joinSockets(
         onMessage: (receive) =>
           takeInTurns(
             socket,
+            request.socket,
             (text) => {
               const id = completedBy(text)
               if (id !== undefined) onComplete(connection, id)
@@ -77,20 +79,42 @@ export function boundMessages(socket: WebSocket, bytesMax: number): void {
 /** Messages of one socket looked at before others have their turn: one packet can bring a thousand. */
 const MESSAGES_PER_TURN_MAX = 50
 
-function takeInTurns(socket: WebSocket, take: (text: string) => void, log: Logger): void {
+/**
+ * What a peer may leave unread before no more of its messages are looked at. One whose token is not known yet gets
+ * answers to pings, each as large as the ping.
+ */
+const UNREAD_BYTES_OF_STRANGERS_MAX = 64 * 1024
+const UNREAD_BYTES_MAX = 4 * 1024 * 1024
+/** Messages of a peer whose token is not known that may wait: it has one to say, and perhaps a ping. */
+const WAITING_OF_STRANGERS_MAX = 100
+
+function takeInTurns(socket: WebSocket, connection: Socket, take: (text: string) => void, log: Logger): void {
   const waiting: string[] = []
   let taken = 0
+  let turnDue = false
+  const mayTake = () =>
+    taken < MESSAGES_PER_TURN_MAX &&
+    socket.bufferedAmount <= (isKnown(connection) ? UNREAD_BYTES_MAX : UNREAD_BYTES_OF_STRANGERS_MAX)
   const nextTurn = () => {
+    turnDue = false
     taken = 0
-    for (const text of waiting.splice(0, MESSAGES_PER_TURN_MAX)) takeOne(text)
+    while (waiting.length > 0 && mayTake()) takeOne(waiting.shift()!)
     if (waiting.length === 0 && socket.isPaused) socket.resume()
   }
   const takeOne = (text: string) => {
-    if (taken++ === 0) setImmediate(nextTurn)
+    taken++
+    dueTurn()
     guarded(take, (error) => closeFor(socket, error, log))(text)
   }
+  const dueTurn = () => {
+    if (turnDue) return
+    turnDue = true
+    setImmediate(nextTurn)
+  }
+  connection.on('drain', dueTurn)
   socket.on('message', (message) => {
-    if (waiting.length === 0 && taken < MESSAGES_PER_TURN_MAX) return takeOne(textOf(message))
+    if (waiting.length === 0 && mayTake()) return takeOne(textOf(message))
+    if (waiting.length >= WAITING_OF_STRANGERS_MAX && !isKnown(connection)) return socket.terminate()
     waiting.push(textOf(message))
     if (!socket.isPaused) socket.pause()
   })

@@ -15,6 +15,7 @@ import { OPERATIONS_PER_SOCKET_MAX } from '../../domain/limits.ts'
 import type { Logger } from '../../observability/log.ts'
 import { inSpan, type Tracer } from '../../observability/trace.ts'
 import type { Authenticate } from '../../services/access/authenticate.ts'
+import { noteKnown } from '../../services/access/known-connections.ts'
 import { identify } from './authentication.ts'
 import type { GraphQLContext } from '../context.ts'
 import { presentFault } from '../error-presentation.ts'
@@ -102,6 +103,7 @@ export function serveWebSockets(
         return false
       }
       extra.token = identity.token
+      noteKnown(extra.request.socket)
       boundMessages(extra.socket, MESSAGE_BYTES_MAX)
       const awaited = new Map<string, AbortController>()
       extra.awaited = awaited

@@ -18,6 +18,9 @@ import { problemOf, PROBLEM_TYPE } from '../resources/problem.ts'
 
 const PATH = /^\/v2\/sessions\/([^/?]+)\/(exec|connect)(?:\?|$)/
 
+/** How long a client may take to read why it is refused. */
+const REFUSED_MS = 5_000
+
 export interface ChannelOptions {
   /** Where agents' ends of channels arrive; missing: none do. */
   channels?: ChannelHolders
@@ -160,5 +163,8 @@ function refuse(socket: Duplex, error: unknown, requestId: string): void {
     `X-Request-Id: ${requestId}`,
     ...(status === 401 ? ['WWW-Authenticate: Bearer'] : []),
   ]
-  socket.end(`${head.join('\r\n')}\r\n\r\n${text}`)
+  // Nothing else closes the connection if the client does not.
+  socket.resume().end(`${head.join('\r\n')}\r\n\r\n${text}`)
+  const timer = setTimeout(() => socket.destroy(), REFUSED_MS).unref()
+  socket.once('close', () => clearTimeout(timer))
 }

@@ -42,7 +42,7 @@ export async function startGraphQLServer(
     admission?: AdmissionLimits
     failedAuthenticationsPerSecond?: number
     ui?: UiFiles | null
-  } & Pick<GraphQLDependencies, 'introspectionForStrangers' | 'trustedDocuments' | 'webSockets'> = {},
+  } & Pick<GraphQLDependencies, 'introspectionForStrangers' | 'strangers' | 'trustedDocuments' | 'webSockets'> = {},
 ) {
   const { log = pino({ enabled: false }), introspectionForStrangers = true, trustedDocuments, webSockets } = options
   const database = await testDatabase()
@@ -105,6 +105,7 @@ export async function startGraphQLServer(
     trace,
     metricsPage,
     introspectionForStrangers,
+    strangers: options.strangers,
     mounts: [agentApi, ...(options.ui ? [createBrowserSessions({ db: reads, authenticate, failures, log })] : [])],
     trustedDocuments,
     ui: options.ui,
