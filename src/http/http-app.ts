@@ -5,7 +5,7 @@ import { renderGraphiQLPage } from '../graphql/graphiql-page.ts'
 import { createGraphQL, type GraphQLDependencies } from '../graphql/graphql.ts'
 import { STRANGER_MESSAGE_BYTES_MAX } from '../graphql/limits/limits.ts'
 import { GRAPHQL_PATH } from '../graphql/server.ts'
-import { takeSessionCookie } from '../rest/access/browser-sessions.ts'
+import { LOGIN_HEADER, takeSessionCookie } from '../rest/access/browser-sessions.ts'
 import { serveChannels, type ChannelOptions } from '../rest/channel/serve-channels.ts'
 import { OPENAPI_PATH } from '../rest/openapi.ts'
 import { createRest, REST_PREFIX, type RestDependencies } from '../rest/rest.ts'
@@ -80,7 +80,7 @@ export function createHttpApp(options: HttpAppDependencies): HttpApp {
     ],
     async handle(request, response, requestId) {
       const path = pathOf(request)
-      if (ui) takeSessionCookie(request)
+      if (ui && takeSessionCookie(request) === 'incomplete') response.setHeader(LOGIN_HEADER, 'incomplete')
       const mount = mounted.get(path)
       if (mount) return mount.handle(request, response, requestId)
       if (path === GRAPHQL_PATH && asksForPage(request)) return sendGraphiQL(request, response)

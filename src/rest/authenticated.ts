@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import type { MiddlewareHandler } from 'hono'
 import { RepriseError } from '../domain/errors.ts'
 import type { Admission } from '../services/access/admission.ts'
@@ -5,11 +6,15 @@ import type { Authenticate } from '../services/access/authenticate.ts'
 import { mayDiscover, mayRead, noAccess } from '../services/access/authorize.ts'
 import { identifyBearer } from '../services/access/bearer-token.ts'
 import { noteKnown } from '../services/access/known-connections.ts'
+import { followDownloadLink } from '../services/access/browser/download-link.ts'
 import { readFor, readTogether } from '../services/consistent-reads.ts'
 import type { ReadContext } from '../services/session/read-sessions.ts'
+import type { Viewer } from '../services/service-context.ts'
 import type { RestEnvironment } from './rest-app.ts'
 
 const DISCOVERY_PREFIX = '/v2/discovery/'
+/** What follows the path of a download that a browser has asked for. */
+const LINK = /[?&]link=([\w-]+)$/
 
 /** Authenticates a request before anything else in it is checked. What a GET answers is of one state of the database. */
 export function authenticated(
@@ -19,13 +24,13 @@ export function authenticated(
   return async (c, next) => {
     const { socket } = c.env.incoming
     const address = socket.remoteAddress
-    const { viewer, token } = await identifyBearer(authenticate, c.req.header('authorization'), address)
+    const { viewer, stillAuthorized } = await identify(c.env.incoming, authenticate, base.db)
     noteKnown(socket)
     const allowed = c.req.path.startsWith(DISCOVERY_PREFIX) ? mayDiscover(viewer) : mayRead(viewer)
     if (!allowed) throw new RepriseError('FORBIDDEN', noAccess(viewer))
     const request = { id: c.get('requestId'), address: address ?? null }
     c.set('context', { ...base, viewer: { ...viewer, request }, log: base.log.child({ requestId: request.id }) })
-    c.set('stillAuthorized', async () => (await authenticate(token)) !== null)
+    c.set('stillAuthorized', stillAuthorized)
     const leave = await admission.enter(viewer)
     const gone = new AbortController()
     const { outgoing } = c.env
@@ -41,4 +46,24 @@ export function authenticated(
       else leave()
     }
   }
+}
+
+interface Caller {
+  viewer: Viewer
+  stillAuthorized: () => Promise<boolean>
+}
+
+/** By a link for this path, which a browser follows without any header of its page; otherwise by the token. */
+async function identify(
+  { method, url, headers, socket }: IncomingMessage,
+  authenticate: Authenticate,
+  db: ReadContext['db'],
+): Promise<Caller> {
+  const link = method === 'GET' ? LINK.exec(url!) : null
+  if (link) {
+    const viewer = await followDownloadLink(db, link[1]!, url!.slice(0, link.index))
+    return { viewer, stillAuthorized: async () => true }
+  }
+  const { viewer, token } = await identifyBearer(authenticate, headers.authorization, socket.remoteAddress)
+  return { viewer, stillAuthorized: async () => (await authenticate(token)) !== null }
 }

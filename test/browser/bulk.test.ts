@@ -196,7 +196,11 @@ describe.skipIf(missing !== null)('an action on many chains', () => {
     await rowOf(page, 'foreign-one').getByRole('checkbox').check()
     await rowOf(page, 'own-one').getByRole('checkbox').check()
     await using member = await ui.open({ token: createToken.secret })
-    await opened.context.addCookies(await member.context.cookies())
+    const { cookies, origins } = await member.context.storageState()
+    await opened.context.addCookies(cookies)
+    await page.evaluate((kept) => {
+      for (const { name, value } of kept) localStorage.setItem(name, value)
+    }, origins[0]!.localStorage)
     await page.getByRole('button', { name: 'Resubmit', exact: true }).click()
     const dialog = page.getByRole('dialog', { name: /Resubmit: 1.chain\?/ })
     await dialog.waitFor()

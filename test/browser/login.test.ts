@@ -1,12 +1,81 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { bundleUi } from '../../scripts/bundle-ui.ts'
 import { readUiFiles } from '../../src/http/ui-files.ts'
 import { ROOT } from '../guard/source-files.ts'
-import { whyNoBrowser } from '../support/browser.ts'
+import { endLogin, whyNoBrowser } from '../support/browser.ts'
+import { insertRows } from '../support/database/insert-rows.ts'
+import { logInBrowser, newBrowserKey } from '../support/servers/browser-login.ts'
 import { startGraphQLServer, type TestServer } from '../support/servers/graphql-server.ts'
+import { DEFAULT_PROJECT_ID } from '../support/sessions/factories.ts'
 import { visit } from '../support/visit.ts'
 
 const missing = whyNoBrowser()
+const LOG = 'what the program wrote\n'
+const PLANT = 'mutation { createToken(input: { name: "planted", role: ADMIN }) { __typename } }'
+
+interface KernelPage extends AsyncDisposable {
+  url: string
+  /** What browsers have sent along. */
+  cookies: string[]
+  /** Sets these with what it answers from now on. */
+  plant(cookies: string[]): void
+}
+
+/** What a program of a session serves on a port of its own, which may be anything. */
+async function startKernelPage(): Promise<KernelPage> {
+  const cookies: string[] = []
+  let planted: string[] = []
+  const served = createServer((request, response) => {
+    if (request.url === '/') cookies.push(request.headers.cookie ?? '')
+    response.writeHead(200, { 'Content-Type': 'text/html', 'Set-Cookie': planted }).end('<h1>results</h1>')
+  }).listen(0, '127.0.0.1')
+  await once(served, 'listening')
+  return {
+    url: `http://127.0.0.1:${(served.address() as AddressInfo).port}/`,
+    cookies,
+    plant: (given) => void (planted = given),
+    async [Symbol.asyncDispose]() {
+      served.close()
+      served.closeAllConnections()
+    },
+  }
+}
+
+/** Run in the page of the kernel. */
+async function askFromPage(url: string) {
+  const attempt = (work: Promise<Response>) =>
+    work.then(
+      ({ type }) => type as string,
+      (error: Error) => error.name,
+    )
+  const body = JSON.stringify({
+    query: 'mutation { createToken(input: { name: "planted", role: ADMIN }) { __typename } }',
+  })
+  const credentials = 'include' as const
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/graphql`, 'graphql-transport-ws')
+  const closed = new Promise<number>((resolve) => {
+    socket.addEventListener('close', ({ code }) => resolve(code))
+    socket.addEventListener('open', () => socket.send('{"type":"connection_init","payload":{}}'))
+  })
+  const frame = document.createElement('iframe')
+  frame.src = `${url}/chains`
+  const loaded = new Promise((resolve) => frame.addEventListener('load', resolve))
+  document.body.append(frame)
+  await loaded
+  const headers = { 'x-reprise-browser-key': 'k'.repeat(43) }
+  return {
+    read: await attempt(fetch(`${url}/v2/sessions`, { credentials })),
+    withKey: await attempt(fetch(`${url}/v2/sessions`, { credentials, headers })),
+    blind: await attempt(fetch(`${url}/graphql`, { method: 'POST', mode: 'no-cors', credentials, body })),
+    socket: await closed,
+    framed: frame.contentDocument === null ? 'unreadable' : 'readable',
+  }
+}
 
 describe.skipIf(missing !== null)('logging in, in a browser', () => {
   let server: TestServer
@@ -17,6 +86,50 @@ describe.skipIf(missing !== null)('logging in, in a browser', () => {
   afterAll(async () => {
     await server?.close()
   })
+
+  const withoutRefusals = (faults: string[]) => faults.filter((fault) => !fault.includes('401'))
+
+  async function logInOn(page: Page, token: string): Promise<void> {
+    await page.getByLabel('Token').fill(token)
+    await page.getByRole('button', { name: 'Log in' }).click()
+  }
+
+  async function chainWithLog(): Promise<{ chainId: string; kernelId: string }> {
+    const { id: chainId, kernelIds } = await server.factory.session({ status: 'RUNNING' })
+    const kernelId = kernelIds[0]!
+    const row = { kernel_id: kernelId, assignment: 1, stream: 'STDOUT', offset: 0, bytes: LOG.length, text: LOG }
+    await insertRows(server.db, 'kernel_logs', [{ ...row, at: new Date() }])
+    return { chainId, kernelId }
+  }
+
+  async function tokenNames(): Promise<string[]> {
+    const { rows } = await server.db.query<{ name: string }>(
+      'SELECT name FROM api_tokens WHERE parent_id IS NULL ORDER BY id',
+    )
+    return rows.map(({ name }) => name)
+  }
+
+  /** What the program of a kernel gets for the cookie alone, however it dresses the request. */
+  async function replay(cookie: string): Promise<[string, number][]> {
+    const headers = { cookie, origin: server.url, 'sec-fetch-site': 'same-origin', 'content-type': 'application/json' }
+    const post = (query: string, more: Record<string, string> = {}) =>
+      fetch(`${server.url}/graphql`, {
+        method: 'POST',
+        headers: { ...headers, ...more },
+        body: JSON.stringify({ query }),
+      })
+    const answers: [string, Response][] = [
+      ['query', await post('{ viewer { name } }')],
+      ['mutation', await post(PLANT)],
+      ['stream', await post('subscription { sessionEvents { cursor } }', { accept: 'text/event-stream' })],
+      ['made-up key', await post(PLANT, { 'x-reprise-browser-key': newBrowserKey() })],
+      ['token', await post(PLANT, { authorization: `Bearer ${cookie.split('=')[1]}` })],
+      ['REST', await fetch(`${server.url}/v2/sessions`, { headers })],
+      ['events', await fetch(`${server.url}/v2/events`, { headers })],
+      ['link', await fetch(`${server.url}/ui/link?to=/v2/kernels/x/log`, { method: 'POST', headers })],
+    ]
+    return answers.map(([what, { status }]) => [what, status])
+  }
 
   test('a pasted token leads to the page that was asked for, and no script can read what is kept of it', async () => {
     await using opened = await visit({ url: server.url, isNew: true })
@@ -34,6 +147,7 @@ describe.skipIf(missing !== null)('logging in, in a browser', () => {
       JSON.stringify([document.cookie, Object.entries(localStorage), Object.entries(sessionStorage)]),
     )
     expect(kept).not.toContain('rpr_')
+    expect(kept).toContain('reprise-browser-key')
     expect(await page.content()).not.toContain(server.adminToken)
     expect(opened.faults).toEqual([])
   })
@@ -57,6 +171,108 @@ describe.skipIf(missing !== null)('logging in, in a browser', () => {
     expect(second.page.url()).not.toContain(code)
   })
 
+  test('a login lasts across a reload, in tabs that are opened later, and for downloads', async () => {
+    const { chainId, kernelId } = await chainWithLog()
+    await using opened = await visit({ url: server.url, isNew: true })
+    const { page, context } = opened
+    await page.goto(`/chains/${chainId}`)
+    await logInOn(page, server.adminToken)
+    await page.locator('.log-line', { hasText: LOG.trim() }).waitFor()
+    await page.reload()
+    await page.locator('.log-line', { hasText: LOG.trim() }).waitFor()
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download' }).click(),
+    ])
+    expect(download.suggestedFilename()).toBe(`kernel-${kernelId}.log`)
+    expect(await text(await download.createReadStream())).toBe(LOG)
+    const second = await context.newPage()
+    await second.goto('/chains')
+    await second.getByRole('heading', { name: 'Chains', exact: true }).waitFor()
+    expect(await second.getByLabel('Token').count()).toBe(0)
+    await page.getByText('Live', { exact: true }).waitFor()
+    expect(withoutRefusals(opened.faults)).toEqual([])
+  })
+
+  test('another login in one tab is one in all of them', async () => {
+    const { chainId } = await chainWithLog()
+    await using opened = await visit({ url: server.url, token: server.adminToken, isNew: true })
+    const { page, context } = opened
+    const second = await context.newPage()
+    const lost = (each: Page) => each.getByRole('dialog', { name: 'You are no longer logged in' })
+    for (const each of [page, second]) {
+      await each.goto(`/chains/${chainId}`)
+      await each.getByText('Live', { exact: true }).waitFor()
+    }
+    await endLogin(page)
+    for (const each of [page, second]) await lost(each).waitFor()
+    await logInOn(page, server.adminToken)
+    for (const each of [page, second]) {
+      await lost(each).waitFor({ state: 'detached' })
+      await each.getByText('Live', { exact: true }).waitFor()
+    }
+  })
+
+  test('a browser that logged in before keys were asked for is told to log in again', async () => {
+    await using opened = await visit({ url: server.url, isNew: true })
+    const { page, context } = opened
+    await context.addCookies([{ name: 'reprise_session', value: `rpr_${newBrowserKey()}`, url: server.url }])
+    await page.goto('/chains')
+    await page.getByText('has only a part of its login').waitFor()
+    await logInOn(page, server.adminToken)
+    await page.getByRole('heading', { name: 'Chains', exact: true }).waitFor()
+  })
+
+  test('a kernel that serves a page on another port gets the cookie, and can do nothing with it', async () => {
+    await using kernel = await startKernelPage()
+    await using opened = await visit({ url: server.url, token: server.adminToken, isNew: true })
+    const { page, context } = opened
+    await page.goto('/chains')
+    await page.getByRole('heading', { name: 'Chains', exact: true }).waitFor()
+    const before = await tokenNames()
+    const trap = await context.newPage()
+    await trap.goto(kernel.url)
+    expect(kernel.cookies.at(-1)).toMatch(/^reprise_session=rpr_[\w-]{43}$/)
+    // Its own program sends what it got.
+    for (const [what, status] of await replay(kernel.cookies.at(-1)!)) expect([what, status]).toEqual([what, 401])
+    // Its page asks in the victim's browser.
+    expect(await trap.evaluate(() => [Object.entries(localStorage), document.cookie])).toEqual([[], ''])
+    expect(await trap.evaluate(askFromPage, server.url)).toEqual({
+      read: 'TypeError',
+      withKey: 'TypeError',
+      blind: 'opaque',
+      socket: 4401,
+      framed: 'unreadable',
+    })
+    expect(await tokenNames()).toEqual(before)
+    expect(await page.evaluate(() => document.body.textContent)).toContain('Chains')
+    await page.reload()
+    await page.getByRole('heading', { name: 'Chains', exact: true }).waitFor()
+  })
+
+  test('a kernel that replaces the cookie logs the browser out, and nobody becomes somebody else', async () => {
+    await using kernel = await startKernelPage()
+    const own = await server.factory.token({ role: 'MEMBER', projectId: DEFAULT_PROJECT_ID, name: 'attacker' })
+    const { cookie } = await logInBrowser(server.url, `Bearer ${own}`)
+    await using opened = await visit({ url: server.url, token: server.adminToken, isNew: true })
+    const { page, context } = opened
+    await page.goto('/chains')
+    await page.getByRole('heading', { name: 'Chains', exact: true }).waitFor()
+    const trap = await context.newPage()
+    kernel.plant([`${cookie}; Path=/; HttpOnly; SameSite=Strict`, `${cookie}; Path=/graphql; HttpOnly`])
+    await trap.goto(kernel.url)
+    kernel.plant([])
+    await page.reload()
+    await page.getByLabel('Token').waitFor()
+    expect(await page.content()).not.toContain('attacker')
+    // The cookie for the longer path stays, and is sent before that of the new login.
+    await logInOn(page, server.adminToken)
+    await page.getByRole('heading', { name: 'Chains', exact: true }).waitFor()
+    await page.reload()
+    await page.getByRole('heading', { name: 'Chains', exact: true }).waitFor()
+    expect(await page.content()).not.toContain('attacker')
+  })
+
   test('somebody who logs out sees nothing any more', async () => {
     await using opened = await visit({ url: server.url, token: server.adminToken, isNew: true })
     const { page } = opened
@@ -64,9 +280,10 @@ describe.skipIf(missing !== null)('logging in, in a browser', () => {
     await page.getByRole('button', { name: /theme, times, keys, log out/ }).click()
     await page.getByRole('menuitem', { name: 'Log out' }).click()
     await page.getByLabel('Token').waitFor()
+    expect(await page.evaluate(() => localStorage.length)).toBe(0)
     await page.goto('/chains')
     await page.getByLabel('Token').waitFor()
-    expect(opened.faults.filter((fault) => !fault.includes('401'))).toEqual([])
+    expect(withoutRefusals(opened.faults)).toEqual([])
   })
 
   test.each(['light', 'dark'] as const)('the page has no fault that axe finds, %s', async (colorScheme) => {

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { whyNoBrowser } from '../support/browser.ts'
+import { endLogin, whyNoBrowser } from '../support/browser.ts'
 import { eventually } from '../support/eventually.ts'
 import { startUiServer, type UiServer } from '../support/servers/ui-server.ts'
 import { visit } from '../support/visit.ts'
@@ -10,9 +10,6 @@ import { visit } from '../support/visit.ts'
 /** Whole ways through the web UI, and what happens to an open page when its server or its token goes. */
 
 const missing = whyNoBrowser()
-
-/** What a browser says of a request that a page of its own server makes. */
-const SAME_ORIGIN = { 'sec-fetch-site': 'same-origin' }
 
 /** Of what is to be pointed at (WCAG 2.5.8). */
 const TARGET_PX = 24
@@ -157,13 +154,13 @@ describe.skipIf(missing !== null)('somebody', () => {
       const chainId = await server.create('token-gone', FOLLOWED, { maxRetries: 1, retryDelay: 0.1 })
       const { token, revoke } = await newToken()
       await using opened = await server.open({ token })
-      const { page, context } = opened
+      const { page } = opened
       await page.goto(`/chains/${chainId}`)
       await writes(page).waitFor()
       await follows(page)
       await mark(page)
       if (how === 'revoked') await revoke()
-      else await (await context.newPage()).request.delete('/ui/session', { headers: SAME_ORIGIN })
+      else await endLogin(page)
       await page.getByRole('dialog', { name: 'You are no longer logged in' }).waitFor()
       await fail(chainId)
       expect(await page.locator('.timeline-svg').isVisible()).toBe(true)

@@ -10,6 +10,7 @@ import { testDatabase, type TestDatabase } from '../support/database/database.ts
 import { eventually } from '../support/eventually.ts'
 import { commandLine, MAIN, startCommand, type Ended } from '../support/programs/command-line.ts'
 import { countRunning, makeToken, SHELL, startInTerminal, walkTerminal } from '../support/programs/entering.ts'
+import { logInBrowser } from '../support/servers/browser-login.ts'
 import { type SpawnedProgram, spawnProgram } from '../support/programs/spawned-program.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 
@@ -224,10 +225,8 @@ test('who may not change a session may not enter it, and a cookie counts for not
   expect(await as('rpr_nonsense')).toBe(401)
   const { REPRISE_TOKEN: token } = environment
   const origin = servers[1]!.ready
-  const login = await fetch(`${origin}/ui/session`, { method: 'POST', headers: { authorization: `Bearer ${token}` } })
-  expect(login.status).toBe(204)
-  const [cookie] = login.headers.get('set-cookie')!.split(';')
-  expect(await statusOf(sessionId, { cookie: cookie!, origin, 'sec-fetch-site': 'same-origin' })).toBe(401)
+  const { headers } = await logInBrowser(origin, `Bearer ${token}`)
+  expect(await statusOf(sessionId, { ...headers, origin })).toBe(401)
   expect(await as(token!)).toBe(101)
   expect(await statusOf('00000000-0000-7000-8000-00000000000a', { authorization: `Bearer ${token}` })).toBe(404)
 })

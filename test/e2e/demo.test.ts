@@ -8,6 +8,7 @@ import { heapFlags } from '../../src/cli/demo/server-process.ts'
 import { CTRL_C, PSEUDO_TERMINAL, startInTerminal } from '../support/programs/pseudo-terminal.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 import { startCommand } from '../support/programs/command-line.ts'
+import { logInBrowser } from '../support/servers/browser-login.ts'
 import { eventually, pause } from '../support/eventually.ts'
 
 /** What newcomers run first. It checks itself; here its exit status counts, and that it shows what it is about. */
@@ -33,11 +34,7 @@ test('with --stay its server can be looked at until Ctrl-C, which leaves nothing
     withinMs: 240_000,
   })
   const [address, code] = last.split('/login#code=')
-  const authorization = `Code ${code}`
-  const session = await fetch(`${address}/ui/session`, { method: 'POST', headers: { authorization } })
-  expect(session.status).toBe(204)
-  const cookie = session.headers.getSetCookie()[0]!.split(';')[0]!
-  const headers = { cookie, 'sec-fetch-site': 'same-origin' }
+  const { headers } = await logInBrowser(address!, `Code ${code}`)
   const listed = await fetch(`${address}/v2/sessions?name=primes`, { headers })
   expect(listed.status).toBe(200)
   expect(await (await fetch(`${address}/chains`)).text()).toContain('<div id="root">')

@@ -13,6 +13,7 @@ import {
 } from 'playwright-core'
 import { findChromium } from './browsers.ts'
 import { skipReason } from './distribution.ts'
+import { logInBrowser } from './servers/browser-login.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const PACKAGE = join(ROOT, 'node_modules/@sparticuz/chromium')
@@ -117,8 +118,17 @@ export interface PageOptions extends BrowserContextOptions {
 /** In a context that no other page has, so that nothing is cached: it loads and compiles all that it needs. */
 export async function openPage(browser: Browser, options: PageOptions): Promise<WatchedPage> {
   const { url, token, ...contextOptions } = options
-  const context = await browser.newContext({ ...USUAL, baseURL: url, ...contextOptions })
-  if (token !== undefined) await logIn(context, url, token)
+  const login = token === undefined ? undefined : await newLogin(url, token)
+  const storageState = login && {
+    cookies: [{ ...login.cookie, path: '/', expires: -1 }],
+    origins: [{ origin: new URL(url).origin, localStorage: [{ name: KEPT_KEY, value: login.key }] }],
+  }
+  const context = await browser.newContext({
+    ...USUAL,
+    baseURL: url,
+    ...(storageState && { storageState }),
+    ...contextOptions,
+  })
   return watch(await context.newPage(), () => context.close())
 }
 
@@ -163,13 +173,31 @@ async function violationsOn(page: Page): Promise<string[]> {
   }, ALLOWED_BY_AXE)
 }
 
-/** Gives all pages of the context the session of somebody who has logged in with this token. */
-export async function logIn(context: BrowserContext, url: string, token: string): Promise<void> {
-  const response = await fetch(`${url}/ui/session`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${token}` },
-  })
-  const [, value] = /^reprise_session=([^;]+)/.exec(response.headers.getSetCookie()[0] ?? '') ?? []
-  if (value === undefined) throw new Error(`no session for the token: ${response.status}`)
-  await context.addCookies([{ name: 'reprise_session', value, url }])
+/** Gives the page, and all others of its context, the session of somebody who has logged in with this token. */
+export async function logIn(page: Page, url: string, token: string): Promise<void> {
+  const { cookie, key } = await newLogin(url, token)
+  await page.context().addCookies([{ ...cookie, path: '/' }])
+  // Small, and of the origin whose storage has the key.
+  const place = new URL('/healthz', url).href
+  if (page.url() !== place) await page.goto(place)
+  await page.evaluate(([name, value]) => localStorage.setItem(name!, value!), [KEPT_KEY, key])
+}
+
+/** Ends the login on the server; the page is not told. */
+export async function endLogin(page: Page): Promise<void> {
+  const key = await page.evaluate((name) => localStorage.getItem(name), KEPT_KEY)
+  const headers = { 'sec-fetch-site': 'same-origin', 'x-reprise-browser-key': key ?? '' }
+  const response = await page.request.delete('/ui/session', { headers })
+  if (response.status() !== 204) throw new Error(`the login has not ended: ${response.status()}`)
+}
+
+/** Under which the web UI keeps the key of a login. */
+const KEPT_KEY = 'reprise-browser-key'
+
+async function newLogin(url: string, token: string) {
+  const { cookie, key } = await logInBrowser(url, `Bearer ${token}`)
+  const [name, value] = cookie.split('=', 2)
+  const { hostname, protocol } = new URL(url)
+  const flags = { httpOnly: true, secure: protocol === 'https:', sameSite: 'Strict' as const }
+  return { cookie: { name: name!, value: value!, domain: hostname, ...flags }, key }
 }

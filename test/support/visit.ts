@@ -43,7 +43,7 @@ export async function visit({ isNew = false, ...options }: VisitOptions): Promis
   const { page } = await take(browser, url)
   await page.setViewportSize(viewport)
   await page.emulateMedia({ colorScheme, reducedMotion: USUAL.reducedMotion })
-  if (token !== undefined) await logIn(page.context(), url, token)
+  if (token !== undefined) await logIn(page, url, token)
   return watch(page, () => giveBack({ page, url }))
 }
 

@@ -1,6 +1,7 @@
 import type { DocumentTypeDecoration } from '@graphql-typed-document-node/core'
 import type { DocumentNode } from 'graphql'
 import { print } from 'graphql/language/printer.js'
+import { credentialsOf } from './credentials.ts'
 import { describeDocument } from './describe-document.ts'
 import { ClientClosedError, ClientConfigurationError } from '../errors.ts'
 import type { OnProgress } from '../progress.ts'
@@ -35,6 +36,7 @@ export interface ConnectionSettings {
   /** Asked in this order. */
   urls: readonly URL[]
   token: string | undefined
+  browserKey?: (() => string | null) | undefined
   retry: RetryConfig
   timeouts: Timeouts
   transport: Transport
@@ -78,9 +80,10 @@ export interface Connection {
 }
 
 export function createConnectionOn(settings: ConnectionSettings): Connection {
-  const { urls, token, retry, timeouts, transport, webSocket } = settings
+  const { urls, retry, timeouts, transport, webSocket } = settings
+  const credentials = credentialsOf(settings)
   const endpoints = createEndpoints(urls, () => performance.now())
-  const socket = createEventSocket({ webSocket, endpoints, timeouts, token })
+  const socket = createEventSocket({ webSocket, endpoints, timeouts, credentials })
   const closed = new AbortController()
 
   function progressTo(own: OnProgress | undefined): OnProgress | undefined {
@@ -108,7 +111,7 @@ export function createConnectionOn(settings: ConnectionSettings): Connection {
       const { kind, name } = describeDocument(text)
       if (kind === 'subscription') throw new ClientConfigurationError('A subscription is no request, but a stream')
       const data = await sendOperation(
-        { transport, endpoints, retry, token },
+        { transport, endpoints, retry, credentials },
         graphqlOperation({
           name,
           text,
@@ -123,7 +126,7 @@ export function createConnectionOn(settings: ConnectionSettings): Connection {
     async rest<Result>(request: RestRequest, { signal, onProgress }: CallOptions = {}) {
       const told = { signal: untilClosed(signal), onProgress: progressTo(onProgress) }
       return (await sendOperation(
-        { transport, endpoints, retry, token },
+        { transport, endpoints, retry, credentials },
         restOperation({ ...request, ...told }),
       )) as Result
     },

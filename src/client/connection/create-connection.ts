@@ -20,8 +20,12 @@ export interface ConnectionOptions {
   url?: string
   /** Several servers on one database, tried in this order. */
   urls?: readonly string[]
-  /** Without it, a page of the server's own origin is known by its cookie. */
   token?: string
+  /**
+   * Of a page of the server's own origin, instead of a token: the key that the web UI has made at login. It is asked for
+   * whenever something is sent, and null where nobody has logged in.
+   */
+  browserKey?: () => string | null
   /** False switches everything off. */
   retry?: RetryOptions | false
   timeouts?: TimeoutOptions
@@ -39,6 +43,7 @@ export function createConnection(options: ConnectionOptions): Connection {
   return createConnectionOn({
     urls: urls.map(serverUrl),
     token: options.token,
+    browserKey: options.browserKey,
     retry: resolveRetry(options.retry),
     timeouts,
     transport: createFetchTransport({ fetch: options.fetch ?? fetch, timeouts }),

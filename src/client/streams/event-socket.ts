@@ -1,5 +1,6 @@
 import { createClient, type Client, type ExecutionResult, type Sink } from 'graphql-ws/client'
 import type { Endpoint, Endpoints } from '../transport/endpoints.ts'
+import type { Credentials } from '../connection/credentials.ts'
 import type { Timeouts } from '../retry/timeouts.ts'
 
 /** What differs between platforms: how a WebSocket is made. */
@@ -20,9 +21,9 @@ export function createEventSocket(options: {
   webSocket: WebSocketClass
   endpoints: Endpoints
   timeouts: Timeouts
-  token: string | undefined
+  credentials: Credentials
 }): EventSocket {
-  const { endpoints, token } = options
+  const { endpoints, credentials } = options
   const { connectSeconds, readSeconds } = options.timeouts
   const pongWithinMs = (readSeconds ?? 0) * 1000
   let current: Endpoint | undefined
@@ -46,7 +47,7 @@ export function createEventSocket(options: {
       expectWithin((connectSeconds ?? 0) * 1000)
       return subscriptionUrl(current.url)
     },
-    connectionParams: token === undefined ? {} : { authorization: `Bearer ${token}` },
+    connectionParams: () => credentials.parameters(),
     webSocketImpl: options.webSocket,
     retryAttempts: 0,
     keepAlive: PING_INTERVAL_MS,

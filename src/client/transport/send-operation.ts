@@ -5,6 +5,7 @@ import { judgeAnswer, parseRetryAfter } from '../retry/http-schedule.ts'
 import { nextAttemptDelay } from '../retry/network-schedule.ts'
 import { pause } from '../retry/pause.ts'
 import type { RetryConfig } from '../retry/retry-config.ts'
+import type { Credentials } from '../connection/credentials.ts'
 import type { Endpoint, Endpoints } from './endpoints.ts'
 import { sendFollowing } from './follow-redirects.ts'
 import type { HttpAnswer, HttpRequest, Transport } from './transport.ts'
@@ -27,7 +28,7 @@ export interface Sender {
   transport: Transport
   endpoints: Endpoints
   retry: RetryConfig
-  token: string | undefined
+  credentials: Credentials
 }
 
 /**
@@ -116,12 +117,16 @@ function isStarting({ status, contentType, text }: HttpAnswer): boolean {
   return status === 503 && /\bjson\b/.test(contentType) && text.includes('"SERVER_STARTING"')
 }
 
-function sendTo({ transport, token, endpoints }: Sender, { url }: Endpoint, operation: Operation): Promise<HttpAnswer> {
+function sendTo(
+  { transport, credentials, endpoints }: Sender,
+  { url }: Endpoint,
+  operation: Operation,
+): Promise<HttpAnswer> {
   const { path, method, headers, body, signal } = operation
   const request = {
     url: new URL(path, url),
     method,
-    headers: { ...headers, ...(token !== undefined && { authorization: `Bearer ${token}` }) },
+    headers: { ...headers, ...credentials.headers() },
     body,
     signal,
   }

@@ -16,6 +16,7 @@ import type { Logger } from '../../observability/log.ts'
 import { inSpan, type Tracer } from '../../observability/trace.ts'
 import type { Authenticate } from '../../services/access/authenticate.ts'
 import { noteKnown } from '../../services/access/known-connections.ts'
+import { authorizationOf, withBrowserKey } from '../../services/access/bearer-token.ts'
 import { identify } from './authentication.ts'
 import type { GraphQLContext } from '../context.ts'
 import { presentFault } from '../error-presentation.ts'
@@ -74,7 +75,7 @@ interface Executable {
 
 /**
  * Serves graphql-transport-ws on the sockets of `server`. The token is in the connection parameters, or in the headers
- * of the request that became the socket.
+ * of the request that became the socket. That of a browser has its cookie, and its first message the key.
  */
 export function serveWebSockets(
   server: WebSocketServer,
@@ -92,11 +93,12 @@ export function serveWebSockets(
     identify(options.authenticate, authorization, { address: extra.request.socket.remoteAddress }).catch(
       (error: unknown) => presentFault(error, { log, requestId: newRequestId() }),
     )
-  const protocol = makeServer<{ authorization?: unknown }, Extra & Caller>({
+  const protocol = makeServer<{ authorization?: unknown; browserKey?: unknown }, Extra & Caller>({
     connectionInitWaitTimeout: initTimeoutMs,
     async onConnect(connection) {
       const { connectionParams, extra } = connection
-      const { authorization = extra.request.headers.authorization } = connectionParams ?? {}
+      const { browserKey } = connectionParams ?? {}
+      const { authorization = withBrowserKey(extra.request.headers.authorization, browserKey) } = connectionParams ?? {}
       const identity = await whoIs(extra, authorization)
       if (identity instanceof GraphQLError) {
         extra.socket.close(closeCodeOf(identity), identity.message.slice(0, REASON_LENGTH_MAX))
@@ -121,7 +123,7 @@ export function serveWebSockets(
     onSubscribe: ({ extra }, id, payload) =>
       counted(extra, id, async (left) => {
         // The rights that the token has by now, if it still has any.
-        const identity = await whoIs(extra, `Bearer ${extra.token!}`)
+        const identity = await whoIs(extra, authorizationOf(extra.token!))
         if (!(identity instanceof GraphQLError))
           return prepare(graphql, { extra, identity, payload, left }, trustedDocuments)
         if (identity.extensions['code'] === 'UNAUTHENTICATED') closeRevoked(extra)

@@ -1,24 +1,33 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { RATE_RETRY_AFTER_SECONDS } from '../../domain/limits.ts'
+import { RATE_RETRY_AFTER_SECONDS, SESSION_COOKIES_MAX } from '../../domain/limits.ts'
 import { RepriseError } from '../../domain/errors.ts'
 import type { Logger } from '../../observability/log.ts'
 import type { Authenticate } from '../../services/access/authenticate.ts'
-import { identifyBearer } from '../../services/access/bearer-token.ts'
+import { browserAuthorization, identifyBearer } from '../../services/access/bearer-token.ts'
 import { issueLoginCode, logIn, logInByCode, logOut } from '../../services/access/browser/browser-session.ts'
+import { issueDownloadLink } from '../../services/access/browser/download-link.ts'
 import type { Rates } from '../../services/access/rates.ts'
-import { tokenPrefix } from '../../services/access/tokens.ts'
+import { isBrowserKey, isToken, tokenPrefix } from '../../services/access/tokens.ts'
 import { outageOf } from '../../services/database-outage.ts'
 import type { ServiceContext, Viewer } from '../../services/service-context.ts'
 import { problemOf, PROBLEM_TYPE } from '../resources/problem.ts'
 
-/** Not readable for scripts, and never sent along by other sites. */
+/** Where other ports of the host, and connections without TLS, cannot set cookies of the first name. */
+const SECURE_COOKIE = '__Host-reprise_session'
 const COOKIE = 'reprise_session'
+/** Not readable for scripts, and never sent along by other sites; but by browsers to all ports of the host. */
 const ATTRIBUTES = 'Path=/; HttpOnly; SameSite=Strict'
 /** A session ends before its cookie does. */
 const COOKIE_SECONDS = 7 * 24 * 3600
 
+/** What the pages of this server keep in the storage of their origin, and send to it alone. */
+const KEY_HEADER = 'x-reprise-browser-key'
+/** Tells a page that the browser has the cookie of a login, but not its key. */
+export const LOGIN_HEADER = 'X-Reprise-Login'
+
 const SESSION_PATH = '/ui/session'
 const CODE_PATH = '/ui/code'
+const LINK_PATH = '/ui/link'
 
 interface BrowserSessions {
   readonly paths: readonly string[]
@@ -38,34 +47,37 @@ type Call = (request: IncomingMessage, requestId: string, dependencies: Dependen
 
 interface Answered {
   status: number
-  headers?: Record<string, string>
+  headers?: Record<string, string | string[]>
   body?: object
 }
 
 const CALLS: Readonly<Record<string, Call>> = {
   [`POST ${SESSION_PATH}`]: async (request, requestId, dependencies) => {
     const secret = await openSession(request, requestId, dependencies)
-    const secure = isSecure(request) ? '; Secure' : ''
-    const cookie = `${COOKIE}=${secret}; ${ATTRIBUTES}; Max-Age=${COOKIE_SECONDS}${secure}`
-    return { status: 204, headers: { 'Set-Cookie': cookie } }
+    return { status: 204, headers: { 'Set-Cookie': cookiesFor(request, secret) } }
   },
   [`DELETE ${SESSION_PATH}`]: async (request, requestId, dependencies) => {
     await logOut(dependencies.db, await viewerOf(request, requestId, dependencies))
-    return { status: 204, headers: { 'Set-Cookie': `${COOKIE}=; ${ATTRIBUTES}; Max-Age=0` } }
+    return { status: 204, headers: { 'Set-Cookie': cookiesFor(request, null) } }
   },
   [`POST ${CODE_PATH}`]: async (request, requestId, dependencies) => {
     const code = await issueLoginCode(dependencies.db, await viewerOf(request, requestId, dependencies))
     return { status: 200, body: { code } }
   },
+  [`POST ${LINK_PATH}`]: async (request, requestId, dependencies) => {
+    const path = new URL(request.url!, 'http://localhost').searchParams.get('to') ?? ''
+    const code = await issueDownloadLink(dependencies.db, await viewerOf(request, requestId, dependencies), path)
+    return { status: 200, body: { link: `${path}${path.includes('?') ? '&' : '?'}link=${code}` } }
+  },
 }
 
 /**
  * Where browsers log in and out, with a token (`Bearer`) or a code made with one (`Code`) in `Authorization`, which no
- * page of another site can send; and where programs get such codes.
+ * page of another site can send; where programs get such codes; and where pages get links for downloads.
  */
 export function createBrowserSessions(dependencies: Dependencies): BrowserSessions {
   return {
-    paths: [SESSION_PATH, CODE_PATH],
+    paths: [SESSION_PATH, CODE_PATH, LINK_PATH],
     async handle(request, response, requestId) {
       request.resume()
       response.setHeader('Cache-Control', 'no-store')
@@ -84,17 +96,47 @@ export function createBrowserSessions(dependencies: Dependencies): BrowserSessio
 }
 
 /**
- * Gives a request the identity that its cookie stands for, if a page of this server has sent it: `Sec-Fetch-Site` says
- * so, which no script can set, or, where the browser does not send that, `Origin`. A request with an `Authorization` of
- * its own keeps it.
+ * Lets a request that a page of this server has sent be authenticated by its cookie and the page's key:
+ * `Sec-Fetch-Site` says so, which no script can set, or, where the browser does not send that, `Origin`. A request with
+ * an `Authorization` of its own keeps it.
+ * @returns incomplete if the cookie came without a key, and so counts for nothing
  */
-export function takeSessionCookie(request: IncomingMessage): void {
+export function takeSessionCookie(request: IncomingMessage): 'incomplete' | undefined {
   const { headers } = request
   if (headers.authorization !== undefined || !headers.cookie?.includes(COOKIE) || !isSameOrigin(request)) return
-  const token = new RegExp(`(?:^|;)\\s*${COOKIE}=([\\w-]{1,64})\\s*(?:;|$)`).exec(headers.cookie)?.[1]
-  if (token === undefined) return
-  headers.authorization = `Bearer ${token}`
+  const secrets = sessionSecrets(headers.cookie)
+  if (secrets.length === 0) return
+  const key = keyOf(request)
+  headers.authorization = browserAuthorization(secrets, key)
   request.rawHeaders.push('Authorization', headers.authorization)
+  return key === undefined ? 'incomplete' : undefined
+}
+
+/**
+ * The likeliest first. Browsers send cookies with longer paths before ours, and programs on other ports of the host can
+ * set some of the same name: those do not fit the key of the page.
+ */
+function sessionSecrets(header: string): string[] {
+  const values = (wanted: string) =>
+    header.split(';').flatMap((pair) => {
+      const [name, value = ''] = pair.trim().split('=', 2)
+      return name === wanted && isToken(value) ? [value] : []
+    })
+  return [...values(COOKIE), ...values(SECURE_COOKIE)].toReversed().slice(0, SESSION_COOKIES_MAX)
+}
+
+function keyOf({ headers }: IncomingMessage): string | undefined {
+  const key = headers[KEY_HEADER]
+  return typeof key === 'string' && isBrowserKey(key) ? key : undefined
+}
+
+/** That of the other name goes: it is of a login before this one. Null: the browser logs out. */
+function cookiesFor(request: IncomingMessage, secret: string | null): string[] {
+  const isOverTls = isSecure(request)
+  const cookie = (name: string, value: string | null) =>
+    `${name}=${value ?? ''}; ${ATTRIBUTES}; Max-Age=${value === null ? 0 : COOKIE_SECONDS}`
+  const plain = cookie(COOKIE, isOverTls ? null : secret)
+  return isOverTls ? [`${cookie(SECURE_COOKIE, secret)}; Secure`, plain] : [plain]
 }
 
 function isSameOrigin({ headers }: IncomingMessage): boolean {
@@ -115,17 +157,26 @@ async function openSession(request: IncomingMessage, requestId: string, dependen
   const code = /^Code +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1]
   if (code === undefined) {
     const viewer = await viewerOf(request, requestId, dependencies)
-    return logIn(db, viewer, viewer.request!)
+    return logIn(db, viewer, { key: newKeyOf(request), request: viewer.request! })
   }
+  const key = newKeyOf(request)
   // Many may share an address: the codes of others do not count.
   const party = `${address} ${tokenPrefix(code)}`
   if (!failures.allows(party)) {
     throw new RepriseError('TOO_MANY_REQUESTS', 'Too many unknown codes from this address. Try again in a moment.')
   }
-  return logInByCode(db, code, { id: requestId, address }).catch((error: unknown) => {
+  return logInByCode(db, code, { key, request: { id: requestId, address } }).catch((error: unknown) => {
     failures.take(party)
     throw error
   })
+}
+
+/** @throws RepriseError MALFORMED_REQUEST */
+function newKeyOf(request: IncomingMessage): string {
+  const key = keyOf(request)
+  if (key !== undefined) return key
+  const message = `This page is of an earlier version: reload it, and log in again. (${KEY_HEADER} is missing: 32 random bytes in base64url.)`
+  throw new RepriseError('MALFORMED_REQUEST', message)
 }
 
 /** Behind a proxy the page knows better than this server how it was loaded. */

@@ -26,6 +26,10 @@ const route = createRoute({
         .pipe(z.enum(['STDOUT', 'STDERR']))
         .optional()
         .openapi({ type: 'string', enum: ['STDOUT', 'STDERR'], description: 'Only this stream.' }),
+      link: z
+        .string()
+        .optional()
+        .openapi({ description: 'Instead of a token: the code of a link that the web UI has asked for, good once.' }),
     }),
   },
   responses: {

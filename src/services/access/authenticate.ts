@@ -5,10 +5,10 @@ import { findToken, findValidHashes, recordTokenUse, type TokenRow } from '../..
 import { readForServer } from '../consistent-reads.ts'
 import type { Rates } from './rates.ts'
 import type { Viewer } from '../service-context.ts'
-import { hashToken, isToken, tokenPrefix } from './tokens.ts'
+import { hashToken, isBrowserCredential, isToken, tokenPrefix } from './tokens.ts'
 
 /**
- * The viewer of this token; null if it is unknown, revoked or expired.
+ * The viewer of this token, or of a browser's credential; null if it is unknown, revoked or expired.
  * @throws RepriseError TOO_MANY_REQUESTS if it is, and too many with its prefix from its address were
  */
 export type Authenticate = (token: string, address?: string) => Promise<Viewer | null>
@@ -46,17 +46,19 @@ export function createAuthenticator(options: {
     return null
   }
 
-  async function lookUp(hash: Buffer): Promise<Viewer | null> {
+  async function lookUp(hash: Buffer, ofBrowser: boolean): Promise<Viewer | null> {
     const row = await findToken(db, hash)
-    if (!row || !isWellFormed(row)) return null
-    if (row.useUnnoted)
+    // The cookies of servers before this one were tokens by themselves.
+    if (!row || (row.sessionOf !== null) !== ofBrowser) return null
+    const viewer = viewerOf(row)
+    if (viewer && row.useUnnoted)
       recordTokenUse(db, row.id).catch((error) => log.warn({ err: error }, "could not note a token's use"))
-    const { id: tokenId, name, role, projectId, userId, resourceGroups, sessionOf } = row
-    return { tokenId, name, role, projectId, userId, resourceGroups, sessionOf }
+    return viewer
   }
 
   return async (token, address = '') => {
-    if (!isToken(token)) return failed(address, token)
+    const ofBrowser = isBrowserCredential(token)
+    if (!ofBrowser && !isToken(token)) return failed(address, token)
     const hash = hashToken(token)
     const key = hash.toString('base64')
     const cached = known.get(key)
@@ -65,7 +67,7 @@ export function createAuthenticator(options: {
     if (!cached && failures?.allows(address) === false && !(await crowd.has(hash))) return failed(address, token)
     if (known.size >= CACHED_TOKENS_MAX) known.clear()
     // Other requests with this token wait for it, too.
-    const viewer = readForServer(() => lookUp(hash))
+    const viewer = readForServer(() => lookUp(hash, ofBrowser))
     known.set(key, { viewer, until: now() + TRUST_MS })
     const forget = () => known.get(key)?.viewer === viewer && known.delete(key)
     viewer.then((found) => found ?? forget(), forget)
@@ -109,6 +111,13 @@ function createCrowd(find: (hashes: Buffer[]) => Promise<Buffer[]>): { has(hash:
 function tooManyFailures(): RepriseError {
   const message = 'Too many unknown tokens from this address. Try again in a moment.'
   return new RepriseError('TOO_MANY_REQUESTS', message)
+}
+
+/** Null if the token gives no access. */
+export function viewerOf(row: TokenRow): Viewer | null {
+  if (!isWellFormed(row)) return null
+  const { id: tokenId, name, role, projectId, userId, resourceGroups, sessionOf } = row
+  return { tokenId, name, role, projectId, userId, resourceGroups, sessionOf }
 }
 
 /** Of those that read tenants' data, only administrators may have no project: null stands for all of them. */

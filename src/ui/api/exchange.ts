@@ -1,6 +1,14 @@
-import { formatDocument, makeResult, stringifyDocument, type Exchange, type Operation } from '@urql/core'
+import {
+  formatDocument,
+  makeResult,
+  stringifyDocument,
+  type Exchange,
+  type Operation,
+  type OperationResult,
+} from '@urql/core'
 import { filter, fromPromise, fromValue, merge, mergeMap, pipe, share, takeUntil } from 'wonka'
 import { isUnauthenticated } from './problem.ts'
+import { browserKey } from './browser-key.ts'
 import { connection } from './connection.ts'
 import { resultOfError } from './partial-result.ts'
 import { withSentAt } from './read-anew.ts'
@@ -52,7 +60,8 @@ async function send(operation: Operation) {
   return withSentAt(await answerTo(operation), sentAt)
 }
 
-async function answerTo(operation: Operation) {
+async function answerTo(operation: Operation): Promise<OperationResult> {
+  const key = browserKey()
   try {
     const data = await connection.request<unknown, object>(
       stringifyDocument(formatDocument(operation.query)),
@@ -61,6 +70,8 @@ async function answerTo(operation: Operation) {
     if (session.get() === 'unknown') session.set('known')
     return makeResult(operation, { data: data as Record<string, unknown>, hasNext: false })
   } catch (error) {
+    // Another tab has logged in meanwhile, and the cookie was of its login already.
+    if (isUnauthenticated(error) && key !== browserKey()) return answerTo(operation)
     if (isUnauthenticated(error) && session.get() === 'known') session.set('gone')
     return resultOfError(operation, error)
   }

@@ -1,5 +1,6 @@
 import type { TypedDocumentNode } from '@urql/core'
 import type { OnProgress } from '../../client/progress.ts'
+import { browserKey } from './browser-key.ts'
 import { connection } from './connection.ts'
 import { isUnauthenticated } from './problem.ts'
 import { session } from './session.ts'
@@ -22,6 +23,7 @@ export async function* lastingStream<
 ): AsyncGenerator<Data, void, void> {
   let { after } = variables
   for (;;) {
+    const key = browserKey()
     try {
       const stream = connection.stream(document, { ...variables, after }, { signal, ...(onProgress && { onProgress }) })
       for await (const data of stream) {
@@ -32,6 +34,8 @@ export async function* lastingStream<
     } catch (error) {
       signal.throwIfAborted()
       if (!isUnauthenticated(error)) throw error
+      // Another tab has logged in meanwhile.
+      if (key !== browserKey()) continue
       session.set('gone')
       onGone?.(error)
       await loggedIn(signal)

@@ -9,6 +9,7 @@ import { ROOT } from '../../guard/source-files.ts'
 import type { SessionEventType } from '../../../src/domain/events.ts'
 import { writeEvents } from '../../support/database/outbox.ts'
 import { commandLine, MAIN, startCommand } from '../../support/programs/command-line.ts'
+import { logInBrowser } from '../../support/servers/browser-login.ts'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
 import { CTRL_C, PSEUDO_TERMINAL, startInTerminal } from '../../support/programs/pseudo-terminal.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
@@ -43,13 +44,9 @@ describe('the web UI', () => {
     expect(opened).toBe(false)
     const [address, code] = url.split('#code=')
     expect(address).toBe(`${served.url}/login`)
-    const logIn = () =>
-      fetch(`${served.url}/ui/session`, { method: 'POST', headers: { authorization: `Code ${code}` } })
-    const first = await logIn()
-    expect(first.status).toBe(204)
-    expect((await logIn()).status).toBe(401)
-    const cookie = first.headers.getSetCookie()[0]!.split(';')[0]!
-    const seen = await fetch(`${served.url}/v2/sessions`, { headers: { cookie, 'sec-fetch-site': 'same-origin' } })
+    const { headers } = await logInBrowser(served.url, `Code ${code}`)
+    await expect(logInBrowser(served.url, `Code ${code}`)).rejects.toThrow('401')
+    const seen = await fetch(`${served.url}/v2/sessions`, { headers })
     expect(seen.status).toBe(200)
     const stranger = commandLine({ ...environment, REPRISE_URL: served.url, REPRISE_TOKEN: 'rpr_nothing' })
     expect(await stranger('ui', '--no-open')).toMatchObject({ status: 4, stdout: '' })

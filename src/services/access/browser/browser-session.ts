@@ -12,17 +12,23 @@ import { recordAudit } from '../../../store/sql/access/record-audit.sql.ts'
 import type { RequestOrigin, Viewer } from '../../service-context.ts'
 import { actorOf } from '../actor.ts'
 import { mayRead, noAccess } from '../authorize.ts'
-import { hashToken, isToken, newToken, tokenPrefix } from '../tokens.ts'
+import { browserCredential, hashToken, isToken, newToken, tokenPrefix } from '../tokens.ts'
+
+interface Login {
+  /** That the browser has made for it: `isBrowserKey`. */
+  key: string
+  request: RequestOrigin
+}
 
 /**
  * A browser does not keep the token that somebody pastes: it gets one of its own, the child of that one, with the same
  * rights. It ends with its parent, 12 hours after its last use, and after 7 days.
- * @returns the child, for the browser's cookie
+ * @returns the secret for the browser's cookie, which is worth nothing without the key
  * @throws RepriseError FORBIDDEN, UNAUTHENTICATED
  */
-export async function logIn(db: Database, viewer: Viewer, request: RequestOrigin): Promise<string> {
+export async function logIn(db: Database, viewer: Viewer, login: Login): Promise<string> {
   assertMayLogIn(viewer)
-  return addSession(db, request, async () => viewer.tokenId)
+  return addSession(db, login, async () => viewer.tokenId)
 }
 
 /**
@@ -38,8 +44,8 @@ export async function issueLoginCode(db: Database, viewer: Viewer): Promise<stri
 }
 
 /** @throws RepriseError UNAUTHENTICATED */
-export async function logInByCode(db: Database, code: string, request: RequestOrigin): Promise<string> {
-  return addSession(db, request, async (tx) => {
+export async function logInByCode(db: Database, code: string, login: Login): Promise<string> {
+  return addSession(db, login, async (tx) => {
     const tokenId = isToken(code) ? await takeLoginCode(tx, hashToken(code)) : undefined
     if (tokenId !== undefined) return tokenId
     const message = 'This link has been used, or is older than a minute: `npx reprise ui` makes a new one.'
@@ -59,14 +65,19 @@ export async function logOut(db: Database, viewer: Viewer): Promise<void> {
 
 async function addSession(
   db: Database,
-  request: RequestOrigin,
+  { key, request }: Login,
   findParent: (tx: Parameters<typeof insertBrowserSession>[0]) => Promise<string>,
 ): Promise<string> {
   return db.transaction(async (tx) => {
     const tokenId = await findParent(tx)
     await removeEndedBrowserSessions(tx, tokenId)
     const [id, secret] = [uuidv7(), newToken()]
-    const child = { id, hash: hashToken(secret), prefix: tokenPrefix(secret), parentId: tokenId }
+    const child = {
+      id,
+      hash: hashToken(browserCredential(secret, key)),
+      prefix: tokenPrefix(secret),
+      parentId: tokenId,
+    }
     const parent = await insertBrowserSession(tx, child)
     if (!parent) throw new RepriseError('UNAUTHENTICATED', 'The token is no longer valid.')
     const { name, projectId, userId } = parent

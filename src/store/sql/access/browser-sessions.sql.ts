@@ -56,3 +56,26 @@ export async function takeLoginCode(db: Queryable, hash: Buffer): Promise<string
   const [code] = (await db.query<{ tokenId: string; isInTime: boolean }>(TAKE_CODE_SQL, [hash])).rows
   return code?.isInTime ? code.tokenId : undefined
 }
+
+/** Parameter 3: how many of a token there may be; the oldest go. Index: download_links(token_id). */
+const INSERT_LINK_SQL = `
+WITH newest AS (SELECT hash FROM download_links WHERE token_id = $2 ORDER BY expires_at DESC LIMIT $3 - 1),
+  removed AS (DELETE FROM download_links WHERE token_id = $2 AND hash NOT IN (SELECT hash FROM newest))
+INSERT INTO download_links (hash, token_id, expires_at) VALUES ($1, $2, reprise_now() + interval '60 seconds')`
+
+export async function insertDownloadLink(
+  db: Queryable,
+  { hash, tokenId, max }: { hash: Buffer; tokenId: string; max: number },
+): Promise<void> {
+  await db.query(INSERT_LINK_SQL, [hash, tokenId, max])
+}
+
+/** Of those who take it at once, one gets it. */
+const TAKE_LINK_SQL = `
+DELETE FROM download_links WHERE hash = $1 RETURNING token_id AS "tokenId", expires_at > reprise_now() AS "isInTime"`
+
+/** Undefined if there is no such link, or it has been taken, or is too old. */
+export async function takeDownloadLink(db: Queryable, hash: Buffer): Promise<string | undefined> {
+  const [link] = (await db.query<{ tokenId: string; isInTime: boolean }>(TAKE_LINK_SQL, [hash])).rows
+  return link?.isInTime ? link.tokenId : undefined
+}

@@ -50,15 +50,21 @@ export const IS_VALID = `t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.exp
     AND p.revoked_at IS NULL AND (p.expires_at IS NULL OR p.expires_at > reprise_now())))
   AND (t.project_id IS NULL OR t.user_id IS NULL OR m.role IS NOT NULL)`
 
-/** Index: api_tokens(hash). */
-const FIND_SQL = `
-SELECT t.id, t.name, ${ROLE} AS role, t.project_id AS "projectId", t.user_id AS "userId",
+const COLUMNS = `t.id, t.name, ${ROLE} AS role, t.project_id AS "projectId", t.user_id AS "userId",
   t.resource_groups AS "resourceGroups", t.parent_id AS "sessionOf",
-  (t.last_used_at IS NULL OR t.last_used_at < reprise_now() - interval '1 minute') AS "useUnnoted"
-FROM ${TOKENS} WHERE t.hash = $1 AND ${IS_VALID}`
+  (t.last_used_at IS NULL OR t.last_used_at < reprise_now() - interval '1 minute') AS "useUnnoted"`
+
+/** Index: api_tokens(hash). */
+const FIND_SQL = `SELECT ${COLUMNS} FROM ${TOKENS} WHERE t.hash = $1 AND ${IS_VALID}`
 
 export async function findToken(db: Queryable, hash: Buffer): Promise<TokenRow | undefined> {
   return (await db.query<TokenRow>(FIND_SQL, [hash])).rows[0]
+}
+
+const FIND_BY_ID_SQL = `SELECT ${COLUMNS} FROM ${TOKENS} WHERE t.id = $1 AND ${IS_VALID}`
+
+export async function findTokenById(db: Queryable, id: string): Promise<TokenRow | undefined> {
+  return (await db.query<TokenRow>(FIND_BY_ID_SQL, [id])).rows[0]
 }
 
 /** Which of these are valid. Index: api_tokens(hash). */

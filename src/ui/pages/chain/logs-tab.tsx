@@ -1,4 +1,6 @@
 import { useLayoutEffect, useRef, useState } from 'react'
+import { download } from '../../api/download.ts'
+import { toast } from '../../app/toasts.tsx'
 import { useLog } from '../../log/use-log.ts'
 import { LogViewer } from '../../log/log-viewer.tsx'
 import type { Bar, Timeline } from '../../timeline/bars.ts'
@@ -129,13 +131,19 @@ function KernelLog({ kernel, ends, line, onLine, picker }: KernelLogProps) {
         <>
           {picker}
           {kernel.logTruncated && <span className="truncated">truncated</span>}
-          <a className="tool" href={`/v2/kernels/${kernel.kernelId}/log`} download={`${kernel.kernelId}.log`}>
+          <button type="button" className="tool" onClick={() => void downloadLog(kernel.kernelId)}>
             Download
-          </a>
+          </button>
         </>
       }
     />
   )
+}
+
+async function downloadLog(kernelId: string): Promise<void> {
+  await download(`/v2/kernels/${kernelId}/log`).catch((error: unknown) => {
+    toast('refused', `Download: ${(error as Error).message}`)
+  })
 }
 
 function loggedAttempt(bar: Bar): LoggedAttempt {

@@ -1,6 +1,7 @@
 import { getRouteApi, useRouter } from '@tanstack/react-router'
 import { useEffect, useRef, useState } from 'react'
-import { logIn } from '../../api/session.ts'
+import { isLoginIncomplete, logIn } from '../../api/session.ts'
+import { useStore } from '../../api/store.ts'
 import { LoginForm } from '../../app/frame/login-form.tsx'
 import './login-page.css'
 
@@ -11,6 +12,7 @@ export function LoginPage() {
   const router = useRouter()
   const done = () => router.history.replace(to)
   const { isPending, refusal } = useCode(done)
+  const isIncomplete = useStore(isLoginIncomplete)
   return (
     <main className="login">
       <div className="login-card">
@@ -20,6 +22,12 @@ export function LoginPage() {
         ) : (
           <>
             <p className="login-lead">Compute sessions that retry themselves.</p>
+            {isIncomplete && (
+              <p role="status">
+                This browser has only a part of its login: the server was updated, or the browser’s storage was cleared.
+                Please log in again.
+              </p>
+            )}
             <LoginForm key={refusal} message={refusal} onDone={done} />
             <p className="login-help">
               On the machine of the server, <code>npx reprise ui</code> logs you in. The first token stands in the file{' '}
