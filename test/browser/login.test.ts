@@ -171,6 +171,30 @@ describe.skipIf(missing !== null)('logging in, in a browser', () => {
     expect(second.page.url()).not.toContain(code)
   })
 
+  test('a link with a code changes no login unasked: any page can lead to one of its own', async () => {
+    await using kernel = await startKernelPage()
+    const own = await server.factory.token({ role: 'MEMBER', projectId: DEFAULT_PROJECT_ID, name: 'attacker' })
+    const response = await fetch(`${server.url}/ui/code`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${own}` },
+    })
+    const { code } = (await response.json()) as { code: string }
+    await using opened = await visit({ url: server.url, token: server.adminToken, isNew: true })
+    const { page } = opened
+    await page.goto(kernel.url)
+    await page.evaluate((to) => location.assign(to), `${server.url}/login#code=${code}`)
+    const button = page.getByRole('button', { name: 'Log in with this link' })
+    await button.waitFor()
+    expect(page.url()).not.toContain(code)
+    await page.goto('/chains')
+    await page.getByRole('heading', { name: 'Chains', exact: true }).waitFor()
+    expect(await page.content()).not.toContain('attacker')
+    await page.goto(`/login#code=${code}`)
+    await button.click()
+    await page.getByRole('heading', { name: 'Chains', exact: true }).waitFor()
+    await page.getByRole('button', { name: /attacker/ }).waitFor()
+  })
+
   test('a login lasts across a reload, in tabs that are opened later, and for downloads', async () => {
     const { chainId, kernelId } = await chainWithLog()
     await using opened = await visit({ url: server.url, isNew: true })
@@ -209,7 +233,8 @@ describe.skipIf(missing !== null)('logging in, in a browser', () => {
     await logInOn(page, server.adminToken)
     for (const each of [page, second]) {
       await lost(each).waitFor({ state: 'detached' })
-      await each.getByText('Live', { exact: true }).waitFor()
+      await each.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Chains' }).click()
+      await each.getByRole('heading', { name: 'Chains', exact: true }).waitFor()
     }
   })
 
@@ -240,7 +265,7 @@ describe.skipIf(missing !== null)('logging in, in a browser', () => {
     expect(await trap.evaluate(askFromPage, server.url)).toEqual({
       read: 'TypeError',
       withKey: 'TypeError',
-      blind: 'opaque',
+      blind: 'TypeError',
       socket: 4401,
       framed: 'unreadable',
     })

@@ -1,7 +1,9 @@
 import { getRouteApi, useRouter } from '@tanstack/react-router'
 import { useEffect, useRef, useState } from 'react'
+import { browserKey } from '../../api/browser-key.ts'
 import { isLoginIncomplete, logIn } from '../../api/session.ts'
 import { useStore } from '../../api/store.ts'
+import { Button } from '../../design/button.tsx'
 import { LoginForm } from '../../app/frame/login-form.tsx'
 import './login-page.css'
 
@@ -11,14 +13,24 @@ export function LoginPage() {
   const { to = '/chains' } = route.useSearch()
   const router = useRouter()
   const done = () => router.history.replace(to)
-  const { isPending, refusal } = useCode(done)
+  const { state, refusal, follow } = useCode(done)
   const isIncomplete = useStore(isLoginIncomplete)
   return (
     <main className="login">
       <div className="login-card">
         <h1>Reprise</h1>
-        {isPending ? (
+        {state === 'pending' ? (
           <p role="status">Logging in…</p>
+        ) : state === 'asks' ? (
+          <>
+            <p className="login-lead">
+              This browser has logged in before. The link that you followed logs it in anew, maybe as somebody else: if
+              you did not just ask for it, close this page.
+            </p>
+            <Button kind="primary" onClick={follow}>
+              Log in with this link
+            </Button>
+          </>
         ) : (
           <>
             <p className="login-lead">Compute sessions that retry themselves.</p>
@@ -40,21 +52,35 @@ export function LoginPage() {
   )
 }
 
-/** The fragment of the address may have a code, which works once: it is removed at once, and used once. */
-function useCode(onDone: () => void): { isPending: boolean; refusal: string | null } {
+/**
+ * The fragment of the address may have a code, which works once: it is removed at once, and used once. Any page can lead
+ * here with a code of its own, so a browser that has a login is asked first.
+ */
+function useCode(onDone: () => void): {
+  state: 'asks' | 'pending' | 'form'
+  refusal: string | null
+  follow: () => void
+} {
   const code = useRef(/^#code=([\w-]+)$/.exec(location.hash)?.[1])
-  const [isPending, setPending] = useState(code.current !== undefined)
+  const [state, setState] = useState<'asks' | 'pending' | 'form'>(
+    code.current === undefined ? 'form' : browserKey() === null ? 'pending' : 'asks',
+  )
   const [refusal, setRefusal] = useState<string | null>(null)
-  useEffect(() => {
+  const follow = () => {
     const given = code.current
     if (given === undefined) return
     code.current = undefined
-    history.replaceState(history.state, '', location.pathname + location.search)
+    setState('pending')
     logIn({ code: given }).then(onDone, (error: unknown) => {
       setRefusal((error as Error).message)
-      setPending(false)
+      setState('form')
     })
+  }
+  useEffect(() => {
+    if (code.current === undefined) return
+    history.replaceState(history.state, '', location.pathname + location.search)
+    if (state === 'pending') follow()
     // oxlint-disable-next-line react/exhaustive-deps -- a code is used once
   }, [])
-  return { isPending, refusal }
+  return { state, refusal, follow }
 }
