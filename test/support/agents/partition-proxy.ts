@@ -4,9 +4,12 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 /**
  * States of the network between two machines. open: everything passes. cut: connections are closed, and new ones are,
  * too. stalled: connections stay open, but nothing passes. deaf: what the client sends arrives, what the server sends
- * is lost.
+ * is lost. mute: the other way round. slow: everything arrives, each piece SLOW_MS later.
  */
-export type Passage = 'open' | 'cut' | 'stalled' | 'deaf'
+export const PASSAGES = ['open', 'cut', 'stalled', 'deaf', 'mute', 'slow'] as const
+export type Passage = (typeof PASSAGES)[number]
+
+const SLOW_MS = 400
 
 export interface PartitionProxy {
   readonly url: string
@@ -20,7 +23,7 @@ export interface PartitionProxy {
 interface Pair {
   client: Socket
   server: Socket
-  /** Data from the server was lost: nothing after it can be forwarded. */
+  /** Data was lost: nothing after it can be forwarded. */
   torn: boolean
   /** In either direction. */
   bytes: number
@@ -59,14 +62,16 @@ export async function startPartitionProxy(target: string): Promise<PartitionProx
     const server = connect(Number(port), hostname)
     const pair: Pair = { client, server, torn: false, bytes: 0, stuck: false }
     pairs.add(pair)
+    const [up, down] = [delayLine(server), delayLine(client)]
     client.on('data', (chunk) => {
-      server.write(chunk)
+      if (passage === 'mute') pair.torn = true
+      else if (!pair.torn) up(chunk, passage === 'slow')
       count(pair, chunk)
     })
     server.on('data', (chunk) => {
       count(pair, chunk)
       if (passage === 'deaf') pair.torn = true
-      else client.write(chunk)
+      else if (!pair.torn) down(chunk, passage === 'slow')
     })
     for (const socket of [client, server]) {
       socket.on('error', () => end(pair))
@@ -95,5 +100,19 @@ export async function startPartitionProxy(target: string): Promise<PartitionProx
       for (const pair of pairs) end(pair)
       await new Promise((resolve) => listener.close(resolve))
     },
+  }
+}
+
+/** Passes chunks on in their order, late ones SLOW_MS later. */
+function delayLine(to: Socket): (chunk: Buffer, late: boolean) => void {
+  const waiting: { chunk: Buffer; at: number }[] = []
+  const send = () => {
+    while (waiting.length > 0 && waiting[0]!.at <= performance.now()) to.write(waiting.shift()!.chunk)
+    if (waiting.length > 0) setTimeout(send, waiting[0]!.at - performance.now() + 1)
+  }
+  return (chunk, late) => {
+    if (waiting.length === 0 && !late) return void to.write(chunk)
+    waiting.push({ chunk, at: performance.now() + (late ? SLOW_MS : 0) })
+    if (waiting.length === 1) send()
   }
 }

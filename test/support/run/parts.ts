@@ -49,6 +49,7 @@ export const PARTS = {
     'test/integration/retention/drop-old-checkpoints.test.ts',
     'test/integration/scheduling/concurrency-keys.test.ts',
     'test/integration/store/{chain,deployment,outbox,scheduler,session}-plans.test.ts',
+    'test/storm/storm.test.ts',
     'test/integration/store/{embedded-postgres,migrate,read-pool,silent-database,statements}.test.ts',
   ],
 } as const satisfies Record<string, readonly string[]>

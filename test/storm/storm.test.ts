@@ -1,0 +1,123 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import pg from 'pg'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { eventually } from '../support/eventually.ts'
+import { temporaryDirectory } from '../support/run/temporary-directory.ts'
+import { endLeftovers } from '../support/run/end-leftovers.ts'
+import { CANARIES } from './canaries.ts'
+import type { Violation } from './judge/promises.ts'
+import { formatStorm } from './report.ts'
+import { askJudge, storm, type StormResult } from './storm.ts'
+
+/** A minute of storm with a fixed seed, and whether the judge notices what is planted. Needs /proc. */
+
+const SEED = 20_261_128
+/** A minute, the start of eight processes, and what has to end afterwards, on a busy machine. */
+const TIMEOUT_MS = 1_200_000
+const MAIN = join(import.meta.dirname, 'main.ts')
+
+describe.skipIf(process.platform !== 'linux')('a storm of a minute', () => {
+  let result: StormResult
+  /** What the judge has found after each canary, beside what it had found before. */
+  const noticed = new Map<string, Violation[]>()
+  const planted = new Map<string, string>()
+
+  beforeAll(async () => {
+    const directory = await temporaryDirectory('storm')
+    result = await storm({
+      directory,
+      minutes: 1,
+      seed: SEED,
+      canary: false,
+      signal: new AbortController().signal,
+      progress: () => {},
+      async judged(ground, { violations }) {
+        const client = new pg.Client({ connectionString: ground.databaseUrl })
+        await client.connect()
+        await client.query('SET session_replication_role = replica')
+        let before = violations
+        for (const { name, plant } of CANARIES) {
+          planted.set(name, await plant({ directory, client }))
+          const { violations: after } = await askJudge(ground)
+          noticed.set(
+            name,
+            after.filter((one) => !before.some((known) => known.subject === one.subject && known.what === one.what)),
+          )
+          before = after
+        }
+        await client.end()
+      },
+    })
+  }, TIMEOUT_MS)
+
+  test('breaks no promise', () => {
+    expect(result.verdict.violations, formatStorm(result)).toEqual([])
+    expect(result.verdict.sessions).toBeGreaterThan(20)
+    expect(result.verdict.retries).toBeGreaterThan(5)
+    expect(Object.keys(result.faults).length).toBeGreaterThan(4)
+  })
+
+  test.each(CANARIES)('the judge notices $name', ({ name, promise }) => {
+    const found = noticed.get(name)!
+    const accused = found.filter((one) => one.promise === promise).map(({ subject }) => subject)
+    expect(accused, JSON.stringify(found)).toContain(planted.get(name))
+  })
+
+  test('its report fits into 80 columns', () => {
+    const verdict = { ...result.verdict, violations: [...noticed.values()].flat() }
+    const report = formatStorm({ ...result, verdict })
+    expect(Math.max(...report.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80)
+    expect(report).toMatch(/^Never two live attempts of a chain +BROKEN: \d+$/m)
+  })
+})
+
+describe.skipIf(process.platform !== 'linux')('npm run storm', () => {
+  async function start(...args: string[]) {
+    const directory = join(await temporaryDirectory('storm'), 'tmp')
+    await mkdir(directory, { mode: 0o755 })
+    const child = spawn(process.execPath, [MAIN, ...args], {
+      env: { ...process.env, TMPDIR: directory },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    const printed = { out: '', err: '' }
+    child.stdout.on('data', (chunk: Buffer) => (printed.out += chunk.toString()))
+    child.stderr.on('data', (chunk: Buffer) => (printed.err += chunk.toString()))
+    const closed = once(child, 'close') as Promise<[number | null]>
+    return { child, printed, directory, status: closed.then(([status]) => status) }
+  }
+
+  test('--help and mistakes', async () => {
+    const help = await start('--help')
+    expect(await help.status).toBe(0)
+    for (const option of ['--minutes', '--seed', '--json', '--keep', '--canary'])
+      expect(help.printed.out).toContain(option)
+    const mistaken = await start('--minutes', 'many')
+    expect(await mistaken.status).toBe(1)
+    expect(mistaken.printed.err).toContain('error: --minutes many: not a number')
+  })
+
+  test('--canary: a second dispatch is noticed by what both children wrote', { timeout: TIMEOUT_MS }, async () => {
+    const { printed, directory, status } = await start('--minutes', '0.7', '--seed', '3', '--json', '--canary')
+    expect(await status, printed.err).toBe(1)
+    const { verdict } = JSON.parse(printed.out) as StormResult
+    const [, second, chain] = /planted (\S+), a second child in the chain (\S+)/.exec(printed.err)!
+    const broken = (promise: string) =>
+      verdict.violations.filter((one) => one.promise === promise).map(({ subject }) => subject)
+    expect(broken('one-child')).toContain(chain)
+    expect(broken('two-live'), `${second}: ${JSON.stringify(verdict.violations)}`).toContain(chain)
+    expect(await readdir(directory)).toEqual([])
+  })
+
+  test('ends at Ctrl-C, and leaves nothing', { timeout: TIMEOUT_MS }, async () => {
+    const { child, printed, directory, status } = await start('--minutes', '5')
+    await eventually(() => /\d+ faults, \d+ sessions/.test(printed.err), { withinMs: TIMEOUT_MS / 2 })
+    child.kill('SIGINT')
+    expect(await status, printed.err).toBe(130)
+    expect(printed.err).toContain('INTERRUPTED: nothing was judged')
+    expect(await endLeftovers(directory)).toEqual([])
+    expect(await readdir(directory)).toEqual([])
+  })
+})
