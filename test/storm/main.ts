@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { Command } from 'commander'
 import { endLeftovers } from '../support/run/end-leftovers.ts'
 import { formatStorm } from './report.ts'
-import { storm, type StormResult } from './storm.ts'
+import { storm } from './storm.ts'
 
 const EXIT_STATUS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const
 const SEED_BOUND = 2 ** 31
