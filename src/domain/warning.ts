@@ -8,19 +8,22 @@ export interface Warning {
   text: string
 }
 
-export const WARNING_KINDS = [
-  'configuration',
-  'transport',
-  'interface',
-  'database',
-  'isolation',
-  'limits',
-  'directory',
-  'registries',
-  'disk',
-] as const
+export type WarningKind =
+  | 'configuration'
+  | 'transport'
+  | 'interface'
+  | 'database'
+  | 'isolation'
+  | 'limits'
+  | 'directory'
+  | 'registries'
+  | 'disk'
 
-export type WarningKind = (typeof WARNING_KINDS)[number]
+/** As an agent reports it, which may know other kinds. */
+export interface AgentWarning {
+  kind: string
+  text: string
+}
 
 /** What only the database knows. */
 export interface WarningFacts {
@@ -32,7 +35,7 @@ export interface WarningFacts {
   agentsAtRisk: number
   projects: number
   /** By agents that are there, those within servers excepted. */
-  reported: (Warning & { agents: number })[]
+  reported: (AgentWarning & { agents: number })[]
 }
 
 /** @param own of this server's process, its own agent's among them */
@@ -42,11 +45,11 @@ export function warningsOf(facts: WarningFacts, own: readonly Warning[]): string
     kind,
     text: `${agents === 1 ? 'an agent reports' : `${agents} agents report`}: ${text}`,
   }))
-  const all: Warning[] = [
+  const all: AgentWarning[] = [
     ...own,
-    ...(attributes.length > 0 ? [{ kind: 'database' as const, text: ofUser(attributes) }] : []),
-    ...(openToAllRoles ? [{ kind: 'database' as const, text: OPEN_TO_ALL_ROLES }] : []),
-    ...(agentsAtRisk > 0 ? [{ kind: 'isolation' as const, text: ofAgentsAtRisk(agentsAtRisk) }] : []),
+    ...(attributes.length > 0 ? [{ kind: 'database', text: ofUser(attributes) }] : []),
+    ...(openToAllRoles ? [{ kind: 'database', text: OPEN_TO_ALL_ROLES }] : []),
+    ...(agentsAtRisk > 0 ? [{ kind: 'isolation', text: ofAgentsAtRisk(agentsAtRisk) }] : []),
     ...reported,
   ]
   // A single tenant sends the engine where it may go itself.

@@ -179,6 +179,7 @@ describe('imports', () => {
       'config',
       'config.ts',
       'domain',
+      'network',
       'observability',
       'run-agent.ts',
       'system-programs.ts',

@@ -112,6 +112,42 @@ describe('the table of roles', () => {
   })
 })
 
+describe('the table of who can do what to whom', async () => {
+  const [head, ...rows] = tableOf('Who can do what to whom')
+  const named = rows.flatMap(([who, does, , tests]) =>
+    [...tests!.matchAll(/`([^`]+)`: “([^”]+)”/g)].map(([, file, name]) => ({
+      line: `${who} ${does}`,
+      file: file!,
+      name: name!,
+    })),
+  )
+
+  test('has all who there are', () => {
+    expect(head).toEqual(['who', 'does what', 'what happens', 'shown by'])
+    const who = rows.map(([each]) => each!)
+    const roles = ['without a token', 'VIEWER', 'MEMBER', 'ADMIN of a project', 'METRICS', 'AGENT']
+    const kernels = ['`namespaces+user`', '`namespaces`', '`user`', '`none`', 'container', '`slurm-user`']
+    const others = ['Page of another site or port', 'Other user of the machine', 'Other role', 'Owner of the database']
+    for (const part of [...roles, ...kernels, ...others])
+      expect(
+        who.some((each) => each.includes(part)),
+        part,
+      ).toBe(true)
+  })
+
+  test('names a test on each line', () => {
+    const lines = new Set(named.map(({ line }) => line))
+    expect(rows.map(([who, does]) => `${who} ${does}`).filter((line) => !lines.has(line))).toEqual([])
+    // Nothing else in that column, such as a name in other quotation marks.
+    for (const [, , , tests] of rows) expect(tests!.replaceAll(/`[^`]+`: “[^”]+”/g, '')).toMatch(/^(<br>)*$/)
+  })
+
+  test.each(named)('$file has “$name”', async ({ file, name }) => {
+    const source = await readFile(join(ROOT, file), 'utf8')
+    expect([`'${name}'`, `"${name}"`, `\`${name}\``].some((literal) => source.includes(literal))).toBe(true)
+  })
+})
+
 test('the drawing names what there is', async () => {
   const [drawing] = await blocksOfTest('test/guard/security.test.ts')
   for (const part of ['api', 'scheduler', 'kernels', 'PostgreSQL', 'secrets-key', 'webhooks'])

@@ -3,7 +3,7 @@ import type { ChannelPort } from './channel-port.ts'
 import type { KernelUsage } from './kernel-usage.ts'
 import type { FailureError } from '../session/failure.ts'
 import type { Mount } from '../session/mount/mounts.ts'
-import type { Warning } from '../warning.ts'
+import type { AgentWarning } from '../warning.ts'
 import type { ProgramVerdict } from '../session/program-verdict.ts'
 
 /**
@@ -188,7 +188,7 @@ export interface RegisterRequest {
   ports?: boolean
   volumes?: AgentVolume[]
   /** What people should know who run it, found at its start. */
-  warnings?: Warning[]
+  warnings?: AgentWarning[]
   /** Why it takes no new kernels at present, for people. Absent: it takes them. */
   refuses?: string
   /** It tells `inTime`: the server does not decide how a program ended while such an agent is alive. */

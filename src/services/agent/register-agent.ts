@@ -14,7 +14,6 @@ import {
   VOLUME_PROJECTS_MAX,
 } from '../../domain/limits.ts'
 import { isPlainText, PLAIN_TEXT } from '../../domain/plain-text.ts'
-import { WARNING_KINDS } from '../../domain/warning.ts'
 import { isStorableText, UNSTORABLE } from '../../domain/storable-text.ts'
 import { readGroupFence, registerAgentRow } from '../../store/sql/agent/register-agent.sql.ts'
 import { assertMayServe, notYours, speaksForAll } from './agent-ownership.ts'
@@ -23,7 +22,12 @@ import { parseInput } from '../input/parse-input.ts'
 
 const amount = z.string().regex(/^\d{1,21}(\.\d{1,9})?$/, 'must be a plain decimal of at most 9 fraction digits')
 
-const text = z.string().max(NAME_LENGTH_MAX).refine(isStorableText, UNSTORABLE).refine(isPlainText, PLAIN_TEXT)
+const text = textOf(NAME_LENGTH_MAX)
+const warning = z.object({
+  // A newer agent may know more of them.
+  kind: z.string().regex(/^[a-z][a-z-]{0,63}$/),
+  text: textOf(AGENT_WARNING_LENGTH_MAX).min(1),
+})
 
 const slots = z
   .record(z.string().regex(/^[A-Za-z][\w.-]{0,63}$/), amount)
@@ -61,10 +65,7 @@ const schema = z.object({
     .max(AGENT_VOLUMES_MAX)
     .refine((volumes) => new Set(volumes.map(({ name }) => name)).size === volumes.length, 'must be named once each')
     .optional(),
-  warnings: z
-    .array(z.object({ kind: z.enum(WARNING_KINDS), text: text.max(AGENT_WARNING_LENGTH_MAX).min(1) }))
-    .max(AGENT_WARNINGS_MAX)
-    .optional(),
+  warnings: z.array(warning).max(AGENT_WARNINGS_MAX).optional(),
   refuses: z
     .string()
     .max(REFUSAL_LENGTH_MAX)
@@ -93,4 +94,8 @@ export async function registerAgent(
   if (!logOffsets) throw notYours(viewer!, parsed.agentId)
   wake.wake('schedule-sessions')
   return { logOffsets, heartbeatMs: lease.heartbeatMs, fenceAfterMs, heedsGone: true }
+}
+
+function textOf(lengthMax: number) {
+  return z.string().max(lengthMax).refine(isStorableText, UNSTORABLE).refine(isPlainText, PLAIN_TEXT)
 }

@@ -1,14 +1,19 @@
-/** Other people are let in only where sessions are isolated, or where somebody has decided otherwise. */
+/** Other people are let in only where sessions are isolated, or where somebody has decided otherwise; what else is warned of. */
 import { v7 as uuidv7 } from 'uuid'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { createProject } from '../../../src/services/access/create-tenants.ts'
 import { createToken } from '../../../src/services/access/create-token.ts'
-import { readWarnings } from '../../../src/services/access/read-warnings.ts'
+import { readWarnings } from '../../../src/runtime/read-warnings.ts'
+import type { Warning } from '../../../src/domain/warning.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 
 const given = useScheduling()
 
-async function register(isolation: { name: string; byHand: boolean } | undefined, agentId = uuidv7()): Promise<string> {
+async function register(
+  isolation: { name: string; byHand: boolean } | undefined,
+  agentId = uuidv7(),
+  reported: Warning[] = [],
+): Promise<string> {
   const request = {
     agentId,
     instanceId: uuidv7(),
@@ -18,6 +23,7 @@ async function register(isolation: { name: string; byHand: boolean } | undefined
     version: 'test',
     slots: { cpu: '4' },
     labels: {},
+    warnings: reported,
     ...(isolation !== undefined && { isolation }),
   }
   await given.server.gateway.register(request, new AbortController().signal)
@@ -69,4 +75,27 @@ test('with a member and no isolation, whoever runs the server is warned, even wh
   expect(await warnings()).not.toContain('REPRISE_ISOLATION')
   await register({ name: 'none', byHand: true })
   expect(await warnings()).toContain('REPRISE_ISOLATION')
+})
+
+test('what agents report is warned of, that any registry is allowed only with a second project', async () => {
+  const limits: Warning = { kind: 'limits', text: 'memory is not bounded' }
+  const registries: Warning = { kind: 'registries', text: 'any registry is allowed' }
+  const agentId = await register(undefined, uuidv7(), [limits, registries])
+  await register(undefined, uuidv7(), [registries, limits])
+  await register(undefined)
+  expect(await warnings()).toContain('2 agents report: memory is not bounded')
+  expect(await warnings()).not.toContain('any registry')
+  await project()
+  expect(await warnings()).toContain('2 agents report: any registry is allowed')
+  await register(undefined, agentId)
+  expect(await warnings()).toContain('an agent reports: any registry is allowed')
+  await given.db.query(`UPDATE agents SET status = 'LOST'`)
+  expect(await warnings()).not.toContain('report')
+})
+
+test('an agent cannot make the warnings long', async () => {
+  const many = Array.from({ length: 21 }, (_, index): Warning => ({ kind: 'limits', text: `warning ${index}` }))
+  await expect(register(undefined, uuidv7(), many)).rejects.toMatchObject({ code: 'VALIDATION_FAILED' })
+  const long: Warning = { kind: 'limits', text: 'x'.repeat(501) }
+  await expect(register(undefined, uuidv7(), [long])).rejects.toMatchObject({ code: 'VALIDATION_FAILED' })
 })
