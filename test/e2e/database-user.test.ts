@@ -251,6 +251,8 @@ describe('a database of one’s own', () => {
   const name = `owned_${randomUUID().replaceAll('-', '')}`
   const administer = (sql: string) => rows(inject('postgres'), sql)
   let url: URL
+  /** Of all servers that use it, one after the other: its key and its token belong to the database. */
+  let home: string
 
   beforeAll(async () => {
     for (const statement of setUp!.replaceAll('reprise', name).split(';'))
@@ -259,6 +261,7 @@ describe('a database of one’s own', () => {
     url.username = name
     url.password = 'secret'
     url.pathname = name
+    home = join(await temporaryDirectory('owner'), 'data')
   })
   afterAll(async () => {
     await administer(`DROP DATABASE ${name} WITH (FORCE)`)
@@ -270,12 +273,12 @@ describe('a database of one’s own', () => {
     meanwhile = async () => {},
   ): Promise<{ log: string[]; ready: string[]; doctor: string[]; end: string }> {
     const lines: string[] = []
-    const env = { REPRISE_DATABASE_URL: url.href, REPRISE_HOST: '0.0.0.0' }
-    const server = await startServer({ dataDir, port: 0, onLog: (line) => lines.push(line), env })
+    const env = { REPRISE_DATABASE_URL: url.href, REPRISE_HOST: '0.0.0.0', REPRISE_ROLES: 'api,scheduler' }
+    const server = await startServer({ dataDir: home, port: 0, onLog: (line) => lines.push(line), env })
     const log = lines.map((line) => JSON.parse(line) as { level: unknown; msg: string }).filter(isWarning)
     await meanwhile()
     const { warnings: ready = [] } = (await (await fetch(`${server.url}/readyz`)).json()) as { warnings?: string[] }
-    const reprise = commandLine({ REPRISE_URL: server.url, REPRISE_DATA_DIR: dataDir })
+    const reprise = commandLine({ REPRISE_URL: server.url, REPRISE_TOKEN: await readAdminToken(home) })
     const { stdout } = await reprise('doctor', '--json')
     const { findings } = JSON.parse(stdout) as { findings: { what: string; state: string; found: string }[] }
     const end = (await reprise('doctor')).stdout.trimEnd().split('\n').at(-1)!
