@@ -97,6 +97,7 @@ export function createAgent(options: AgentOptions): Agent {
     const hooks: ExecutorHooks = {
       changed: changes.raise,
       refusal: () => refusals.reason,
+      diskIsFull: () => refusals.has('disk'),
       offers({ slots, slotsPerKernelMax }) {
         Object.assign(identity, { slotsPerKernelMax }, options.slotsByHand !== true && { slots })
         outdated = true
@@ -123,7 +124,7 @@ export function createAgent(options: AgentOptions): Agent {
       judgesTime: true,
       ...(executor.chains && { chainStore: executor.chains.store }),
     }
-    const disk = watchDisk(agentDir, refusals)
+    const disk = watchDisk(agentDir, refusals, () => executor.spaceIsBack?.())
     resources.defer(() => disk.close())
     const guard = options.guardIsolation?.((reason) => refusals.set('isolation', reason))
     resources.defer(() => guard?.close())

@@ -12,9 +12,15 @@ const CREATE = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | cons
  * Looks whether the agent can write to its directory, and says for as long as it cannot that it takes no new kernels. A
  * kernel that is started on a full disk would fail, and what is left belongs to those that run: how they end has to be
  * written down.
+ *
+ * @param spaceIsBack called when it can write again
  */
-export function watchDisk(agentDir: string, refusals: Refusals): { close(): void } {
-  const look = () => refusals.set('disk', diskFault(agentDir))
+export function watchDisk(agentDir: string, refusals: Refusals, spaceIsBack: () => void): { close(): void } {
+  const look = () => {
+    const was = refusals.has('disk')
+    refusals.set('disk', diskFault(agentDir))
+    if (was && !refusals.has('disk')) spaceIsBack()
+  }
   look()
   const timer = setInterval(
     guarded(look, () => {}),

@@ -5,6 +5,7 @@ import type { Logger } from '../observability/log.ts'
 export interface Refusals {
   /** All reasons, for people; null while it takes them. */
   readonly reason: string | null
+  has(source: 'disk' | 'isolation'): boolean
   set(source: 'disk' | 'isolation', reason: string | null): void
 }
 
@@ -16,6 +17,7 @@ export function createRefusals(log: Logger, changed: () => void): Refusals {
     get reason() {
       return all()
     },
+    has: (source) => reasons.has(source),
     set(source, reason) {
       const before = all()
       if (reason === null) reasons.delete(source)

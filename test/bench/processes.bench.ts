@@ -42,8 +42,8 @@ async function* isolated(ground: BenchGround, size: number, ceiling: number): As
   await chmod(ground.dir, 0o711)
   for (const mode of ['user', 'namespaces'] as const) {
     const agentDir = join(ground.dir, `processes-${mode}`)
-    const found = await selectIsolation({ mode, dataDir: agentDir, agentDir, hide: [] }).catch((error: Error) => error)
-    if (found instanceof Error) continue
+    const found = await selectIsolation({ mode, dataDir: agentDir, agentDir, hide: [] })
+    if (found.way === null) continue
     const figure = await byServer(ground, size, found.isolation)
     const by = found.isolation.namespaces?.by
     const what = `the same, isolation ${found.name}${by === undefined ? '' : ` by ${by}`}; ceiling: none`

@@ -196,24 +196,18 @@ const BREAKS_AFTER = [0, 1, 2, 3, 5, 8, 12, 18, 27, 40]
 
 test('a server starts on an empty database to which its connections break again and again, and stops in order', async () => {
   const database = await emptyDatabase()
-  const { hostname, port: databasePort } = new URL(database.connectionString)
+  const url = new URL(database.connectionString)
+  const databasePort = Number(url.port)
   const breaks = [...BREAKS_AFTER]
   const proxy = createServer((near) => {
     let left = breaks.shift() ?? Infinity
-    console.log('conn', left)
-    const far = connect(Number(databasePort), hostname)
+    const far = connect(databasePort, '127.0.0.1')
     near.on('error', () => far.destroy()).once('close', () => far.destroy())
-    far
-      .on('error', (e) => {
-        console.log('far', e)
-        near.destroy()
-      })
-      .once('close', () => near.destroy())
+    far.on('error', () => near.destroy()).once('close', () => near.destroy())
     near.on('data', (chunk) => (left-- > 0 ? far.write(chunk) : near.resetAndDestroy()))
     far.pipe(near)
   }).listen(0, '127.0.0.1')
   await once(proxy, 'listening')
-  const url = new URL(database.connectionString)
   url.host = `127.0.0.1:${(proxy.address() as AddressInfo).port}`
   const starting = await spawnProgram({
     args: ['--unhandled-rejections=strict', MAIN, 'serve'],

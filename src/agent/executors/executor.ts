@@ -73,6 +73,8 @@ export interface Executor {
   connect?(kernelId: string, assignment: number, port: number): Promise<KernelChannel>
   /** Missing: it keeps nothing for chains. */
   readonly chains?: ChainDirectories
+  /** The agent's disk was full, and is not any more. Missing: the executor takes its kernels' output from elsewhere. */
+  spaceIsBack?(): void
   /** Stops watching but leaves the kernels running; the next instance recovers them. */
   close(): Promise<void>
 }
@@ -126,6 +128,8 @@ export interface ExecutorOffer {
 export interface ExecutorHooks {
   /** Why no new kernel may begin now, for people; null if it may. Missing: always. */
   refusal?(): string | null
+  /** Whether the agent's disk is full: what kernels write is lost. Missing: it is not. */
+  diskIsFull?(): boolean
   /** The result of `observe()` or a log has changed. */
   changed(): void
   /** It offers something else than before; missing: nobody wants to know. */

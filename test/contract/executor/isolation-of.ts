@@ -24,6 +24,6 @@ export async function isolationOf(arrangement: Arrangement, agentDir: string): P
     by: name.startsWith('namespaces') ? by! : null,
     withUids: name.endsWith('user'),
   })
-  if (typeof found === 'string') throw new Error(`${arrangement}: ${found}`)
+  if ('fault' in found) throw new Error(`${arrangement}: ${found.fault}`)
   return found.isolation
 }

@@ -16,7 +16,7 @@ import { createRemovalQueue } from '../kernel-directory/removal-queue.ts'
 import { spreadDirectories } from '../kernel-directory/spread-directories.ts'
 import { readVerdict } from '../kernel-directory/verdict-file.ts'
 import { uptimeSeconds } from '../process/proc-stat.ts'
-import { hasEnded, type KernelEntry, observeKernel } from './kernel-entry.ts'
+import { hasEnded, type KernelEntry, observeKernel, OUTPUT_LOST } from './kernel-entry.ts'
 
 /**
  * The kernels of an executor and the rules of the port that do not depend on what runs them: idempotence, assignments
@@ -249,6 +249,10 @@ export function createKernelBook<K extends KernelEntry>(
     Object.assign(kernel, end, { lingers, stopped: stopOrdered && stopError === null })
     kernel.logSizes.STDOUT = directory.logSize(kernel.outputPath, 'STDOUT')
     kernel.logSizes.STDERR = directory.logSize(kernel.outputPath, 'STDERR')
+    if (kernel.startedAt !== null && hooks.diskIsFull?.() === true) {
+      kernel.outputLost = true
+      kernel.logSizes.STDOUT += OUTPUT_LOST.length
+    }
     const left = steps.leftCheckpoint(kernel)
     const awaited = [
       ...(!stopOrdered && isOwnFailure(kernel) ? [takeVerdict(kernel)] : []),

@@ -60,6 +60,8 @@ export interface KernelEntry extends TimedKernel {
   nextLogCheckAt: number
   logPauseMs: number
   readonly logSizes: Record<LogStreamName, number>
+  /** The disk was full at its end: its output ends with OUTPUT_LOST, which is in no file. */
+  outputLost: boolean
   exitCode: number | null
   oomKilled: boolean
   error: FailureError | null
@@ -107,6 +109,7 @@ export function newKernelEntry(spec: KernelSpec, assignment: number, path: strin
     nextLogCheckAt: 0,
     logPauseMs: 0,
     logSizes: { STDOUT: 0, STDERR: 0 },
+    outputLost: false,
     exitCode: null,
     oomKilled: false,
     error: null,
@@ -121,6 +124,9 @@ export function newKernelEntry(spec: KernelSpec, assignment: number, path: strin
     port: null,
   }
 }
+
+/** Where output is missing, or may be: nobody can tell what a program would have written. */
+export const OUTPUT_LOST = "\n[reprise: the agent's disk was full; output may be missing here]\n"
 
 export function hasEnded({ phase }: KernelEntry): boolean {
   return phase === 'EXITED' || phase === 'FAILED' || phase === 'REMOVED'

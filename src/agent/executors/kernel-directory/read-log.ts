@@ -2,7 +2,7 @@ import type { LogStreamName } from '../../../domain/agent/protocol.ts'
 import { openRegularFile } from '../../control-file.ts'
 import { readableText, utf8CutLength } from '../utf8-cut.ts'
 import { logPath } from './kernel-directory.ts'
-import { hasEnded, type KernelEntry } from '../kernel-book/kernel-entry.ts'
+import { hasEnded, type KernelEntry, OUTPUT_LOST } from '../kernel-book/kernel-entry.ts'
 
 export interface LogRead {
   text: string
@@ -20,8 +20,13 @@ export async function readKernelLog(
   const ended = hasEnded(kernel)
   const size = kernel.logSizes[stream]
   if (offset >= size) return { text: '', bytes: 0, end: ended }
-  const read = await readBytes(logPath(kernel.outputPath, stream), offset, Math.min(maxBytes, size - offset))
-  const atEnd = ended && offset + read.length >= size
+  const inFile = size - (kernel.outputLost && stream === 'STDOUT' ? OUTPUT_LOST.length : 0)
+  if (offset >= inFile) {
+    const text = OUTPUT_LOST.slice(offset - inFile, offset - inFile + maxBytes)
+    return { text, bytes: text.length, end: ended && offset + text.length >= size }
+  }
+  const read = await readBytes(logPath(kernel.outputPath, stream), offset, Math.min(maxBytes, inFile - offset))
+  const atEnd = ended && offset + read.length >= inFile
   const length = atEnd ? read.length : utf8CutLength(read)
   // If fewer bytes are requested than the character has, a broken character is better than no progress.
   const bytes = length === 0 && read.length === maxBytes ? read.length : length

@@ -1,3 +1,9 @@
+import { closeSync, constants, fstatSync, openSync, writeSync } from 'node:fs'
+import { messageOf } from '../../../observability/error-message.ts'
+import { OUTPUT_LOST } from '../kernel-book/kernel-entry.ts'
+import { logPath } from '../kernel-directory/kernel-directory.ts'
+import type { ProcessHost } from './process-host.ts'
+import type { ProcessKernel } from './process-kernel.ts'
 import type { Executor, ExecutorHooks } from '../executor.ts'
 import { createChainDrops } from './chain/drop-chains.ts'
 import { createProcessHost, type ProcessExecutorOptions } from './create-process-host.ts'
@@ -29,6 +35,9 @@ export function createProcessExecutor(options: ProcessExecutorOptions, hooks: Ex
       return connectToKernel(host, runningKernel(host, kernelId, assignment), port)
     },
     chains,
+    spaceIsBack() {
+      for (const kernel of host.book.kernels.values()) if (kernel.phase === 'RUNNING') markLoss(host, kernel)
+    },
     async close() {
       const closed = close()
       await common.close()
@@ -37,5 +46,21 @@ export function createProcessExecutor(options: ProcessExecutorOptions, hooks: Ex
       host.keeper.close(host.book.kernels.size > 0)
       host.cgroups?.close()
     },
+  }
+}
+
+const APPEND = constants.O_WRONLY | constants.O_APPEND | constants.O_NOFOLLOW | constants.O_NONBLOCK
+
+/** In its output, behind what it could write before: what it writes from now on follows. */
+function markLoss({ log }: ProcessHost, { id, outputPath }: ProcessKernel): void {
+  try {
+    const fd = openSync(logPath(outputPath, 'STDOUT'), APPEND)
+    try {
+      if (fstatSync(fd).isFile()) writeSync(fd, OUTPUT_LOST)
+    } finally {
+      closeSync(fd)
+    }
+  } catch (error) {
+    log.warn({ kernelId: id, error: messageOf(error) }, 'a loss of output could not be marked')
   }
 }
