@@ -24,11 +24,11 @@ export function acquireAgentLock(agentDir: string): { release(): void } {
   const path = join(agentDir, 'agent.lock')
   const mine: Holder = { ...ownProcess(), bootId: readBootId(), nonce: uuidv7() }
   const draft = `${path}.${mine.nonce}`
-  writeFileSync(draft, JSON.stringify(mine))
   try {
+    writeFileSync(draft, JSON.stringify(mine))
     while (!tryLink(draft, path)) removeStale(path, agentDir)
   } finally {
-    rmSync(draft)
+    rmSync(draft, { force: true })
   }
   return {
     release() {

@@ -124,6 +124,9 @@ const SEEN: [alert: string, changed: Record<string, string>][] = [
   ['RepriseDispatchLate', { 'bai_session_retry_dispatch_lag_seconds_bucket{le="+Inf"}': `0+9x${MINUTES}` }],
   ['RepriseRetriesHeld', { 'bai_session_retry_queue{hold="DISABLED"}': `1001x${MINUTES}` }],
   ['RepriseRetriesExhausted', { 'bai_session_retry_exhausted_total{cause="OOM_KILLED"}': `0+2x${MINUTES}` }],
+  ['RepriseAgentsRefuse', { bai_agents_refusing: `1x${MINUTES}` }],
+  ['RepriseDiskFull', { bai_disk_full_total: `0+1x${MINUTES}` }],
+  ['RepriseUncaughtFaults', { bai_uncaught_faults_total: `0+1x${MINUTES}` }],
   ['RepriseAgentsLost', { 'bai_agents{status="LOST"}': `1x${MINUTES}` }],
   [
     'RepriseServiceFails',

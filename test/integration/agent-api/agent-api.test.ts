@@ -298,4 +298,19 @@ describe('an agent', () => {
   })
 })
 
+test('connections that ask for an upgrade and are reset at once end nothing', async () => {
+  const { hostname, port } = new URL(given.api.url)
+  const lines = ['GET /nowhere HTTP/1.1', `Host: ${hostname}`, 'Connection: Upgrade', 'Upgrade: websocket', '', '']
+  const reset = () =>
+    new Promise<void>((resolve) => {
+      const socket = connect(Number(port), hostname, () => {
+        socket.write(lines.join('\r\n'), () => socket.resetAndDestroy())
+      })
+      socket.on('error', () => undefined).once('close', () => resolve())
+    })
+  // An error that nobody hears would fail this file.
+  for (let round = 0; round < 100; round++) await reset()
+  expect((await fetch(`${given.api.url}/healthz`)).status).toBe(200)
+})
+
 const NOTHING = { sha256: '0'.repeat(64), archiveBytes: 0, files: 0, bytes: 0 }

@@ -104,3 +104,36 @@ test('an agent cannot make the warnings long', async () => {
   const long: Warning = { kind: 'limits', text: 'x'.repeat(501) }
   await expect(register(undefined, uuidv7(), [long])).rejects.toMatchObject({ code: 'VALIDATION_FAILED' })
 })
+
+describe('an agent that comes back with a weaker isolation', () => {
+  const refusalOf = async (agentId: string) =>
+    (
+      await given.db.query<{ isolation: string; refuses: string | null }>(
+        'SELECT isolation, refuses FROM agents WHERE id = $1',
+        [agentId],
+      )
+    ).rows[0]
+
+  test('is given no kernels, and says how that is accepted', async () => {
+    const agentId = await register({ name: 'namespaces+user', byHand: false })
+    await register({ name: 'none', byHand: false }, agentId)
+    expect(await refusalOf(agentId)).toEqual({
+      isolation: 'namespaces+user',
+      refuses: expect.stringMatching(
+        /by namespaces\+user before, and now by none; REPRISE_ISOLATION=none accepts that/,
+      ),
+    })
+    const sessionId = await given.server.create({ command: ['true'] })
+    await given.server.run('schedule-sessions')
+    const { rows } = await given.db.query('SELECT status FROM sessions WHERE id = $1', [sessionId])
+    expect(rows).toEqual([{ status: 'PENDING' }])
+    await register({ name: 'namespaces+user', byHand: false }, agentId)
+    expect(await refusalOf(agentId)).toEqual({ isolation: 'namespaces+user', refuses: null })
+  })
+
+  test('is given them where somebody has configured it', async () => {
+    const agentId = await register({ name: 'namespaces', byHand: false })
+    await register({ name: 'none', byHand: true }, agentId)
+    expect(await refusalOf(agentId)).toEqual({ isolation: 'none', refuses: null })
+  })
+})

@@ -1,0 +1,113 @@
+import { expect, test } from 'vitest'
+import { readSourceFiles } from './source-files.ts'
+
+/**
+ * What a timer's callback throws, and what a promise rejects with that nobody waits for, ends the process with all that
+ * it does. Callbacks of timers are `guarded`, or do nothing that can fail; promises that nobody waits for have a `catch`.
+ */
+
+/** Programs of a person, which may end; and programs in browsers. */
+const OF_PEOPLE = /^src\/(cli|client|ui)\//
+
+/** Timers whose callbacks resolve a promise, abort, set a variable or close something: none of that throws. */
+const HARMLESS: Record<string, number> = {
+  'src/agent/api/agent-api.ts': 1,
+  'src/agent/executors/container/container-watch.ts': 1,
+  'src/agent/executors/container/engine-contact.ts': 1,
+  'src/agent/executors/container/engine/pull-image.ts': 2,
+  'src/agent/executors/kernel-directory/place-code.ts': 1,
+  'src/agent/executors/noop/noop-executor.ts': 4,
+  'src/agent/executors/process/chain/pull-checkpoint.ts': 1,
+  'src/agent/executors/process/chain/relay-checkpoint.ts': 1,
+  'src/agent/executors/process/isolation/select-isolation.ts': 1,
+  'src/agent/executors/slurm/watch/look-at-job.ts': 1,
+  // `expire` is guarded where it is made.
+  'src/agent/fence.ts': 1,
+  'src/channel/web-socket-port.ts': 2,
+  'src/command.ts': 1,
+  'src/events/log-relay.ts': 1,
+  'src/events/standings.ts': 1,
+  'src/events/wake-exchange.ts': 1,
+  'src/events/webhook/send-webhook.ts': 1,
+  'src/graphql/pace.ts': 2,
+  // What it takes is guarded.
+  'src/graphql/transport/websocket-sockets.ts': 3,
+  'src/http/http-server.ts': 1,
+  'src/http/tls-pair.ts': 1,
+  'src/observability/stop-signals.ts': 1,
+  'src/rest/event/send-events.ts': 1,
+  'src/services/agent/channel/serve-client.ts': 1,
+  'src/services/input/read-body.ts': 1,
+  'src/services/next-turn.ts': 1,
+  'src/store/postgres/schema-engine.ts': 1,
+  'src/store/read-pool.ts': 1,
+  'src/store/turns.ts': 1,
+  'src/waiting/wake-signal.ts': 1,
+}
+
+/** Promises that never reject, by what they say of themselves or by what they are. */
+const NEVER_REJECTS: Record<string, number> = {
+  // Catches all that it does.
+  'src/agent/chain-reports.ts': 1,
+  'src/agent/chain-sizes.ts': 1,
+  'src/agent/executors/process/chain/chain-directory.ts': 1,
+  'src/agent/executors/container/container-executor.ts': 1,
+  'src/agent/executors/container/container-watch.ts': 3,
+  'src/channel/message-queue.ts': 3,
+  'src/http/tls-pair.ts': 1,
+  'src/services/access/authenticate.ts': 1,
+  'src/graphql/graphql.ts': 1,
+  // A port resolves whatever becomes of it.
+  'src/agent/channel/channel-streams.ts': 2,
+  'src/channel/port-pair.ts': 1,
+  'src/services/agent/channel/serve-client.ts': 1,
+  // A signal to stop.
+  'src/run-agent.ts': 1,
+  'src/serve.ts': 1,
+}
+
+const TIMER = /(?<![.\w])(?:setTimeout|setInterval|setImmediate)\(/g
+const FLOATING = /^\s*(?:.*(?:[{;]|\) |else |=> ))?void (\w[\w.?!]*)\(/gm
+const files = (await readSourceFiles()).filter(({ path }) => !OF_PEOPLE.test(path))
+
+/** The text of a call, to its closing bracket. */
+function callAt(text: string, start: number): string {
+  let depth = 0
+  for (let end = text.indexOf('(', start); end < text.length; end++) {
+    if (text[end] === '(') depth++
+    if (text[end] === ')' && --depth === 0) return text.slice(start, end + 1)
+  }
+  return text.slice(start)
+}
+
+function counted(found: readonly string[]): Record<string, number> {
+  return Object.fromEntries([...Map.groupBy(found, (path) => path)].map(([path, all]) => [path, all.length]))
+}
+
+test('callbacks of timers are guarded, or are known to be harmless', () => {
+  const timers = files.flatMap(({ path, text }) =>
+    [...text.matchAll(TIMER)].map(({ index }) => ({ path, call: callAt(text, index) })),
+  )
+  expect(timers.length).toBeGreaterThan(50)
+  const open = timers.filter(({ call }) => !call.includes('guarded(')).map(({ path }) => path)
+  expect(counted(open)).toEqual(HARMLESS)
+})
+
+test('promises that nobody waits for have a catch, or never reject', () => {
+  const floating = files.flatMap(({ path, text }) =>
+    [...text.matchAll(FLOATING)].map(({ index, 0: match, 1: name }) => {
+      const start = index + match.lastIndexOf('void ')
+      const end = text.indexOf('\n\n', start)
+      return { path, name: name!, statement: text.slice(start, end === -1 ? undefined : end) }
+    }),
+  )
+  const open = floating.filter(({ name, statement }) => isPromise(name) && !/\.catch\(/.test(statement))
+  expect(counted(open.map(({ path }) => path))).toEqual(NEVER_REJECTS)
+})
+
+/** Others are calls whose result is of no interest. */
+function isPromise(name: string): boolean {
+  return (
+    !/\.(delete|set|off|on|once|push|write|kill|setAttributes|addLinks|orders\.push)$/.test(name) && name !== 'prepare'
+  )
+}
