@@ -189,6 +189,7 @@ test('a server lives through an outage of its database', async () => {
 test('and stops as it should while its database is away', async () => {
   await stopServer(cluster)
   expect(await server.stop()).toBe(0)
+  expect(server.log.filter((line) => /after calling end|nothing has caught/.test(line))).toEqual([])
 })
 
 /** After how many messages of the server each of its connections breaks, the first ones first; later ones do not. */

@@ -80,6 +80,17 @@ function callAt(text: string, start: number): string {
   return text.slice(start)
 }
 
+/** The text of a call, and of those of its result: `.then(…).catch(…)`. */
+function chainAt(text: string, start: number): string {
+  let whole = callAt(text, start)
+  for (;;) {
+    const next = /^\s*\.\w+\(/.exec(text.slice(start + whole.length))
+    if (next === null) return whole
+    whole += next[0].slice(0, -1)
+    whole += callAt(text, start + whole.length)
+  }
+}
+
 function counted(found: readonly string[]): Record<string, number> {
   return Object.fromEntries([...Map.groupBy(found, (path) => path)].map(([path, all]) => [path, all.length]))
 }
@@ -97,8 +108,7 @@ test('promises that nobody waits for have a catch, or never reject', () => {
   const floating = files.flatMap(({ path, text }) =>
     [...text.matchAll(FLOATING)].map(({ index, 0: match, 1: name }) => {
       const start = index + match.lastIndexOf('void ')
-      const end = text.indexOf('\n\n', start)
-      return { path, name: name!, statement: text.slice(start, end === -1 ? undefined : end) }
+      return { path, name: name!, statement: chainAt(text, start) }
     }),
   )
   const open = floating.filter(({ name, statement }) => isPromise(name) && !/\.catch\(/.test(statement))

@@ -1,3 +1,4 @@
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { guarded } from '../../../../waiting/guarded.ts'
 import { readControlFile, writeControlFile } from '../../../control-file.ts'
@@ -122,5 +123,6 @@ function recall(agentDir: string): Decision | null {
 }
 
 function remember(agentDir: string, decision: Decision): void {
+  mkdirSync(agentDir, { recursive: true, mode: 0o700 })
   writeControlFile(join(agentDir, RECORD), `${JSON.stringify(decision)}\n`)
 }
