@@ -190,8 +190,8 @@ class Answered extends Error {}
 export class ForeignAnswer extends Error {
   readonly status: number
 
-  constructor({ origin }: URL, status: number, excerpt: string) {
-    super(`${origin} answers ${status} and is no Reprise server: ${excerpt}`)
+  constructor({ origin }: URL, status: number, text: string) {
+    super(`${origin} answers ${status} and is no Reprise server: ${excerpt(text)}`)
     this.name = 'ForeignAnswer'
     this.status = status
   }
@@ -209,7 +209,7 @@ async function readAnswer<T>(response: Received, url: URL): Promise<T> {
   const text = await response.text()
   const answer = parse(text)
   if (response.ok && answer !== undefined) return answer as T
-  const cause = isErrorAnswer(answer) ? errorOf(answer, url) : new ForeignAnswer(url, response.status, excerpt(text))
+  const cause = isErrorAnswer(answer) ? errorOf(answer, url) : new ForeignAnswer(url, response.status, text)
   throw new Answered(cause.message, { cause })
 }
 
