@@ -15,7 +15,11 @@ import { removeCodeLeftovers, removeUnusedCode } from '../../services/code/remov
 import type { Database } from '../../store/database.ts'
 import { readChainBounds } from '../../store/sql/chain/read-chain-bounds.sql.ts'
 import { dropOldCheckpoints } from '../../store/sql/retention/drop-old-checkpoints.sql.ts'
-import { removeOldAgentHistory, removeOldAgents } from '../../store/sql/retention/remove-old-agents.sql.ts'
+import {
+  removeOldAgentHistory,
+  removeOldAgents,
+  removeOldStores,
+} from '../../store/sql/retention/remove-old-agents.sql.ts'
 import { removeOldChains, removeOldResubmissions } from '../../store/sql/retention/remove-old-chains.sql.ts'
 import {
   removeOldDeploymentHistory,
@@ -109,7 +113,7 @@ export async function removeOld(
 
 /**
  * Removes the chains of each project by its own bound, then old deployments, revisions, deployment history and runs of
- * schedules, then resubmissions and agents.
+ * schedules, then resubmissions, agents and their stores.
  */
 async function removeChains(db: Database, kept: Retention, signal: AbortSignal): Promise<number> {
   const rows = RETENTION_BATCH_ROWS_MAX
@@ -133,7 +137,8 @@ async function removeChains(db: Database, kept: Retention, signal: AbortSignal):
   const before = new Date(Math.min(...bounds.map((bound) => bound.before.getTime())))
   done += await drain(signal, rows, () => removeOldResubmissions(db, before, rows))
   const agents = RETENTION_BATCH_AGENTS_MAX
-  return done + (await drain(signal, agents, () => removeOldAgents(db, before, agents)))
+  done += await drain(signal, agents, () => removeOldAgents(db, before, agents))
+  return done + (await drain(signal, agents, () => removeOldStores(db, agents)))
 }
 
 /** Removes batch after batch until one is not full. */

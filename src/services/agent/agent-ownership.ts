@@ -57,3 +57,14 @@ export function notYours(viewer: Viewer, agentId: string): RepriseError {
     `${message} Revoke that one first, or give this agent a data directory of its own.`,
   )
 }
+
+/** The names of other groups are not for everybody. */
+export function storeOfOthers(viewer: Viewer, resourceGroup: string, others: readonly string[]): RepriseError {
+  const whose = others.length === 1 ? 'another resource group' : 'other resource groups'
+  return new RepriseError(
+    'FORBIDDEN',
+    `The directory of chains (REPRISE_CHAINS_DIR, --chains-dir) belongs to agents of ${whose}, and the token ` +
+      `"${viewer.name}" may not serve them. Register once with a token for those groups and ${resourceGroup}, or give ` +
+      'this agent a directory of its own.',
+  )
+}

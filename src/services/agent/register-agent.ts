@@ -15,8 +15,8 @@ import {
 } from '../../domain/limits.ts'
 import { isPlainText, PLAIN_TEXT } from '../../domain/plain-text.ts'
 import { isStorableText, UNSTORABLE } from '../../domain/storable-text.ts'
-import { readGroupFence, registerAgentRow } from '../../store/sql/agent/register-agent.sql.ts'
-import { assertMayServe, notYours, speaksForAll } from './agent-ownership.ts'
+import { bindChainStore, readGroupFence, registerAgentRow } from '../../store/sql/agent/register-agent.sql.ts'
+import { assertMayServe, notYours, speaksForAll, storeOfOthers } from './agent-ownership.ts'
 import type { ServiceContext, Viewer } from '../service-context.ts'
 import { parseInput } from '../input/parse-input.ts'
 
@@ -89,9 +89,18 @@ export async function registerAgent(
   if (fenceAfterMs === undefined) {
     throw new RepriseError('RESOURCE_GROUP_NOT_FOUND', `no resource group ${parsed.resourceGroup}`)
   }
+  const { chainStore: store, resourceGroup } = parsed
+  const groups = viewer?.resourceGroups ?? null
   const claim = { tokenId: viewer?.tokenId ?? null, takesOver: speaksForAll(viewer), embedded: viewer === null }
-  const logOffsets = await registerAgentRow(db, { ...parsed, fenceAfterMs }, claim)
-  if (!logOffsets) throw notYours(viewer!, parsed.agentId)
+  const logOffsets = await db.transaction(async (tx) => {
+    if (store !== undefined) {
+      const others = await bindChainStore(tx, { store, resourceGroup, groups })
+      if (others !== null) throw storeOfOthers(viewer!, resourceGroup, others)
+    }
+    const registered = await registerAgentRow(tx, { ...parsed, fenceAfterMs }, claim)
+    if (!registered) throw notYours(viewer!, parsed.agentId)
+    return registered
+  })
   wake.wake('schedule-sessions')
   return { logOffsets, heartbeatMs: lease.heartbeatMs, fenceAfterMs, heedsGone: true }
 }

@@ -46,7 +46,11 @@ interface Work {
 async function begin({ batchTimeout = LIMIT_SECONDS, program = '' } = {}): Promise<Work> {
   const [go, runs] = ['go', 'runs'].map((what) => join(fleet.shared, `${what}-${++tests}`)) as [string, string]
   const id = await fleet.createSession({
-    command: ['sh', '-c', `echo $$ >>${runs}; ${program || `until [ -e ${go} ]; do sleep 0.05; done`}; echo done; exit 0`],
+    command: [
+      'sh',
+      '-c',
+      `echo $$ >>${runs}; ${program || `until [ -e ${go} ]; do sleep 0.05; done`}; echo done; exit 0`,
+    ],
     batchTimeout,
     retryPolicy: { maxRetries: 1, retryDelay: 0.1, jitter: 'NONE' },
   })
@@ -86,10 +90,9 @@ async function expectTimeout({ id }: Work): Promise<void> {
   expect(first).toMatchObject({ status: 'ERROR', result: 'FAILURE', failureCause: 'KERNEL_NONZERO_EXIT' })
   const [row] = await fleet.sql(`SELECT status_data #>> '{error,name}' AS name FROM sessions WHERE id = '${id}'`)
   expect(row).toEqual({ name: 'task-timeout' })
-  await fleet.graphql(
-    'mutation ($input: TerminateSessionInput!) { terminateSession(input: $input) { __typename } }',
-    { input: { sessionId: id, force: true } },
-  )
+  await fleet.graphql('mutation ($input: TerminateSessionInput!) { terminateSession(input: $input) { __typename } }', {
+    input: { sessionId: id, force: true },
+  })
   await fleet.until(id, (chain) => isOver(chain.at(-1)!))
 }
 
@@ -146,7 +149,10 @@ test('a program that ended in time has succeeded, though no server was there ove
 })
 
 test('a program that ran for longer than its limit has timed out, though nobody could stop it', async () => {
-  const work = await begin({ batchTimeout: 1, program: 'if [ "$REPRISE_ATTEMPT" = 1 ]; then sleep 2; else sleep 1000; fi' })
+  const work = await begin({
+    batchTimeout: 1,
+    program: 'if [ "$REPRISE_ATTEMPT" = 1 ]; then sleep 2; else sleep 1000; fi',
+  })
   proxy.set('stalled')
   await hasEnded()
   await fleet.until(work.id, ([first]) => first!.status === 'TERMINATING')
@@ -155,7 +161,10 @@ test('a program that ran for longer than its limit has timed out, though nobody 
 })
 
 test('a program that ran for longer than its limit has timed out, though no server was there to stop it', async () => {
-  const work = await begin({ batchTimeout: 1, program: 'if [ "$REPRISE_ATTEMPT" = 1 ]; then sleep 2; else sleep 1000; fi' })
+  const work = await begin({
+    batchTimeout: 1,
+    program: 'if [ "$REPRISE_ATTEMPT" = 1 ]; then sleep 2; else sleep 1000; fi',
+  })
   await fleet.server.kill()
   await hasEnded()
   await fleet.restartServer()

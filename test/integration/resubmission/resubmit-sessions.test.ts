@@ -577,7 +577,11 @@ describe('freshCheckpoint', () => {
 
   it('begins generations, which reports of agents never do, and what belongs to an earlier one changes nothing', async () => {
     const { server, agent } = given
-    await given.sql('UPDATE agents SET chain_store = gen_random_uuid() WHERE id = $1', [agent.id])
+    await given.sql(
+      `WITH made AS (INSERT INTO chain_store_groups SELECT gen_random_uuid(), resource_group FROM agents WHERE id = $1 RETURNING store)
+       UPDATE agents SET chain_store = made.store FROM made WHERE id = $1`,
+      [agent.id],
+    )
     const first = await sessionIn(server, agent, 'RUNNING')
     await endLeaving(2_147_483_647, 5)
     expect(await record(first)).toBeUndefined()

@@ -227,5 +227,7 @@ it('a program that had ended well is not run again because it seemed to wait in 
   await reports(agent, kernel!.id, { ...EXITED, exitCode: 0 })
   expect(await sessionRow(db, id)).toMatchObject(SUCCEEDED)
   expect(await attempts(id)).toBe(1)
-  expect(await sql(`SELECT started_at IS NOT NULL AS began FROM sessions WHERE id = $1`, [id])).toEqual([{ began: true }])
+  expect(await sql(`SELECT started_at IS NOT NULL AS began FROM sessions WHERE id = $1`, [id])).toEqual([
+    { began: true },
+  ])
 })

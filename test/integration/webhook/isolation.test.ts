@@ -55,7 +55,9 @@ async function happens(count: number, { id, chainId, projectId } = session): Pro
 
 const underWay = async () => (await deliveryRows(database.db)).filter((row) => row.underWay).length
 const underWayAt = async (hooks: readonly { webhookId: string }[]) =>
-  (await deliveryRows(database.db)).filter((row) => row.underWay && hooks.some((hook) => hook.webhookId === row.webhookId)).length
+  (await deliveryRows(database.db)).filter(
+    (row) => row.underWay && hooks.some((hook) => hook.webhookId === row.webhookId),
+  ).length
 
 describe('an endpoint that is dead', () => {
   test('has few attempts under way at once, and keeps nobody else waiting', async () => {

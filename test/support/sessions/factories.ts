@@ -49,11 +49,17 @@ export function createFactories(db: Database) {
     return id
   }
 
-  async function token(spec: { role: NewToken['role']; projectId?: string | null; name?: string }): Promise<string> {
+  async function token(spec: {
+    role: NewToken['role']
+    projectId?: string | null
+    name?: string
+    /** Null for all. */
+    resourceGroups?: string[] | null
+  }): Promise<string> {
     const text = newToken()
-    const { role, projectId = null, name = `${role}-token` } = spec
+    const { role, projectId = null, name = `${role}-token`, resourceGroups = null } = spec
     const hash = hashToken(text)
-    await insertToken(db, { id: uuidv7(), name, hash, prefix: tokenPrefix(text), role, projectId })
+    await insertToken(db, { id: uuidv7(), name, hash, prefix: tokenPrefix(text), role, projectId, resourceGroups })
     return text
   }
 

@@ -201,7 +201,7 @@ const ENDED: KernelChange = {
   exitCode: 0,
   oomKilled: false,
   stopped: false,
-        inTime: null,
+  inTime: null,
   error: null,
   port: null,
   usage: null,

@@ -16,7 +16,15 @@ const NO_PROGRESS: KernelProgress = { note: null, waits: false, host: null, slur
 
 function booked(status: KernelStatus, rest: Partial<BookedKernel> = {}): BookedKernel {
   const startedAt = status === 'RUNNING' ? 'then' : null
-  const known = { ...NO_PROGRESS, assignment: 3, confirmedGone: false, failed: false, startedAt, exitCode: null, inTime: null }
+  const known = {
+    ...NO_PROGRESS,
+    assignment: 3,
+    confirmedGone: false,
+    failed: false,
+    startedAt,
+    exitCode: null,
+    inTime: null,
+  }
   return { id: 'k', agentId: AGENT, status, ...known, ...rest }
 }
 
@@ -284,7 +292,12 @@ const world = fc.tuple(
   fc
     .uniqueArray(anyBooked, { selector: ({ id }) => id })
     .map((kernels): BookedKernel[] =>
-      kernels.map((kernel) => ({ ...NO_PROGRESS, inTime: null, ...kernel, startedAt: kernel.status === 'RUNNING' ? 'then' : null })),
+      kernels.map((kernel) => ({
+        ...NO_PROGRESS,
+        inTime: null,
+        ...kernel,
+        startedAt: kernel.status === 'RUNNING' ? 'then' : null,
+      })),
     ),
   fc.uniqueArray(anyReport, { selector: ({ kernelId }) => kernelId }),
 )

@@ -40,11 +40,17 @@ describe('an end of which only the wall clock is known', () => {
 
   test('is found exactly while nobody sets the clock', () => {
     fc.assert(
-      fc.property(seconds(1e6), seconds(1e5), seconds(1e5), fc.integer({ min: 0, max: 2e12 }), (up, ran, later, wall) => {
-        const noticed = { uptime: up + ran + later, wallMs: wall + (ran + later) * 1000 }
-        const at = uptimeAt(wall + ran * 1000, { uptime: up, wallMs: wall }, noticed)
-        expect(at).toBeCloseTo(up + ran, 2)
-      }),
+      fc.property(
+        seconds(1e6),
+        seconds(1e5),
+        seconds(1e5),
+        fc.integer({ min: 0, max: 2e12 }),
+        (up, ran, later, wall) => {
+          const noticed = { uptime: up + ran + later, wallMs: wall + (ran + later) * 1000 }
+          const at = uptimeAt(wall + ran * 1000, { uptime: up, wallMs: wall }, noticed)
+          expect(at).toBeCloseTo(up + ran, 2)
+        },
+      ),
     )
   })
 

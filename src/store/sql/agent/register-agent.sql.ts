@@ -144,6 +144,39 @@ export async function readGroupFence(db: Queryable, resourceGroup: string): Prom
   return (await db.query<{ fenceAfterMs: number }>(READ_GROUP_FENCE_SQL, [resourceGroup])).rows[0]?.fenceAfterMs
 }
 
+const LOCK_STORE_SQL = `SELECT pg_advisory_xact_lock(hashtextextended('chain store ' || $1::text, 0))`
+
+/** Groups have few stores, and stores few groups. */
+const BIND_STORE_SQL = `
+WITH others AS (
+  SELECT resource_group FROM chain_store_groups WHERE store = $1 AND resource_group <> $2
+), bound AS (
+  SELECT FROM chain_store_groups WHERE store = $1 AND resource_group = $2 FOR KEY SHARE
+), added AS (
+  INSERT INTO chain_store_groups (store, resource_group)
+  SELECT $1, $2 WHERE NOT EXISTS (SELECT FROM bound)
+    AND NOT EXISTS (SELECT FROM others WHERE resource_group <> ALL($3::text[]))
+  RETURNING 1
+)
+SELECT EXISTS (SELECT FROM bound) OR EXISTS (SELECT FROM added) AS allowed, ARRAY(SELECT resource_group FROM others) AS others`
+
+/**
+ * Allows the agents of a group to have a store: one that nobody has, or one that belongs to groups all of which the
+ * registering token may serve. So nobody gets hold of what the chains of other groups have stored.
+ *
+ * @param groups of the token; null for all
+ * @returns the groups to which the store belongs, if this one is not to have it; null if it is
+ */
+export async function bindChainStore(
+  tx: Queryable,
+  { store, resourceGroup, groups }: { store: string; resourceGroup: string; groups: readonly string[] | null },
+): Promise<string[] | null> {
+  await tx.query(LOCK_STORE_SQL, [store])
+  const values = [store, resourceGroup, groups]
+  const { allowed, others } = (await tx.query<{ allowed: boolean; others: string[] }>(BIND_STORE_SQL, values)).rows[0]!
+  return allowed ? null : others
+}
+
 interface AgentOwner {
   /** Null if it registered without a token. */
   tokenId: string | null

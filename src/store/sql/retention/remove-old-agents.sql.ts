@@ -19,6 +19,24 @@ export async function removeOldAgents(db: Queryable, before: Date, limit: number
 }
 
 /**
+ * Deletes stores that no agent has, and in which no checkpoint is. Checkpoints are scanned only where there is a store
+ * without an agent.
+ */
+const REMOVE_OLD_STORES_SQL = `
+WITH without_agent AS MATERIALIZED (
+  SELECT g.store FROM chain_store_groups g WHERE NOT EXISTS (SELECT FROM agents a WHERE a.chain_store = g.store)
+), unused AS (
+  SELECT g.store, g.resource_group FROM chain_store_groups g JOIN without_agent USING (store)
+  WHERE NOT EXISTS (SELECT FROM checkpoints c WHERE c.store = g.store)
+  LIMIT $1 FOR UPDATE OF g SKIP LOCKED
+)
+DELETE FROM chain_store_groups g USING unused WHERE g.store = unused.store AND g.resource_group = unused.resource_group`
+
+export async function removeOldStores(db: Queryable, limit: number): Promise<number> {
+  return (await db.query(REMOVE_OLD_STORES_SQL, [limit])).rowCount ?? 0
+}
+
+/**
  * Deletes old history of agents only: that of sessions and kernels goes with their chains. Index:
  * scheduling_history_agents.
  */
