@@ -49,7 +49,12 @@ async function checkpoint() {
   return rows[0]
 }
 
-const registering = (token: string, resourceGroup: string, chainStore: string = STORE, agentId: string = randomUUID()) =>
+const registering = (
+  token: string,
+  resourceGroup: string,
+  chainStore: string = STORE,
+  agentId: string = randomUUID(),
+) =>
   given.post(
     PATHS.register,
     {
@@ -173,7 +178,7 @@ test('a database from before stores had groups is migrated', async () => {
     await client.query(`INSERT INTO resource_groups (name) VALUES ('one'), ('two')`)
     await client.query(
       `INSERT INTO agents (id, name, resource_group, address, version, status, instance_id, chain_store)
-       SELECT gen_random_uuid(), 'any', name, '', '1', 'ALIVE', gen_random_uuid(), $1
+       SELECT gen_random_uuid(), 'any', name, '', '1', 'ALIVE'::agent_status, gen_random_uuid(), $1::uuid
        FROM unnest('{one,one,two}'::text[]) AS name
        UNION ALL SELECT gen_random_uuid(), 'old', 'one', '', '0', 'ALIVE', gen_random_uuid(), NULL`,
       [kept],

@@ -289,16 +289,14 @@ const anyReport = fc.record({
   host: fc.constantFrom(null, 'n1'),
 })
 const world = fc.tuple(
-  fc
-    .uniqueArray(anyBooked, { selector: ({ id }) => id })
-    .map((kernels): BookedKernel[] =>
-      kernels.map((kernel) => ({
-        ...NO_PROGRESS,
-        inTime: null,
-        ...kernel,
-        startedAt: kernel.status === 'RUNNING' ? 'then' : null,
-      })),
-    ),
+  fc.uniqueArray(anyBooked, { selector: ({ id }) => id }).map((kernels): BookedKernel[] =>
+    kernels.map((kernel) => ({
+      ...NO_PROGRESS,
+      inTime: null,
+      ...kernel,
+      startedAt: kernel.status === 'RUNNING' ? 'then' : null,
+    })),
+  ),
   fc.uniqueArray(anyReport, { selector: ({ kernelId }) => kernelId }),
 )
 

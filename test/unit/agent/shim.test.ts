@@ -38,10 +38,20 @@ test('a status counts by whole lines', () => {
     kinds.add(`${shim?.pid ?? null} ${exitCode}`)
   }
   expect([...kinds]).toEqual(['null null', '4711 null', '4711 137'])
-  const used = { endedAtSeconds: 12.5, peakMemoryBytes: 4096, cpuSeconds: 1.5, waitedCpuSeconds: 3.01 }
+  const used = {
+    commandEndedAtSeconds: 12.5,
+    endedAtSeconds: 12.5,
+    peakMemoryBytes: 4096,
+    cpuSeconds: 1.5,
+    waitedCpuSeconds: 3.01,
+  }
   for (const cpu of ['usage_usec 1500000', '1500000000']) {
     expect(parseStatus(`began ${STAT}\nused 12.5|4096|${cpu}|${STAT}\nexit 0\n`)).toMatchObject({ used, exitCode: 0 })
   }
+  expect(parseStatus(`used 12.5|||${STAT}|11.25\n`).used).toMatchObject({
+    commandEndedAtSeconds: 11.25,
+    endedAtSeconds: 12.5,
+  })
   expect(parseStatus(`used 12.5|||${STAT}\n`).used).toEqual({ ...used, peakMemoryBytes: null, cpuSeconds: null })
   expect(parseStatus(`outside\n${text}`)).toMatchObject({ outsideCgroup: true, exitCode: 137 })
 })

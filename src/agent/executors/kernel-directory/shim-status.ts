@@ -23,7 +23,9 @@ export interface ShimStatus {
 
 /** What the shim has read when nothing of its command was left. */
 export interface ShimUsage {
-  /** When the command had ended, as uptime of the machine. */
+  /** When the command itself had ended, as uptime of the machine; as below, of shims of older versions. */
+  commandEndedAtSeconds: number
+  /** When nothing of it was left. */
   endedAtSeconds: number
   /** From the cgroup; null where that does not count it. */
   peakMemoryBytes: number | null
@@ -32,18 +34,22 @@ export interface ShimUsage {
   waitedCpuSeconds: number
 }
 
-/** @param text uptime, memory meter, CPU meter and the shim's own stat line, with bars between */
+/** @param text uptime, memory meter, CPU meter, the shim's own stat line and the command's end, with bars between */
 export function parseShimUsage(text: string): ShimUsage | null {
   const [uptime = '', peak = '', cpu = '', ...rest] = text.split('|')
   const stat = parseProcStat(rest.join('|'))
-  if (stat === null || !/^\d+(\.\d+)?$/.test(uptime)) return null
+  if (stat === null || !SECONDS.test(uptime)) return null
+  const end = rest.at(-1)!
   return {
+    commandEndedAtSeconds: Number(SECONDS.test(end) ? end : uptime),
     endedAtSeconds: Number(uptime),
     peakMemoryBytes: parsePeak(peak),
     cpuSeconds: parseCpuMeter(cpu),
     waitedCpuSeconds: stat.waitedTicks / ticksPerSecond(),
   }
 }
+
+const SECONDS = /^\d+(\.\d+)?$/
 
 export function parseStatus(text: string): ShimStatus {
   const status: ShimStatus = {

@@ -22,7 +22,7 @@ export function concludeEnd(host: ProcessHost, kernel: ProcessKernel): void {
   if (!isEmptied(host, kernel)) return host.wakeTicker()
   const { exitCode, endedAt } = kernel.ending
   const mark = exitCode === null ? readStopMark(kernel.path) : null
-  const cameFirst = exitCode !== null && endedBeforeStop(kernel, kernel.used?.endedAtSeconds ?? null)
+  const cameFirst = exitCode !== null && endedBeforeStop(kernel, kernel.used?.commandEndedAtSeconds ?? null)
   const stopOrdered = !cameFirst && (kernel.killAt !== null || kernel.removing || mark !== null)
   const stopError = stopOrdered ? (kernel.stopError ?? mark?.error ?? null) : null
   const verdict = judgeExit({
@@ -39,7 +39,7 @@ export function concludeEnd(host: ProcessHost, kernel: ProcessKernel): void {
 }
 
 function ranSeconds({ beganAt, used }: ProcessKernel): number | null {
-  return beganAt === null || used === null ? null : Math.max(0, used.endedAtSeconds - beganAt)
+  return beganAt === null || used === null ? null : Math.max(0, used.commandEndedAtSeconds - beganAt)
 }
 
 export function leaveCgroup(host: ProcessHost, group: KernelCgroup): void {

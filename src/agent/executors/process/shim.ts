@@ -70,7 +70,7 @@ fi
 ${enter}echo 500 2>/dev/null >/proc/self/oom_score_adj
 ${commandOf(options)}) >>stdout 2>>stderr
 code=$?
-read -r up rest </proc/uptime
+read -r at rest </proc/uptime
 ${leave}${readUsage(cgroup?.meters ?? { memory: null, cpu: null })}say "exit $code"
 kill -KILL 0
 `
@@ -93,12 +93,13 @@ done
 `
 }
 
-/** A meter that cannot be read leaves its place empty. `up` is when the command ended. */
+/** A meter that cannot be read leaves its place empty. `at` is when the command ended, `up` when nothing of it was left. */
 function readUsage({ memory, cpu }: UsageMeters): string {
   const read = (name: string, path: string | null) => (path === null ? '' : `read -r ${name} <${quote(path)}\n`)
   return `peak='' cpu=''
-${read('peak', memory)}${read('cpu', cpu)}read -r stat </proc/$$/stat
-say "used $up|$peak|$cpu|$stat"
+${read('peak', memory)}${read('cpu', cpu)}read -r up rest </proc/uptime
+read -r stat </proc/$$/stat
+say "used $up|$peak|$cpu|$stat|$at"
 `
 }
 
