@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -107,9 +107,44 @@ describe.each(arrangements)('the bounds of a kernel, $arrangement', ({ arrangeme
   })
 })
 
+/** As root of its own namespaces: what it could take away of what hides things from it, and what it says of the rest. */
+const AS_ROOT = `unshare -Urmn sh -c '
+  echo entered
+  while read -r name rest; do case $name in *:) echo "network $name" ;; esac; done </proc/net/dev
+  mkdir own && mount -t tmpfs none own && echo "mounts in memory"
+  touch file && chown 1 file 2>/dev/null && echo "chown to another user"
+  mknod device c 1 3 2>/dev/null && echo "makes devices"
+  kill -0 "$AGENT" 2>/dev/null && echo "signals the agent"
+  while read -r device place rest; do umount -l "$place" 2>/dev/null; done </proc/self/mounts
+  read -r line <"$SECRET" && echo "$line"
+  exit 0' 2>/dev/null || echo refused`
+
+describe.each(arrangements.filter(({ arrangement }) => arrangement !== 'none'))(
+  'in namespaces that it makes, $arrangement',
+  ({ arrangement, fault }) => {
+    prepare(arrangement, fault)
+
+    test.skipIf(fault !== null)('a kernel is root of nothing but what is its own', async () => {
+      const secret = join(fixture.agentDir, 'secret')
+      writeFileSync(secret, 'reads the secret\n', { mode: 0o600 })
+      const environ = [
+        { name: 'SECRET', value: secret },
+        { name: 'AGENT', value: String(process.pid) },
+      ]
+      const spec = kernelSpec({ command: ['sh', '-c', AS_ROOT], environ })
+      executor.start(spec, 1)
+      expect(await reaches(executor, spec.kernelId, 'EXITED')).toMatchObject({ exitCode: 0 })
+      const said = (await readAll(executor, spec.kernelId, 'STDOUT')).text.trim().split('\n')
+      // Where the machine or bubblewrap forbids it, there is nothing more to see.
+      if (said[0] !== 'refused') expect(said).toEqual(['entered', 'network lo:', 'mounts in memory'])
+    })
+  },
+)
+
 /** Twice the limit, in a process that is nobody's child in the end. */
 const GREEDY = `head -c ${2 * MEMORY} /dev/zero | tail >/dev/null`
 const WAYS_OUT = {
+  'a file system in memory of its own': `(setsid sh -c 'unshare -Urm sh -c "mkdir m && mount -t tmpfs none m && head -c ${2 * MEMORY} /dev/zero >m/f" || { ${GREEDY}; }; echo "$?" >over' &)`,
   'a session of its own': `(setsid sh -c '${GREEDY}; echo "$?" >over' &)`,
   'the group above': `for each in $(find ${MOUNT} -name cgroup.procs 2>/dev/null); do echo $$ >"$each"; done 2>/dev/null
     (setsid sh -c '${GREEDY}; echo "$?" >over' &)`,

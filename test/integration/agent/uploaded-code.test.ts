@@ -66,7 +66,8 @@ const lies: [string, () => Promise<{ bytes: number; chunks: AsyncIterable<Uint8A
     'VALIDATION_ERROR',
     'the link l leads to ../../spec.json, which is outside',
   ],
-  ...HOSTILE_ARCHIVES.map(({ name, bytes, says }): (typeof lies)[number] => [
+  // 20,000 files are made before those are over their bound, which the others are at once.
+  ...HOSTILE_ARCHIVES.filter(({ limit }) => limit !== 'entries').map(({ name, bytes, says }): (typeof lies)[number] => [
     `of ${name}`,
     async () => ({ bytes: bytes.length, chunks: chunksOf(bytes) }),
     'VALIDATION_ERROR',
