@@ -34,11 +34,13 @@ interface Removal {
 export function createRemovals({ log, passMs = PASS_MS }: { log: Logger; passMs?: number }): Removals {
   const waiting: Removal[] = []
   const working = new Set<Promise<void>>()
+  let workers = 0
   let closed = false
 
   function add(removal: Removal): void {
     waiting.push(removal)
-    if (closed || working.size >= AT_ONCE_MAX) return
+    if (closed || workers === AT_ONCE_MAX) return
+    workers++
     const work = workThrough().finally(() => working.delete(work))
     working.add(work)
   }
@@ -55,6 +57,8 @@ export function createRemovals({ log, passMs = PASS_MS }: { log: Logger; passMs?
         )
       }
     }
+    // At once when it finds nothing more: what comes after that needs another.
+    workers--
   }
 
   /** @throws if a pass has removed nothing */
