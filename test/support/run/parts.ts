@@ -20,7 +20,7 @@ export const PARTS = {
   ],
   /** Other programs of the distribution, and isolation: proxies, poolers, promtool, namespaces, users. */
   machine: [
-    'test/contract/executor/process-{directories,exec,isolated,leftovers,limits,stops,usage}.test.ts',
+    'test/contract/executor/process-{directories,exec,isolated,leftovers,limits,removal,stops,usage}.test.ts',
     'test/e2e/{alerts,backup,database-user,hostile-member,isolation,pgbouncer,proxies,python,restored-database}.test.ts',
     'test/e2e/remote/{namespace,ordinary-user,relay-users}.test.ts',
   ],
