@@ -7,6 +7,7 @@ import {
   openSync,
   readSync,
   renameSync,
+  unlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { open, type FileHandle } from 'node:fs/promises'
@@ -46,7 +47,7 @@ export function readBeginning(path: string, bytesMax: number): string | null {
   }
 }
 
-/** Replaces whatever is there, in one step. A directory is renamed, and goes with the kernel's, or at the next start. */
+/** Replaces whatever is there, in one step. */
 export function writeControlFile(path: string, text: string): void {
   const draft = `${path}.new`
   const fd = createAnew(draft)
@@ -59,7 +60,7 @@ export function writeControlFile(path: string, text: string): void {
     renameSync(draft, path)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EISDIR') throw error
-    dropSync(path)
+    takeAway(path)
     renameSync(draft, path)
   }
 }
@@ -70,8 +71,18 @@ function createAnew(path: string): number {
     return openSync(path, CREATE, 0o600)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    dropSync(path)
+    takeAway(path)
     return openSync(path, CREATE, 0o600)
+  }
+}
+
+/** A directory may have anything in it: it is renamed, and removed by the agent's next start at the latest. */
+function takeAway(path: string): void {
+  try {
+    unlinkSync(path)
+  } catch (error) {
+    if (!['EISDIR', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
+    dropSync(path)
   }
 }
 
