@@ -56,7 +56,7 @@ export function staticAnswer(body: StaticBody): SendStatic {
   const offered = body.compressed ? Object.keys(body.compressed) : ENCODINGS
 
   async function encodingFor(request: IncomingMessage): Promise<string | null> {
-    if (!isCompressibleType(body.headers['Content-Type'])) return null
+    if (!body.compressed && !isCompressibleType(body.headers['Content-Type'])) return null
     const accepted = acceptedEncoding(request.headers['accept-encoding']?.toString(), offered)
     if (accepted === null || body.compressed) return accepted
     return (await plain()).length < COMPRESSED_FROM_BYTES ? null : accepted

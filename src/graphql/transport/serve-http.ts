@@ -12,7 +12,7 @@ import {
 import type { Logger } from '../../observability/log.ts'
 import type { Authenticate } from '../../services/access/authenticate.ts'
 import { mayChange } from '../../services/access/authorize.ts'
-import { noteKnown } from '../../services/access/known-connections.ts'
+import { noteKnown } from '../../services/access/bearer-token.ts'
 import type { Rates } from '../../services/access/rates.ts'
 import { readBody, RequestGone, type BodyBounds } from '../../services/input/read-body.ts'
 import { nextTurn } from '../../services/next-turn.ts'

@@ -71,6 +71,7 @@ function open(bytes: string): Socket {
 
 /** The server's end of a connection: both ends are of this process. */
 function serverEnd(socket: Socket): Socket | undefined {
+  if (socket.localPort === undefined) return undefined
   const sockets = (process as unknown as { _getActiveHandles(): Socket[] })._getActiveHandles()
   return sockets.find(({ remotePort, localPort }) => remotePort === socket.localPort && localPort === socket.remotePort)
 }
