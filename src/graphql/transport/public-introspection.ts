@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import {
+  executeSync,
   getIntrospectionQuery,
-  introspectionFromSchema,
   Kind,
   parse,
   stripIgnoredCharacters,
@@ -51,7 +51,9 @@ export function createPublicIntrospection(schema: GraphQLSchema, staticAnswer: S
     if (!known && !rates.take('')) return null
     const form = known ?? {
       text: shortened(getIntrospectionQuery(options)),
-      send: answerOf(() => Buffer.from(JSON.stringify({ data: introspectionFromSchema(schema, options) }))),
+      send: answerOf(() =>
+        Buffer.from(JSON.stringify(executeSync({ schema, document: parse(getIntrospectionQuery(options)) }))),
+      ),
     }
     // The one that was asked for longest ago goes first.
     forms.delete(key)
@@ -100,6 +102,7 @@ function optionsOf(text: string): IntrospectionOptions {
     directiveIsRepeatable: text.includes('isRepeatable'),
     inputValueDeprecation: text.includes('args(includeDeprecated:true)'),
     oneOf: text.includes('isOneOf'),
+    experimentalDirectiveDeprecation: text.includes('directives(includeDeprecated:true)'),
   }
 }
 
