@@ -117,7 +117,8 @@ function shortened(query: string): string | null {
 }
 
 /** Fields of an answer that a stranger gets to a question of its own: they take less than a millisecond. */
-const SMALL_ANSWER_FIELDS_MAX = 1_000
+const SMALL_ANSWER_FIELDS_MAX = 300
+const SMALL_LENGTH_MAX = 1_024
 const SMALL_TOKENS_MAX = 100
 /** How many of each there may be: the most that any type here has, about. */
 const LENGTHS: Readonly<Record<string, number>> = {
@@ -132,8 +133,8 @@ const LENGTHS: Readonly<Record<string, number>> = {
 }
 
 /** Whether a document asks for nothing but a small part of the schema, in fields of its own: it has no fragments. */
-export function isSmallIntrospection(query: string | undefined): boolean {
-  if (query === undefined || query.length > WHOLE_LENGTH_MAX) return false
+export function isSmallIntrospection(query: unknown): boolean {
+  if (typeof query !== 'string' || query.length > SMALL_LENGTH_MAX) return false
   try {
     const { definitions } = parse(query, { maxLexicalTokens: SMALL_TOKENS_MAX, noLocation: true })
     return definitions.every(

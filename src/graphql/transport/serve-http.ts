@@ -19,7 +19,7 @@ import { nextTurn } from '../../services/next-turn.ts'
 import { identify } from './authentication.ts'
 import { presentFault } from '../error-presentation.ts'
 import type { Identity } from './identity.ts'
-import type { PublicIntrospection } from './public-introspection.ts'
+import { isSmallIntrospection, type PublicIntrospection } from './public-introspection.ts'
 import { tooManyRequests } from '../limits/too-many-requests.ts'
 import type { GraphQLServer } from '../server.ts'
 import { wholeRequests } from './whole-request.ts'
@@ -72,6 +72,7 @@ export function createServeHttp(
       const { query, operationName } = paramsIn(body)
       const send = introspection?.whole(query, operationName)
       if (send) return send(request, response)
+      if (!isSmallIntrospection(query)) return refuse(request, response, identity)
     }
     const gone = new AbortController()
     const abort = () => gone.abort()
@@ -114,8 +115,10 @@ export function createServeHttp(
     if (identity instanceof GraphQLError) {
       const refusal = refusalOf(request, identity)
       if (refusal) return refuse(request, response, refusal)
-      const send = introspection?.whole(url.searchParams.get('query'), url.searchParams.get('operationName'))
+      const query = url.searchParams.get('query')
+      const send = introspection?.whole(query, url.searchParams.get('operationName'))
       if (send) return send(request, response)
+      if (!isSmallIntrospection(query)) return refuse(request, response, identity)
     } else noteKnown(request.socket)
     await server(request, response, { requestId, address })
   }
@@ -135,7 +138,7 @@ export function createServeHttp(
 
 const TOO_MANY_STRANGERS = 'Too many requests without a valid token from this address. Try again in a moment.'
 
-/** What a stranger asks for; nothing of it if the body is not JSON, which is reported by whoever parses it next. */
+/** What a stranger asks for; nothing if the body is not JSON. */
 function paramsIn(body: Buffer): { query?: unknown; operationName?: unknown } {
   try {
     return (JSON.parse(body.toString()) as object | null) ?? {}
