@@ -98,7 +98,9 @@ export function createServeHttp(
 
   /** What a stranger is refused with before anything is read or parsed. */
   function refusalOf({ socket }: IncomingMessage, identity: GraphQLError): GraphQLError | null {
-    if (introspection === null || identity.extensions['code'] === 'TOO_MANY_REQUESTS') return identity
+    const { code } = identity.extensions
+    // Where the database is away, nobody knows who is a stranger.
+    if (introspection === null || (code !== 'UNAUTHENTICATED' && code !== 'FORBIDDEN')) return identity
     if (strangers?.take(socket.remoteAddress ?? '') !== false) return null
     return tooManyRequests(new RepriseError('TOO_MANY_REQUESTS', TOO_MANY_STRANGERS))
   }

@@ -1,3 +1,4 @@
+/** What clients without a token can make a server keep and do, over HTTP and WebSockets. */
 import { connect, type Socket } from 'node:net'
 import { request, type IncomingHttpHeaders } from 'node:http'
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib'
@@ -10,8 +11,6 @@ import { acceptedEncoding } from '../../../src/http/compression.ts'
 import { readUiFiles } from '../../../src/http/ui-files.ts'
 import { ROOT } from '../../guard/source-files.ts'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
-
-/** What clients without a token can make a server keep and do. */
 
 const STRANGER_STALLED_AFTER_MS = 1_000
 /** Of one connection: a piece of an answer, and what Node keeps besides. */
