@@ -188,7 +188,8 @@ interface HttpExtension {
 function refuse(request: IncomingMessage, response: ServerResponse, error: RepriseError | GraphQLError): void {
   request.resume()
   const { http, ...extensions } = error instanceof RepriseError ? ofReprise(error) : error.extensions
-  const { status, headers = {} } = http as HttpExtension
+  // A fault of the server says nothing about HTTP.
+  const { status, headers = {} } = (http as HttpExtension | undefined) ?? { status: 500 }
   const text = JSON.stringify({ errors: [{ message: error.message, extensions }] })
   const modern = request.headers.accept?.includes('application/graphql-response+json')
   response.writeHead(status, {
