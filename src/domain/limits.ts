@@ -434,8 +434,11 @@ export const SUBSCRIPTIONS_PER_CONNECTION_MAX = 200
 export const SUBSCRIPTIONS_PER_TOKEN_MAX = 10_000
 /** Links of a browser that wait to be followed: far more than a person clicks on within a minute. */
 export const DOWNLOAD_LINKS_PER_BROWSER_MAX = 16
-/** Of the name of the session's in a request: one is ours, the others come from programs on other ports of the host. */
-export const SESSION_COOKIES_MAX = 8
+/**
+ * Cookies of logins that are looked at in a request. One is ours, the others come from programs on other ports of the
+ * host; those that browsers may send after ours are for parent domains.
+ */
+export const SESSION_COOKIES_MAX = 4
 /** How often a silent event stream shows that it lives: proxies cut what is silent for a minute. */
 export const STREAM_HEARTBEAT_MS = 12_000
 /** How often a subscription to changes may be sent them. */

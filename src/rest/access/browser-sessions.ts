@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { RATE_RETRY_AFTER_SECONDS, SESSION_COOKIES_MAX } from '../../domain/limits.ts'
+import { RATE_RETRY_AFTER_SECONDS } from '../../domain/limits.ts'
 import { RepriseError } from '../../domain/errors.ts'
 import type { Logger } from '../../observability/log.ts'
 import type { Authenticate } from '../../services/access/authenticate.ts'
@@ -12,7 +12,7 @@ import { outageOf } from '../../services/database-outage.ts'
 import type { ServiceContext, Viewer } from '../../services/service-context.ts'
 import { problemOf, PROBLEM_TYPE } from '../resources/problem.ts'
 
-/** Where other ports of the host, and connections without TLS, cannot set cookies of the first name. */
+/** Over TLS. Sibling hosts, and pages without TLS, cannot set it; other ports of the host that speak TLS can. */
 const SECURE_COOKIE = '__Host-reprise_session'
 const COOKIE = 'reprise_session'
 /** Not readable for scripts, and never sent along by other sites; but by browsers to all ports of the host. */
@@ -122,7 +122,7 @@ function sessionSecrets(header: string): string[] {
       const [name, value = ''] = pair.trim().split('=', 2)
       return name === wanted && isToken(value) ? [value] : []
     })
-  return [...values(COOKIE), ...values(SECURE_COOKIE)].toReversed().slice(0, SESSION_COOKIES_MAX)
+  return [...values(COOKIE), ...values(SECURE_COOKIE)].toReversed()
 }
 
 function keyOf({ headers }: IncomingMessage): string | undefined {

@@ -1,4 +1,5 @@
 import { RepriseError } from '../../domain/errors.ts'
+import { SESSION_COOKIES_MAX } from '../../domain/limits.ts'
 import type { Viewer } from '../service-context.ts'
 import type { Authenticate } from './authenticate.ts'
 import { browserCredential, isBrowserCredential, isBrowserKey } from './tokens.ts'
@@ -56,7 +57,7 @@ async function identifyBrowser(
   address: string | undefined,
 ): Promise<{ viewer: Viewer; token: string }> {
   let refused: RepriseError | undefined
-  for (const secret of secrets) {
+  for (const secret of secrets.slice(0, SESSION_COOKIES_MAX)) {
     const token = browserCredential(secret, key)
     try {
       const viewer = await authenticate(token, address)

@@ -31,7 +31,8 @@ export async function issueDownloadLink(db: Database, viewer: Viewer, path: stri
 
 /** Whose link it is. It is used up. @throws RepriseError UNAUTHENTICATED */
 export async function followDownloadLink(db: Database, code: string, path: string): Promise<Viewer> {
-  const viewer = isToken(code) ? await readForServer(() => take(db, hashOf(code, path))) : null
+  const mayBe = isToken(code) && DOWNLOADS.test(path)
+  const viewer = mayBe ? await readForServer(() => take(db, hashOf(code, path))) : null
   if (viewer) return viewer
   const message = 'This link has been used, or is older than a minute, or its login has ended: download it again.'
   throw new RepriseError('UNAUTHENTICATED', message)
