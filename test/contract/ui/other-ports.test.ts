@@ -196,11 +196,11 @@ describe('a cookie that another port has set', () => {
     const own = await nameOf(victim.headers)
     expect(await nameOf({ ...victim.headers, cookie: `${attacker.cookie}; ${victim.cookie}` })).toBe(own)
     // It was there before the login, which neither takes it over nor its key.
-    const planted = attacker.cookie
+    const before = attacker.cookie
     const key = newBrowserKey()
     const authorization = `Bearer ${server.adminToken}`
-    const login = await ask('POST', '/ui/session', { authorization, cookie: planted, [KEY]: key })
-    expect(login.headers.getSetCookie()[0]).not.toContain(planted)
+    const login = await ask('POST', '/ui/session', { authorization, cookie: before, [KEY]: key })
+    expect(login.headers.getSetCookie()[0]).not.toContain(before)
     expect(await nameOf({ ...attacker.headers, [KEY]: key })).toBe(401)
   })
 })
