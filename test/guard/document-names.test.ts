@@ -32,6 +32,7 @@ const OTHERS = [
   'backoffFactor',
   'documentId',
   'onProgress',
+  'browserKey',
   'CapabilityBoundingSet',
   'shareProcessNamespace',
   '--build-arg',
