@@ -2,15 +2,16 @@ import { relative, resolve } from 'node:path'
 import { EXIT_OK, stopInTime, stopSignal, withConfig } from './command.ts'
 import type { Config } from './config.ts'
 import type { Warning } from './domain/warning.ts'
-import type { Lease } from './domain/agent/lease.ts'
 import type { Logger } from './observability/log.ts'
 import { migrateOnly, startRuntime, type Runtime } from './runtime.ts'
+
+type RuntimeOptions = NonNullable<Parameters<typeof startRuntime>[2]>
 
 export interface ServeOptions {
   /** Revokes the admin token that the servers of this database share, and makes a new one. */
   newAdminToken?: boolean
   /** Only for tests that cannot wait as long as LEASE. */
-  lease?: Lease
+  lease?: RuntimeOptions['lease']
 }
 
 /** Runs a server until it is told to stop; returns the exit status. */

@@ -27,6 +27,8 @@ const OTHERS = [
   'REPRISE_TEST_DEADLINE',
   '--minutes',
   '--seed',
+  '--canary',
+  '--fast-forward',
   'SLURM_CONF',
   'OUT_OF_MEMORY',
   'backoffFactor',

@@ -24,6 +24,8 @@ export interface ClientsOptions {
   /** Sessions that each client makes at the most, and how many of its chains may be under way. */
   sessionsMax: number
   openMax: number
+  /** Waits for minutes and hours before a retry. */
+  patient: boolean
 }
 
 const SUBSCRIBERS = 2
@@ -98,7 +100,7 @@ async function work(number: number, random: Random): Promise<void> {
 
   async function createSome(): Promise<void> {
     const inputs = Array.from({ length: 1 + random.below(3) }, () => ({
-      ...sessionOf(random.pick(KINDS), options.lines, random),
+      ...sessionOf(random.pick(KINDS), { lines: options.lines, patient: options.patient, random }),
       creationId: uuidv7(),
     }))
     made += inputs.length

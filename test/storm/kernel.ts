@@ -73,8 +73,14 @@ note "end $code"
 exit "$code"
 `
 
-/** @param lines the directory of the files */
-export function sessionOf(kind: Kind, lines: string, random: Random): CreateSessionInput {
+/** Seconds before a retry. */
+const DELAYS = [0.1, 0.5, 1, 3]
+const LONG_DELAYS = [60, 600, 3_600, 6 * 3_600]
+
+export function sessionOf(
+  kind: Kind,
+  { lines, patient, random }: { lines: string; patient: boolean; random: Random },
+): CreateSessionInput {
   const environ = [
     { name: 'STORM_LINES', value: lines },
     { name: 'STORM_ATTEMPTS', value: kind.attempts.map(({ turns, code }) => `${turns}:${code}`).join(' ') },
@@ -89,9 +95,9 @@ export function sessionOf(kind: Kind, lines: string, random: Random): CreateSess
     ...(kind.clusterSize !== undefined && { clusterSize: kind.clusterSize, clusterMode: 'MULTI_NODE' }),
     retryPolicy: {
       maxRetries: kind.maxRetries,
-      retryDelay: random.pick([0.1, 0.5, 1, 3]),
+      retryDelay: random.pick(patient ? LONG_DELAYS : DELAYS),
       backoff: random.pick(['FIXED', 'EXPONENTIAL'] as const),
-      maxRetryDelay: 8,
+      maxRetryDelay: patient ? null : 8,
       jitter: 'RANDOM',
       jitterRatio: 1,
     },

@@ -15,6 +15,7 @@ interface Options {
   json: boolean
   keep?: string
   canary: boolean
+  fastForward: boolean
 }
 
 const interrupted = new AbortController()
@@ -37,10 +38,15 @@ const program = new Command('storm')
   .option('--json', 'the verdict as JSON on standard output', false)
   .option('--keep <directory>', 'a directory, in which everything is kept: records, logs and the database')
   .option('--canary', 'plants a second dispatch, which the judge must find', false)
+  .option(
+    '--fast-forward',
+    "backoffs are of minutes and hours, and the database's clock is moved instead of waiting",
+    false,
+  )
   .action(main)
 await program.parseAsync()
 
-async function main({ minutes, seed, json, keep, canary }: Options): Promise<void> {
+async function main({ minutes, seed, json, keep, canary, fastForward }: Options): Promise<void> {
   const length = numberOf('--minutes', minutes, Number.MIN_VALUE)
   const chosen = seed === undefined ? Math.floor(Math.random() * SEED_BOUND) : numberOf('--seed', seed, 0)
   const began = performance.now()
@@ -56,7 +62,7 @@ async function main({ minutes, seed, json, keep, canary }: Options): Promise<voi
   progress(`seed ${chosen}, ${length} minutes`)
   try {
     const signal = interrupted.signal
-    const result = await storm({ directory, minutes: length, seed: chosen, canary, signal, progress })
+    const result = await storm({ directory, minutes: length, seed: chosen, canary, fastForward, signal, progress })
     console.log(json ? JSON.stringify(result, null, 2) : formatStorm(result))
     if (result.verdict.violations.length > 0) process.exitCode ??= 1
   } catch (error) {

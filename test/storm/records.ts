@@ -78,6 +78,8 @@ export type StormRecord =
       signal: string | null
       log: string[]
     }
+  /** From then on the database's clock is so far ahead of the machine's, or was in a moment. */
+  | { kind: 'clock'; at: Moment; aheadMs: number }
   /** All chains had ended, as far as the storm could see; `late` if it gave up waiting. */
   | { kind: 'settled'; at: Moment; late: boolean; waitingFor: string }
 

@@ -7,12 +7,13 @@ const SHOWN_MAX = 5
 const COLUMNS = [{ width: 66 }, { width: 13, right: true }]
 
 /** For a terminal of 80 columns: what happened, and what became of each promise. */
-export function formatStorm({ seed, seconds, faults, verdict }: StormResult): string {
+export function formatStorm({ seed, seconds, faults, hoursAhead, verdict }: StormResult): string {
   const total = Object.values(faults).reduce((sum, count) => sum + count, 0)
   const { sessions, chains, retries, resubmissions, runs, calls, unanswered, events, received, violations } = verdict
   const row = (name: string, value: string | number) => formatColumns(COLUMNS, [name, String(value)])
   const lines = [
     `seed ${seed}, ${Math.round(seconds)} s with the time to calm down`,
+    ...(hoursAhead > 0 ? [`the database's clock moved ahead by ${hoursAhead.toFixed(1)} hours`] : []),
     '',
     ...row('faults', total),
     ...Object.entries(faults).flatMap(([name, count]) => row(`  ${name}`, count)),

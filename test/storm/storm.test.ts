@@ -32,6 +32,7 @@ describe.skipIf(process.platform !== 'linux')('a storm of a minute', () => {
       minutes: 1,
       seed: SEED,
       canary: false,
+      fastForward: false,
       signal: new AbortController().signal,
       progress: () => {},
       async judged(ground, { violations }) {

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { randomOf } from '../support/random.ts'
 import type { ClientsOptions } from './clients-program.ts'
+import { moveTime, prepareClock } from './fast-forward.ts'
 import { blow } from './faults.ts'
 import { layGround, type Ground } from './ground.ts'
 import type { Verdict } from './judge/judge-program.ts'
@@ -30,6 +31,8 @@ export interface StormOptions {
   seed: number
   /** Plants a second dispatch, which the judge must find. */
   canary: boolean
+  /** Moves the database's clock instead of waiting for backoffs, which are long. */
+  fastForward: boolean
   signal: AbortSignal
   progress(line: string): void
   /** Called with the verdict, while the database still runs. */
@@ -41,16 +44,25 @@ export interface StormResult {
   seconds: number
   /** By name, how often. */
   faults: Record<string, number>
+  /** By which the database's clock was moved. */
+  hoursAhead: number
   verdict: Verdict
 }
 
 /** Raises a storm, lets it calm down, and has it judged. @throws the signal's reason when it aborts */
 export async function storm(options: StormOptions): Promise<StormResult> {
-  const { directory, minutes, seed, canary, signal, progress, judged } = options
+  const { directory, minutes, seed, canary, fastForward, signal, progress, judged } = options
   const began = performance.now()
   await using ground = await layGround(directory, progress)
   signal.throwIfAborted()
-  const clients = startClients(ground, seed, Math.max(12, Math.round(SESSIONS_PER_MINUTE * minutes)))
+  if (fastForward) await prepareClock(ground.db)
+  const clients = startClients(ground, {
+    seed,
+    sessionsMax: Math.max(12, Math.round(SESSIONS_PER_MINUTE * minutes)),
+    patient: fastForward,
+  })
+  const ended = new AbortController()
+  const forwarding = fastForward ? moveTime(ground.db, { signal: ended.signal, record: ground.record }) : null
   const calm = new AbortController()
   const either = AbortSignal.any([signal, calm.signal])
   const timer = setTimeout(() => calm.abort(), minutes * 60_000)
@@ -72,6 +84,8 @@ export async function storm(options: StormOptions): Promise<StormResult> {
   } finally {
     clearTimeout(timer)
     clearInterval(telling)
+    ended.abort()
+    await forwarding
     clients.kill('SIGKILL')
   }
   for (const each of [...ground.agents, ...ground.servers]) await each.stop()
@@ -80,18 +94,19 @@ export async function storm(options: StormOptions): Promise<StormResult> {
   await judged?.(ground, verdict)
   const records = await readRecords<StormRecord>(join(ground.records, 'storm.ndjson'))
   const faults = records.flatMap((record) => (record.kind === 'fault' ? [record.fault] : []))
-  return { seed, seconds: (performance.now() - began) / 1000, faults: countOf(faults), verdict }
+  const aheadMs = Math.max(0, ...records.map((record) => (record.kind === 'clock' ? record.aheadMs : 0)))
+  const seconds = (performance.now() - began) / 1000
+  return { seed, seconds, faults: countOf(faults), hoursAhead: aheadMs / 3_600_000, verdict }
 }
 
-function startClients(ground: Ground, seed: number, sessionsMax: number): ChildProcess {
+function startClients(ground: Ground, how: Pick<ClientsOptions, 'seed' | 'sessionsMax' | 'patient'>): ChildProcess {
   const options: ClientsOptions = {
     urls: ground.clientLines.map(({ url }) => url),
     token: ground.token,
     records: ground.records,
     lines: ground.lines,
-    seed,
+    ...how,
     clients: CLIENTS,
-    sessionsMax,
     openMax: OPEN_MAX,
   }
   const log = openSync(join(ground.directory, 'logs/clients.log'), 'a')

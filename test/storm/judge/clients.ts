@@ -1,6 +1,10 @@
+import type { Moment, StormRecord } from '../records.ts'
 import { isTerminal } from './chains.ts'
 import type { Call, Evidence, SessionRow } from './evidence.ts'
 import type { Accuse } from './promises.ts'
+
+/** The clock is moved a moment after that is recorded, or before it. */
+const CLOCK_MOVES_WITHIN_SECONDS = 2
 
 /** What clients were told, beside what is there: accepted sessions, terminations, cancelled retries, resubmissions. */
 export function clientPromises(evidence: Evidence, accuse: Accuse): void {
@@ -35,13 +39,13 @@ function expectCreated(done: readonly Call[], known: ReadonlyMap<string, Session
 }
 
 /** What is live ends, and no retry comes after the answer, unless people resubmit the chain. */
-function expectTerminated(call: Call, session: SessionRow, { sessions }: Evidence, accuse: Accuse): void {
+function expectTerminated(call: Call, session: SessionRow, { sessions, storm }: Evidence, accuse: Accuse): void {
   const later = sessions.find(
     ({ chainId, origin, epoch, createdAt }) =>
       chainId === session.chainId &&
       origin === 'AUTO_RETRY' &&
       epoch === session.epoch &&
-      createdAt > call.answeredAt!.wall,
+      createdAt > databaseTime(call.answeredAt!, storm),
   )
   if (later !== undefined) accuse('asked', session.id, `was terminated, and ${later.id} retried it afterwards`)
 }
@@ -98,4 +102,12 @@ function expectFinal(done: readonly Call[], known: ReadonlyMap<string, SessionRo
       )
     }
   }
+}
+
+/** What the database's clock showed then, at the latest. */
+function databaseTime({ up, wall }: Moment, storm: readonly StormRecord[]): number {
+  const ahead = storm
+    .filter((record) => record.kind === 'clock')
+    .findLast(({ at }) => at.up <= up + CLOCK_MOVES_WITHIN_SECONDS)
+  return wall + (ahead?.aheadMs ?? 0)
 }
