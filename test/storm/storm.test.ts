@@ -17,6 +17,11 @@ import { askJudge, storm, type StormResult } from './storm.ts'
 const SEED = 20_261_128
 /** A minute, the start of eight processes, and what has to end afterwards, on a busy machine. */
 const TIMEOUT_MS = 1_200_000
+/** Rows may be what the database itself would refuse. */
+const UNCHECK = `DO $do$ DECLARE t text; c text; BEGIN
+  FOR t, c IN SELECT conrelid::regclass, conname FROM pg_constraint WHERE contype = 'c'
+    AND conrelid IN ('sessions'::regclass, 'kernels'::regclass, 'retry_decisions'::regclass)
+  LOOP EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', t, c); END LOOP; END $do$`
 const MAIN = join(import.meta.dirname, 'main.ts')
 
 describe.skipIf(process.platform !== 'linux')('a storm of a minute', () => {
@@ -38,7 +43,10 @@ describe.skipIf(process.platform !== 'linux')('a storm of a minute', () => {
       async judged(ground, { violations }) {
         const client = new pg.Client({ connectionString: ground.databaseUrl })
         await client.connect()
+        // It is stopped when everything else is: the connection may break then.
+        client.on('error', () => {})
         await client.query('SET session_replication_role = replica')
+        await client.query(UNCHECK)
         let before = violations
         for (const { name, plant } of CANARIES) {
           planted.set(name, await plant({ directory, client }))
