@@ -7,11 +7,7 @@ import type { Ground } from './ground.ts'
  * servers then place and run it as any session.
  */
 
-const UNGUARD = [
-  'DROP INDEX sessions_parent_session_id_key',
-  'DROP INDEX sessions_chain_id_attempt_key',
-  'DROP INDEX sessions_project_id_creation_id_key',
-]
+const UNGUARD = ['DROP INDEX sessions_parent_session_id_key', 'DROP INDEX sessions_chain_id_attempt_key']
 
 /** Children that run for long, so that both live at once. */
 const DOUBLE = `WITH child AS (
