@@ -149,6 +149,7 @@ export async function layGround(directory: string, progress: (line: string) => v
     resources.defer(() => made.stop())
     agents.push({ ...made, lines: agentLines, disk, clockFile })
   }
+  if (agents.some(({ disk }) => disk === null)) progress('no tmpfs can be mounted here: no disk will be full')
   const alive = `SELECT count(*) = ${AGENTS} AS all FROM agents WHERE status = 'ALIVE'`
   await eventually(async () => (await db.query<{ all: boolean }>(alive)).rows[0]!.all, { what: 'agents alive' })
 
