@@ -37,7 +37,12 @@ export interface HttpGateway extends Gateway {
   readonly dial: DialChannel
 }
 
-const SERVER_FAULTS: readonly ErrorCode[] = ['SERVER_STARTING', 'SERVER_STOPPING', 'SERVER_DISK_FULL', 'REQUEST_TIMEOUT']
+const SERVER_FAULTS: readonly ErrorCode[] = [
+  'SERVER_STARTING',
+  'SERVER_STOPPING',
+  'SERVER_DISK_FULL',
+  'REQUEST_TIMEOUT',
+]
 
 /** How much of an unexpected response is quoted. */
 const EXCERPT_LENGTH_MAX = 200
