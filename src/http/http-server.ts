@@ -94,10 +94,10 @@ export function createHttpServer(options: {
     const answer = app!.warnings()
     const mine = { at: performance.now(), answer }
     asked = mine
-    const done = () => {
+    const forget = () => {
       if (asked === mine) asked = undefined
     }
-    answer.then(done, done)
+    answer.then(forget, forget)
     return answer
   }
 

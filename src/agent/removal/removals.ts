@@ -45,9 +45,11 @@ export function createRemovals({ log, passMs = PASS_MS }: { log: Logger; passMs?
     working.add(work)
   }
 
+  const next = () => (closed ? undefined : waiting.shift())
+
   /** Never rejects. */
   async function workThrough(): Promise<void> {
-    for (let removal = waiting.shift(); removal !== undefined && !closed; removal = waiting.shift()) {
+    for (let removal = next(); removal !== undefined; removal = next()) {
       try {
         if (await isMoreLeft(removal)) waiting.push(removal)
       } catch (error) {

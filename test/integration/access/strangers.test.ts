@@ -142,7 +142,7 @@ describe('requests in a row', () => {
   })
 
   test('without a Host, or with an expectation that nobody can meet: answered in their turn', async () => {
-    const socket = open(get('/healthz') + get('/healthz', 'Expect: wonders').repeat(3) + 'GET / HTTP/1.1\r\n\r\n')
+    const socket = open(`${get('/healthz')}${get('/healthz', 'Expect: wonders').repeat(3)}GET / HTTP/1.1\r\n\r\n`)
     const text = await new Promise<string>((resolve) => {
       let all = ''
       socket.on('data', (chunk) => (all += String(chunk))).on('close', () => resolve(all))
@@ -177,6 +177,7 @@ describe('who reads slowly', () => {
     const body = JSON.stringify({ query: `{ session(id: "${id}") { command } }` })
     const known = open(post('/graphql', body, 'Content-Type: application/json', token)).pause()
     await expect.poll(() => serverEnd(known)?.writableLength ?? 0, WITHIN).toBeGreaterThan(0)
+    const stranger = open(get('/graphql', 'Accept: text/html')).pause()
     const end = await expect
       .poll(() => serverEnd(stranger), WITHIN)
       .toBeDefined()

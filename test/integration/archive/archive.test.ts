@@ -248,14 +248,14 @@ describe('the event loop gets its turn', () => {
   })
 
   test('also while a server receives code or a checkpoint', async () => {
-    const directory = await fresh()
-    const code = createCodeStore({ directory, bytesMax: deep.length, projectBytesMax: deep.length })
+    const storeDirectory = await fresh()
+    const code = createCodeStore({ directory: storeDirectory, bytesMax: deep.length, projectBytesMax: deep.length })
     const turns = countTurns()
     await using received = await code.receive(inOneChunk(deep), { projectId: 'p', sha256 })
     expect(received.files).toBe(ENTRIES)
     expect(turns.end()).toBeGreaterThan(TURNS_MIN)
 
-    const checkpoints = createCheckpointStore({ directory, bytesMax: deep.length })
+    const checkpoints = createCheckpointStore({ directory: storeDirectory, bytesMax: deep.length })
     const copy = { sha256, archiveBytes: deep.length, files: ENTRIES, bytes: 0 }
     const again = countTurns()
     await using _ = await checkpoints.receive(inOneChunk(zstdCompressSync(deep)), 'chain', copy)

@@ -1,6 +1,5 @@
 import {
   chmodSync,
-  linkSync,
   lstatSync,
   mkdirSync,
   readdirSync,
