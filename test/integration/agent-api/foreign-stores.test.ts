@@ -78,6 +78,7 @@ async function groupsOf(store: string): Promise<string[]> {
 describe('a store of another group', () => {
   test('is refused to an agent whose token is not for that group, which changes nothing', async () => {
     const { api, server } = given
+    expect(await checkpoint()).toEqual({ store: STORE, bytes: 100 })
     await setQuota(server.context, { scope: 'PROJECT', name: 'default', maxCheckpointBytes: '50k' })
     const before = await given.world()
     const agentId = randomUUID()
@@ -193,8 +194,8 @@ test('a database from before stores had groups is migrated', async () => {
        FROM projects p, (SELECT gen_random_uuid() AS id) AS s WHERE p.name = 'old'`,
     )
     await client.query(
-      `INSERT INTO checkpoints (chain_id, project_id, generation, attempt, store, files, bytes)
-       SELECT chain_id, project_id, 0, 1, $1, 1, 1 FROM sessions`,
+      `INSERT INTO checkpoints (chain_id, project_id, generation, attempt, store, files, bytes, published_at)
+       SELECT chain_id, project_id, 0, 1, $1::uuid, 1, 1, now() FROM sessions`,
       [left],
     )
     await migrate(old.connectionString, pino({ enabled: false }))

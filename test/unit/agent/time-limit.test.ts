@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { endedBeforeStop, endedInTime, uptimeAt } from '../../../src/agent/executors/time-limit.ts'
 import { parseJobStatus } from '../../../src/agent/executors/slurm/slurm-status.ts'
 import { parseStatus } from '../../../src/agent/executors/kernel-directory/shim-status.ts'
+import { checkProperty } from '../../support/seeds.ts'
 
 const kernel = { spec: { batchTimeoutMs: 10_000 }, beganAt: 100, stopAt: null, ranSeconds: null }
 
@@ -39,7 +40,7 @@ describe('an end of which only the wall clock is known', () => {
   const seconds = (max: number) => fc.integer({ min: 0, max: max * 100 }).map((hundredths) => hundredths / 100)
 
   test('is found exactly while nobody sets the clock', () => {
-    fc.assert(
+    checkProperty(
       fc.property(
         seconds(1e6),
         seconds(1e5),
@@ -56,7 +57,7 @@ describe('an end of which only the wall clock is known', () => {
 
   test('is never before it was, and never after it was noticed, however the clock is set once meanwhile', () => {
     const jump = fc.integer({ min: -1e7, max: 1e7 })
-    fc.assert(
+    checkProperty(
       fc.property(seconds(1e5), seconds(1e5), jump, fc.boolean(), (ran, later, jumpMs, before) => {
         const began = { uptime: 50, wallMs: 1e12 }
         const noticed = { uptime: 50 + ran + later, wallMs: 1e12 + (ran + later) * 1000 + jumpMs }
