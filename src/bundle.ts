@@ -17,7 +17,7 @@ const UI_SOURCES = {
     'node_modules/.package-lock.json',
     'scripts/bundle-ui.ts',
     'scripts/ui-documents.ts',
-    'src/graphql/graphiql-page.ts',
+    'src/graphql/transport/graphiql-page.ts',
   ],
 }
 

@@ -17,7 +17,7 @@ it.each(codes)('%s has the status of its type', (code) => {
     QuotaExceededError: [429],
     ForbiddenError: [401, 403],
     InvalidStateError: [409],
-    RequestError: [400, 405, 408, 413, 415, 503],
+    RequestError: [400, 405, 408, 413, 415, 503, 507],
   }
   expect(statuses[ERRORS[code].type]).toContain(ERRORS[code].httpStatus)
   expect(code).toMatch(/^[A-Z]+(_[A-Z]+)*$/)
