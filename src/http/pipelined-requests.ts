@@ -79,7 +79,8 @@ export function serveInTurns(
 
 function openTurns(socket: HttpSocket, kept: Kept): Turns {
   let answering = false
-  let next: (() => void) | undefined
+  /** One, as long as the parser stops when it is told to. */
+  const waiting: (() => void)[] = []
   let unparsed: Buffer = NOTHING
   /** Counted until the connection has shown a token, or closed. */
   let counted = 0
@@ -97,9 +98,10 @@ function openTurns(socket: HttpSocket, kept: Kept): Turns {
 
   function goOn(): void {
     answering = false
-    if (next === undefined || socket.parser === null || !socket.writable) return
-    const [beginNext, bytes] = [next, unparsed]
-    next = undefined
+    const beginNext = waiting.shift()
+    if (beginNext === undefined || socket.parser === null || !socket.writable) return
+    if (waiting.length > 0) return beginNext()
+    const bytes = unparsed
     unparsed = NOTHING
     count(0)
     letRead(socket)
@@ -108,19 +110,19 @@ function openTurns(socket: HttpSocket, kept: Kept): Turns {
     socket.parser.resume()
     // Node's own listener parses them.
     if (bytes.length > 0) socket.emit('data', bytes)
-    if (next === undefined) socket.resume()
+    if (waiting.length === 0) socket.resume()
   }
 
-  stopBehindHeads(socket, () => next !== undefined)
+  stopBehindHeads(socket, () => waiting.length > 0)
   socket.once('close', () => {
-    next = undefined
+    waiting.length = 0
     unparsed = NOTHING
     count(0)
   })
   return {
     take(request, response, serve) {
       if (!answering) return begin(request, response, serve)
-      next = () => begin(request, response, serve)
+      waiting.push(() => begin(request, response, serve))
       keepFromReading(socket)
     },
     keep(bytes) {

@@ -75,13 +75,12 @@ test('a server killed in the middle of an attempt: after the lease another makes
 
   receiver.answerWith(200)
   const second = await startScheduler()
-  // Events that happen meanwhile pass it by; it is still somebody's.
+  // It is still somebody's, and its endpoint gets nothing else until that is over.
   await writeEvents(database.db, [{ sessionId, chainId, projectId, data }])
-  // What is received is recorded a moment later: until then the lease of this one would expire, too.
-  await eventually(async () => (await deliveryRows(database.db))[1]?.status === 'DELIVERED', { withinMs: 120_000 })
+  await eventually(async () => (await deliveryRows(database.db)).length === 2, { withinMs: 120_000 })
   expect(await deliveryRows(database.db)).toMatchObject([
     { status: 'PENDING', underWay: true, attempts: 1 },
-    { eventType: 'session.created', attempts: 1 },
+    { status: 'PENDING', eventType: 'session.created', attempts: 0 },
   ])
   await passTime(database.db, WEBHOOK_LEASE_MS / 1000)
   await eventually(() => receiver.received.length === 3, { withinMs: 120_000 })
@@ -92,9 +91,9 @@ test('a server killed in the middle of an attempt: after the lease another makes
     { status: 'DELIVERED', attempts: 2, failures: 0 },
     { status: 'DELIVERED', attempts: 1 },
   ])
-  const [cut, other, again] = receiver.received
-  expect(again!.headers['webhook-id']).toBe(cut!.headers['webhook-id'])
-  expect(other!.headers['webhook-id']).not.toBe(cut!.headers['webhook-id'])
+  const [cut, ...later] = receiver.received
+  const again = later.find(({ headers }) => headers['webhook-id'] === cut!.headers['webhook-id'])
+  expect(later.filter((each) => each !== again)).toHaveLength(1)
   expect(again!.body).toBe(cut!.body)
   expect(new Webhook(secret).verify(again!.body, again!.headers as Record<string, string>)).toMatchObject({
     data: { session_id: sessionId },

@@ -193,5 +193,5 @@ test('a form of another origin is refused', async () => {
     headers: { 'content-type': 'application/x-www-form-urlencoded' },
     body: 'query={__typename}',
   })
-  expect(response.status).toBe(403)
+  expect(response.status).toBe(401)
 })
