@@ -13,11 +13,11 @@ const AT_ONCE_MAX = 2
 export interface Removals {
   /**
    * Its name is free when this returns; the rest is done in the background, and by the next instance of the agent.
-   * Nothing there is fine.
    *
+   * @returns whether there was something
    * @throws if it cannot be renamed
    */
-  drop(path: string): void
+  drop(path: string): boolean
   /** Goes on with what earlier instances have dropped in this directory. */
   resume(directory: string): Promise<void>
   /** Nothing is begun any more. Returns when the passes that run have ended. */
@@ -79,8 +79,10 @@ export function createRemovals({ log, passMs = PASS_MS }: { log: Logger; passMs?
     drop(path) {
       try {
         add({ path: dropSync(path), bin: null })
+        return true
       } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+        if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
+        throw error
       }
     },
     async resume(directory) {

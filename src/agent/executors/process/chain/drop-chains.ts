@@ -19,7 +19,7 @@ export function createChainDrops(host: ChainHost): ChainDirectories & { resume()
 
   function dropDirectory(name: string): boolean {
     try {
-      host.book.removals.drop(join(host.chainsDir, name))
+      if (!host.book.removals.drop(join(host.chainsDir, name))) return false
     } catch (error) {
       host.log.warn({ name, error: messageOf(error) }, 'what is needed by nobody could not be dropped')
       return false

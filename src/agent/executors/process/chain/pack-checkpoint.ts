@@ -53,8 +53,12 @@ async function entryOf(root: string, name: string, at: string): Promise<PackedEn
 /** A further name of another user's file, which that user's programs could not read. */
 async function openOwn(root: string, name: string): Promise<FileHandle> {
   const file = await openBelow(root, name)
-  const [{ uid, nlink }, { uid: own }] = [await file.stat(), await lstat(root)]
-  if (nlink <= 1 || uid === own) return file
-  await file.close()
-  throw new ArchiveError(`its file ${name} belongs to another user`)
+  try {
+    const [{ uid, nlink }, { uid: own }] = [await file.stat(), await lstat(root)]
+    if (nlink <= 1 || uid === own) return file
+    throw new ArchiveError(`its file ${name} belongs to another user`)
+  } catch (error) {
+    await file.close()
+    throw error
+  }
 }
