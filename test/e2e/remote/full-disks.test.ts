@@ -136,11 +136,11 @@ describe.skipIf(noMounts !== null)(`disks that are full${noMounts === null ? '' 
     expect(page).toMatch(/^bai_agents_refusing 1$/m)
     expect((await fleet.chain(waits))[0]!.status).toBe('PENDING')
 
-    // It is started again while there is no space: it waits for some, and its kernels are there.
+    // It is started again while there is no space: it takes up its kernels, and goes on to refuse others.
     expect(await agent.stop()).toBe(0)
-    const late = await startsLater('filled', {})
+    agent = await fleet.startAgent({ name: 'filled', token })
+    await eventually(async () => /^the disk of .* is full/.test((await agentNamed('filled')).refuses ?? ''))
     empty(disk)
-    agent = await late.agent
     await eventually(async () => (await agentNamed('filled')).refuses === null)
     await fleet.until(waits, ([first]) => first?.status === 'TERMINATED')
     for (const step of [2, 3]) writeFileSync(join(work, `go${step}`), '')
@@ -211,7 +211,7 @@ describe.skipIf(noMounts !== null)(`disks that are full${noMounts === null ? '' 
       code: 'SERVER_DISK_FULL',
     })
     const ready = await (await fetch(`${fleet.url}/readyz`)).text()
-    expect(ready).toContain(`the disk of ${disk} is full`)
+    expect(ready).toContain('the disk of uploads and copies of checkpoints is full')
     const metrics = await (
       await fetch(`${fleet.url}/metrics`, { headers: { authorization: `Bearer ${fleet.adminToken}` } })
     ).text()
