@@ -275,7 +275,6 @@ describe('a database of one’s own', () => {
     const lines: string[] = []
     const env = { REPRISE_DATABASE_URL: url.href, REPRISE_HOST: '0.0.0.0', REPRISE_ROLES: 'api,scheduler' }
     const server = await startServer({ dataDir: home, port: 0, onLog: (line) => lines.push(line), env })
-    const log = lines.map((line) => JSON.parse(line) as { level: unknown; msg: string }).filter(isWarning)
     await meanwhile()
     const { warnings: ready = [] } = (await (await fetch(`${server.url}/readyz`)).json()) as { warnings?: string[] }
     const reprise = commandLine({ REPRISE_URL: server.url, REPRISE_TOKEN: await readAdminToken(home) })
@@ -283,6 +282,8 @@ describe('a database of one’s own', () => {
     const { findings } = JSON.parse(stdout) as { findings: { what: string; state: string; found: string }[] }
     const end = (await reprise('doctor')).stdout.trimEnd().split('\n').at(-1)!
     expect(await server.stop()).toBe(0)
+    // They come by another way than the word that it is ready.
+    const log = lines.map((line) => JSON.parse(line) as { level: unknown; msg: string }).filter(isWarning)
     const doctor = findings.filter(({ what }) => what === 'warning of the server').map(({ found }) => found)
     return { log: log.map(({ msg }) => msg), ready, doctor, end }
   }
