@@ -43,7 +43,9 @@ export function createLogRelay(options: { db: Database; topics: Topics; log: Log
   /** Followers of many requests depend on it, whichever of them it began with. */
   function rest(): void {
     if (timer !== undefined || stopped || followers.size === 0) return
-    timer = setTimeout(() => (passing = readForServer(pass)), RELAY_POLL_INTERVAL_MS).unref()
+    timer = setTimeout(() => {
+      passing = readForServer(pass)
+    }, RELAY_POLL_INTERVAL_MS).unref()
   }
 
   return {

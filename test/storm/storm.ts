@@ -144,7 +144,7 @@ async function settle(ground: Ground, signal: AbortSignal, progress: (line: stri
   let waitingFor = ''
   for (let turn = 0; performance.now() < deadline; turn++) {
     signal.throwIfAborted()
-    const { rows } = await ground.db.query<Record<string, number>>(UNSETTLED)
+    const { rows } = await ground.db.query<Record<string, string>>(UNSETTLED)
     const open = Object.entries(rows[0]!).filter(([, count]) => Number(count) > 0)
     waitingFor = open.map(([what, count]) => `${count} ${what}`).join(', ')
     since = open.length > 0 ? null : (since ?? performance.now())

@@ -155,6 +155,8 @@ async function moveUp(path: Buffer, bin: string, syncPoints = NO_SYNC_POINTS): P
 /** Gives its owner, who this may be, all rights to a directory, and to nothing that a link leads to. */
 export async function unlock(path: Buffer | string): Promise<void> {
   try {
+    // Deprecated, as it is there on macOS alone, where nothing else does this.
+    // oxlint-disable-next-line typescript/no-deprecated
     if (process.platform !== 'linux') return await lchmod(path, OWNER_ALL)
     await using directory = await open(path, O_PATH | O_NOFOLLOW | O_DIRECTORY)
     await chmod(`/proc/self/fd/${directory.fd}`, OWNER_ALL)

@@ -83,7 +83,12 @@ export function createPublicIntrospection(schema: GraphQLSchema, staticAnswer: S
   return {
     whole(query, operationName) {
       if (typeof query !== 'string' || query.length > WHOLE_LENGTH_MAX || !query.includes('__schema')) return null
-      if (operationName && !new RegExp(`^\\s*query\\s+${/^\w+$/.exec(String(operationName))?.[0]}\\b`).test(query))
+      if (
+        operationName &&
+        !new RegExp(
+          `^\\s*query\\s+${/^\w+$/.exec(typeof operationName === 'string' ? operationName : '')?.[0]}\\b`,
+        ).test(query)
+      )
         return null
       const text = shortened(query)
       if (text === null) return null

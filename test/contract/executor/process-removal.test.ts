@@ -28,7 +28,7 @@ async function removedBy(asUser: string[], uid: number): Promise<unknown> {
   const directory = await temporaryDirectory('trees')
   chownSync(directory, uid, uid)
   const [command, ...args] = [...asUser, process.execPath, PROGRAM, directory, String(LEVELS)]
-  return JSON.parse(execFileSync(command!, args, { encoding: 'utf8' }))
+  return JSON.parse(execFileSync(command, args, { encoding: 'utf8' }))
 }
 
 const TREES = 'trees of 6,000 locked levels, ones that change meanwhile, and ones that an earlier instance has left'

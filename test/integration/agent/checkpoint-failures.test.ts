@@ -103,7 +103,7 @@ const SHOWN_HERE: Record<string, () => Promise<Shown>> = {
     expect(proxy.requests()).toBeGreaterThanOrEqual(chains.length)
     isRefused = false
     for (const chainId of chains) await attempt(chainId, 1)
-    return goOn(machines, chains)
+    return await goOn(machines, chains)
   },
   'It has a link that leaves its directory': () => bothWays('ln -s /etc/hostname link; exit 3'),
 }

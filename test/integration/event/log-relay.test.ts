@@ -66,7 +66,7 @@ test('followers that have nothing to read cost one statement together, and hear 
   await Promise.all(following)
   const after = await recordStatements(() => eventually(() => ended.size === FOLLOWERS))
   expect(after.statements).toEqual([])
-  relay.stop()
+  await relay.stop()
 })
 
 test('whoever it began with, the others hear of what comes when that one has left', async () => {

@@ -91,7 +91,7 @@ const result = {
   inPasses: await inPasses(),
   whileItChanges: await whileItChanges(),
   outside: {
-    names: readdirSync(outside, { recursive: true }).toSorted(),
+    names: readdirSync(outside, { recursive: true, encoding: 'utf8' }).toSorted((a, b) => (a < b ? -1 : 1)),
     content: readFileSync(join(outside, 'file'), 'utf8'),
     mode: lstatSync(join(outside, 'directory')).mode & 0o777,
     links: lstatSync(join(outside, 'file')).nlink,
