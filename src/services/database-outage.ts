@@ -22,6 +22,9 @@ const ADAPTER = ['DatabaseNotReachable', 'ConnectionClosed', 'TooManyConnections
 const WORDS =
   /^(Connection terminated|Cannot use a pool after calling end|Client has encountered a connection error|timeout exceeded when trying to connect|Query read timeout)/
 
+/** Of Node, also within an error of Prisma's; over a Unix socket its code is ENOENT or EACCES, too. */
+const NO_CONNECTION = /^connect E[A-Z]+ /m
+
 interface Fault {
   code?: unknown
   originalCode?: unknown
@@ -37,7 +40,7 @@ export function isDatabaseOutage(error: unknown): boolean {
   const { code, originalCode, kind, message, cause, meta } = error as Fault
   if ([code, originalCode].some(isOutageCode)) return true
   if (typeof kind === 'string' && ADAPTER.includes(kind)) return true
-  if (typeof message === 'string' && WORDS.test(message)) return true
+  if (typeof message === 'string' && (WORDS.test(message) || NO_CONNECTION.test(message))) return true
   return isDatabaseOutage(cause) || isDatabaseOutage(meta?.driverAdapterError)
 }
 
