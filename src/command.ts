@@ -3,7 +3,7 @@ import { ConfigurationError, loadConfig, type Config } from './config.ts'
 import { messageOf } from './observability/error-message.ts'
 import { createLogger, type Logger } from './observability/log.ts'
 import { listenForStop } from './observability/stop-signals.ts'
-import { outliveUncaughtFaults } from './observability/uncaught-faults.ts'
+import { outliveUncaughtFaults } from './observability/process-faults.ts'
 import { unsafeAbove, unsafeInPackage } from './system-programs.ts'
 
 /** Shared by the long-running commands. */

@@ -39,7 +39,7 @@ function pathOf(kind: ArchiveEntry['kind'], name: string): string {
   return kind === 'directory' ? `${name}/` : name
 }
 
-/** Of what is too long for a header. */
+/** Names and targets that do not fit into a header go into an extended one. */
 function recordsOf(path: string, target: string | null): string {
   const isLong = (text: string | null): text is string => text !== null && Buffer.byteLength(text) > 100
   return `${isLong(path) ? record('path', path) : ''}${isLong(target) ? record('linkpath', target) : ''}`

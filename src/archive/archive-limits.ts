@@ -7,7 +7,7 @@
 export const NAME_BYTES_MAX = 1024
 /** Of a name between two slashes: of every file system that matters. */
 export const PART_BYTES_MAX = 255
-/** Parts of a name. Whoever walks the tree may keep a directory open for each. */
+/** Parts of a name. A program that walks the tree may keep one directory open for each part. */
 export const DEPTH_MAX = 128
 /** Directories that are only there because of what is in them, of the whole archive. */
 export const IMPLIED_MAX = 20_000

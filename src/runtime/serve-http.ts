@@ -18,13 +18,12 @@ import { createAgentOwnership } from '../services/agent/agent-ownership.ts'
 import { createAuthenticator, type Authenticate } from '../services/access/authenticate.ts'
 import { createRates } from '../services/access/rates.ts'
 import { createMetricsPage } from '../services/metrics/render-metrics.ts'
-import { readWarnings } from './read-warnings.ts'
+import { diskWarnings, readWarnings } from './read-warnings.ts'
 import { createPrisma, databaseOf } from '../store/prisma.ts'
 import type { DatabaseAccess } from './open-database-server.ts'
 import type { RuntimeParts } from './runtime-parts.ts'
 import { serverGateway } from './server-gateway.ts'
 import { checkpointDirectory } from '../agent-options.ts'
-import { diskWarnings } from '../services/disk-warnings.ts'
 
 /** @throws Error for people, where the files are no pair */
 export async function readTls({ tlsCertFile: certFile, tlsKeyFile: keyFile }: Config): Promise<TlsSetup | undefined> {

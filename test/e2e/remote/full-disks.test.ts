@@ -15,6 +15,7 @@ import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { eventually } from '../../support/eventually.ts'
 import { commandLine } from '../../support/programs/command-line.ts'
+import { whyNoMounts } from '../../support/run/mounts.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import { endKernelsOf } from './kernel-notes.ts'
 import { type RemoteFleet, startRemoteFleet, textOf } from './remote-fleet.ts'
@@ -34,17 +35,6 @@ afterAll(async () => {
   await fleet?.[Symbol.asyncDispose]()
   for (const path of mounts) execFileSync('umount', ['--lazy', path])
 })
-
-function whyNoMounts(): string | null {
-  const probe = ['--mount', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt']
-  try {
-    if (process.getuid!() !== 0) return 'only root may mount'
-    execFileSync('unshare', probe, { stdio: 'ignore' })
-    return null
-  } catch {
-    return 'nothing may be mounted here'
-  }
-}
 
 function mountAt(path: string, size: string): void {
   mkdirSync(path, { recursive: true })

@@ -6,6 +6,7 @@ import { startPartitionProxy } from '../../support/agents/partition-proxy.ts'
 import { eventually } from '../../support/eventually.ts'
 import { haltAt, killHalted } from '../../support/programs/halted-program.ts'
 import type { SpawnedProgram } from '../../support/programs/spawned-program.ts'
+import { whyNoMounts } from '../../support/run/mounts.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import { endKernelsOf } from './kernel-notes.ts'
 import { beginWork, checkpointDirOf, copiesIn, draftsOf, leftOnRecord, workGoesTo } from './relayed-work.ts'
@@ -56,17 +57,6 @@ async function smallDisk(): Promise<string> {
   execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=4m', 'tmpfs', path])
   mounts.push(path)
   return path
-}
-
-function whyNoMounts(): string | null {
-  const probe = ['--mount', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt']
-  try {
-    if (process.getuid!() !== 0) return 'only root may mount'
-    execFileSync('unshare', probe, { stdio: 'ignore' })
-    return null
-  } catch {
-    return 'nothing may be mounted here'
-  }
 }
 
 /** The agent tells it once the attempt has begun. */
