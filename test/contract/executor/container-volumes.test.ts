@@ -7,7 +7,7 @@ import type { ContainerVolume } from '../../../src/agent/executors/container/con
 import type { Executor, ExecutorHooks } from '../../../src/agent/executors/executor.ts'
 import type { KernelSpec } from '../../../src/domain/agent/protocol.ts'
 import { describeEngines } from '../../support/containers/describe-engines.ts'
-import { whyNoEngine } from '../../support/containers/engines.ts'
+import { BASE_IMAGE, whyNoEngine } from '../../support/containers/engines.ts'
 import { sharedEngine } from '../../support/containers/shared-engine.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import { type ContainerFixture, createContainerFixture } from './container-fixture.ts'
@@ -15,6 +15,9 @@ import { find, kernelSpec, reaches, readAll } from './executor-subject.ts'
 
 const HOOKS: ExecutorHooks = { changed: () => undefined, fetchCode: () => Promise.reject(new Error('no code')) }
 const DATA = { volume: 'data', path: '/mnt/data', readOnly: true }
+/** A link to a directory that is no engine's is followed as ever. */
+const LINKS = `ln -s /etc /settings; ln -s etc /relative; ln -s /settings /chained; ln -s / /parent; ln -s circle /circle
+  mkdir -p /elsewhere/linked; ln -s /elsewhere/linked /linked`
 const SHARED = { volume: 'shared', path: '/mnt/shared', readOnly: false }
 
 describeEngines('volumes in %s', (name) => {
@@ -106,6 +109,26 @@ describeEngines('volumes in %s', (name) => {
       expect(await refused({ mounts: [SHARED, { ...SHARED, path }] })).toContain('cannot be mounted at')
     },
   )
+
+  test.skipIf(missing !== null)('are not where a link of the image leads to files of the engine', async () => {
+    const engine = await sharedEngine(name)
+    const image = `localhost/links-${name}:1`
+    const made = (await engine.cli('create', BASE_IMAGE, 'sh', '-c', LINKS)).trim()
+    await engine.cli('start', '--attach', made)
+    await engine.cli('commit', made, image)
+    await engine.cli('rm', made)
+    const before = await readdir(join(root, 'shared'))
+    const at = (path: string) => ({ image, mounts: [{ ...SHARED, path }] })
+    for (const path of ['/settings', '/relative', '/chained', '/parent/etc', '/parent/etc/hosts']) {
+      expect(await refused(at(path))).toMatch(/^volume shared cannot be mounted at \S+, which is \/etc/)
+    }
+    expect(await refused(at('/parent/proc/1'))).toContain('/proc is what kernels have there themselves')
+    expect(await refused(at('/circle/x'))).toContain('could not be prepared: the engine answered with status 500')
+    expect(await readdir(join(root, 'shared'))).toEqual(before)
+    expect(
+      await run('ls /elsewhere/linked; touch /linked/there && ls /elsewhere/linked/there', at('/linked')),
+    ).toContain('/elsewhere/linked/there\n')
+  })
 
   test.skipIf(missing !== null)('are not what took the place of the directory', async () => {
     const source = join(root, 'moved')

@@ -1,7 +1,15 @@
 import { lstatSync, realpathSync } from 'node:fs'
+import { join } from 'node:path/posix'
+import { v7 as uuidv7 } from 'uuid'
 import type { KernelSpec } from '../../../domain/agent/protocol.ts'
 import { mountAbove, mountPathFault } from '../../../domain/session/mount/mounts.ts'
 import { messageOf } from '../../../observability/error-message.ts'
+import type { ContainerKernel } from './container-kernel.ts'
+import { AGENT_LABEL, ASSIGNMENT_LABEL, KERNEL_LABEL } from './container-spec.ts'
+import type { Engine } from './engine/engine.ts'
+
+/** As many as Linux follows in one path. */
+const LINKS_MAX = 40
 
 /** A directory that sessions may ask for by name. */
 export interface ContainerVolume {
@@ -52,4 +60,65 @@ export function volumeFault({ source }: Pick<VolumeBind, 'source'>): string | nu
   } catch (error) {
     return messageOf(error)
   }
+}
+
+/**
+ * Why the kernel's volumes cannot be mounted in its image; null if they can. Engines follow the links of an image when
+ * they mount: where /data is a link to /etc, a volume at /data would get the files that an engine mounts there. Links
+ * are looked up in a container that is never started and has no volumes.
+ *
+ * @throws EngineError, EngineSilentError
+ */
+export async function linkFault(engine: Engine, agentId: string, kernel: ContainerKernel): Promise<string | null> {
+  const mounts = kernel.spec.mounts ?? []
+  if (mounts.length === 0) return null
+  const id = await engine.create(`reprise-links-${uuidv7()}`, {
+    Image: kernel.image!.id,
+    Cmd: ['true'],
+    Env: [],
+    // With these it is removed with the other leftovers of this agent if the agent crashes here.
+    Labels: {
+      [AGENT_LABEL]: agentId,
+      [KERNEL_LABEL]: kernel.id,
+      [ASSIGNMENT_LABEL]: String(kernel.assignment),
+    },
+    HostConfig: { NetworkMode: 'none' },
+  })
+  try {
+    for (const { volume, path } of mounts) {
+      const followed = await followLinks(engine, id, path)
+      const fault = followed === null ? 'too many links' : followed === path ? null : mountPathFault(followed)
+      if (fault === null) continue
+      return `volume ${volume} cannot be mounted at ${path}, which is ${followed} in this image: ${fault}`
+    }
+    return null
+  } finally {
+    await engine.remove(id)
+  }
+}
+
+/** @returns the path without links; null if it has too many */
+async function followLinks(engine: Engine, containerId: string, path: string): Promise<string | null> {
+  let links = 0
+  let followed = '/'
+  let rest = path.split('/').filter((part) => part !== '')
+  while (rest.length > 0) {
+    const next = join(followed, rest[0]!)
+    rest = rest.slice(1)
+    const target = await engine.linkTarget(containerId, next)
+    if (target === null) return join(next, ...rest)
+    if (target === '') followed = next
+    else {
+      if (++links > LINKS_MAX) return null
+      // An engine resolves the whole target, or gives it as it is written.
+      rest = [
+        ...join(target.startsWith('/') ? '/' : followed, target)
+          .split('/')
+          .filter((part) => part !== ''),
+        ...rest,
+      ]
+      followed = '/'
+    }
+  }
+  return followed
 }

@@ -8,7 +8,7 @@ import { ownerOf } from '../kernel-directory/owner-of.ts'
 import { createKernelDirectory } from '../kernel-directory/kernel-directory.ts'
 import type { ContainerHost } from './container-host.ts'
 import type { ContainerKernel } from './container-kernel.ts'
-import { volumeBinds } from './container-volumes.ts'
+import { linkFault, volumeBinds } from './container-volumes.ts'
 import { EngineSilentError } from './engine/engine-client.ts'
 import { isAllowed } from './engine/image-reference.ts'
 import type { ResolvedImage } from './engine/pull-image.ts'
@@ -25,6 +25,9 @@ export async function prepareKernel(host: ContainerHost, kernel: ContainerKernel
   if (image === null) return
   if ('message' in image) return host.book.fail(kernel, image.name, image.message)
   kernel.image = image
+  const fault = await answered(host, kernel, () => linkFault(host.engine, host.agentId, kernel))
+  if (fault === undefined) return
+  if (fault !== null) return host.book.fail(kernel, 'executor-failed', fault)
   const owner = ownerOf(kernel.uid)
   kernel.isPlaced ||= (await pullCode(host, kernel, owner)) && (await pullCheckpoint(host, kernel, owner))
   if (kernel.isPlaced) await host.book.prepared(kernel)
@@ -75,22 +78,34 @@ async function resolveImage(
   const { spec } = kernel
   const name = spec.image ?? host.options.image!
   const request = { name, digest: spec.imageDigest ?? null, policy: host.options.pull }
+  const image = await answered(host, kernel, () =>
+    host.images.resolve(request, (progress) => {
+      if (!isPreparing(host, kernel)) return
+      kernel.phase = 'PULLING'
+      note(host, kernel, progress)
+    }),
+  )
+  if (image === undefined) return null
+  return 'message' in image && request.digest !== null ? pinnedFailure(image, name, request.digest) : image
+}
+
+/** Asks again while the engine is silent. @returns undefined if the kernel is not to be prepared further */
+async function answered<T>(
+  host: ContainerHost,
+  kernel: ContainerKernel,
+  ask: () => Promise<T>,
+): Promise<T | undefined> {
   while (isPreparing(host, kernel)) {
     try {
-      const image = await host.images.resolve(request, (progress) => {
-        if (!isPreparing(host, kernel)) return
-        kernel.phase = 'PULLING'
-        note(host, kernel, progress)
-      })
-      if (!isPreparing(host, kernel)) return null
-      return 'message' in image && request.digest !== null ? pinnedFailure(image, name, request.digest) : image
+      const answer = await ask()
+      return isPreparing(host, kernel) ? answer : undefined
     } catch (error) {
       if (!(error instanceof EngineSilentError)) throw error
       note(host, kernel, 'the container engine does not answer')
       await sleep(ASK_AGAIN_MS)
     }
   }
-  return null
+  return undefined
 }
 
 /** Somebody who sees it there under its tag would not know why. */

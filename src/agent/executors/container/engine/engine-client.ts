@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { type IncomingHttpHeaders, request as httpRequest, type IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { Pool } from 'undici'
@@ -27,7 +27,7 @@ export class EngineSilentError extends Error {
 
 export interface EngineClient {
   /** @throws EngineError, EngineSilentError */
-  request(method: 'GET' | 'POST' | 'DELETE', path: string, options?: RequestOptions): Promise<EngineAnswer>
+  request(method: 'GET' | 'HEAD' | 'POST' | 'DELETE', path: string, options?: RequestOptions): Promise<EngineAnswer>
   /** An answer that ends when the engine ends it, or when `signal` aborts. @throws as above */
   stream(method: 'GET' | 'POST', path: string, options: StreamOptions): Promise<Readable>
   /** The connection itself, in both directions; it ends in one where the other goes on. @throws as above */
@@ -51,6 +51,7 @@ export interface StreamOptions {
 
 export interface EngineAnswer {
   status: number
+  headers: IncomingHttpHeaders
   text: string
 }
 
@@ -75,11 +76,15 @@ export function createEngineClient(socketPath: string): EngineClient {
   })
 
   async function request(
-    method: 'GET' | 'POST' | 'DELETE',
+    method: 'GET' | 'HEAD' | 'POST' | 'DELETE',
     path: string,
     { query, body, allow = [], timeoutMs = ANSWER_WITHIN_MS }: RequestOptions = {},
   ): Promise<EngineAnswer> {
-    const { statusCode: status, text } = await answered(async () => {
+    const {
+      statusCode: status,
+      headers,
+      text,
+    } = await answered(async () => {
       const answer = await pool.request({
         method,
         path: withQuery(path, query),
@@ -89,10 +94,12 @@ export function createEngineClient(socketPath: string): EngineClient {
           body: JSON.stringify(body),
         }),
       })
-      return { statusCode: answer.statusCode, text: await answer.body.text() }
+      const { statusCode, headers: given } = answer
+      return { statusCode, headers: given, text: await answer.body.text() }
     })
-    if (status >= 300 && !allow.includes(status)) throw new EngineError(status, errorText(text))
-    return { status, text }
+    if (status >= 300 && !allow.includes(status))
+      throw new EngineError(status, errorText(text) || `the engine answered with status ${status}`)
+    return { status, headers, text }
   }
 
   return {

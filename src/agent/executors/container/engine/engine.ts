@@ -29,6 +29,11 @@ export interface Engine {
   list(label: string, withinMs?: number): Promise<ListedContainer[]>
   /** With its anonymous volumes, whether or not it runs. Of one that is gone: nothing. */
   remove(id: string): Promise<void>
+  /**
+   * Where a symbolic link in the file system of a container leads, as an absolute path in it: '' if the path is no link,
+   * null if nothing exists there.
+   */
+  linkTarget(id: string, path: string): Promise<string | null>
   /** Ends of containers with the label, from `since` on; lasts until the signal aborts or the engine ends it. */
   events(label: string, since: Date, signal: AbortSignal): AsyncIterable<EngineEvent>
   /** Framed output from the beginning. */
@@ -184,6 +189,9 @@ function describeNetwork({ Name, Labels, IPAM }: z.output<typeof networkSchema>)
   return { name: Name, labels: Labels ?? {}, subnet: subnet ?? null }
 }
 
+/** `fs.ModeSymlink` of Go, in whose terms engines give the mode of a file. */
+const GO_MODE_SYMLINK = 1 << 27
+const pathStatSchema = z.object({ mode: z.number(), linkTarget: z.string().catch('') })
 const eventSchema = z.object({ Actor: z.object({ ID: z.string() }) })
 
 export interface EngineEvent {
@@ -314,6 +322,16 @@ export function openEngine(socket: string): Engine {
         query: { force: 1, v: 1 },
         allow: [404],
       })
+    },
+    async linkTarget(id, path) {
+      const { status, headers } = await client.request('HEAD', `/containers/${id}/archive`, {
+        query: { path },
+        allow: [404],
+      })
+      if (status === 404) return null
+      const stat = Buffer.from(String(headers['x-docker-container-path-stat']), 'base64').toString()
+      const { mode, linkTarget } = pathStatSchema.parse(JSON.parse(stat))
+      return mode & GO_MODE_SYMLINK ? linkTarget : ''
     },
     async *events(label, since, signal) {
       // Docker calls it `die`; Podman filters by `died`, and then calls it `die` as well.
