@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { chmod, mkdir, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { rolldown } from 'rolldown'
-import { bundlePath, PROGRAM } from '../src/bundle.ts'
+import { bundlePath, PROGRAM } from '../src/program/bundle.ts'
 
 const KEPT_MS = 24 * 3_600_000
 /** Large, loaded at the first use, and the same from wherever they are loaded. */
@@ -62,7 +62,7 @@ async function writeProgram(
   const transform = (code: string, id: string) =>
     code.includes('import.meta.dirname') ? code.replaceAll('import.meta.dirname', directoryOf(id)) : null
   await using build = await rolldown({
-    input: join(root, 'src/reprise.ts'),
+    input: join(root, 'src/program/reprise.ts'),
     platform: 'node',
     external,
     plugins: [{ name: 'directories', transform }],

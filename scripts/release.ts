@@ -1,6 +1,6 @@
 import { cp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { uiReleasePath } from '../src/bundle.ts'
+import { uiReleasePath } from '../src/program/bundle.ts'
 import { releaseProgram } from './bundle.ts'
 import { bundleUi } from './bundle-ui.ts'
 

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
 import { CLIENT_VARIABLES } from '../../src/client/node/environment.ts'
 import { createClient } from '../../src/client/node/index.ts'
-import { CONFIGURATION, loadConfig } from '../../src/config.ts'
+import { CONFIGURATION, loadConfig } from '../../src/program/config.ts'
 import { ERRORS } from '../../src/domain/errors.ts'
 import { RETRY_PHASES } from '../../src/domain/session/causes.ts'
 import { STATUSES } from '../../src/domain/session/statuses.ts'

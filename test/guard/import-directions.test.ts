@@ -5,38 +5,40 @@ import { edgesOf, isSource, partOf, readSourceFiles, ROOT, type Edge, type Sourc
 
 /** Who may import whom, besides itself. Only those that put everything together see everything. */
 const ALLOWED: Record<string, readonly string[] | 'everything'> = {
-  'main.ts': ['bundle.ts', 'reprise.ts'],
-  'bundle.ts': [],
-  'reprise.ts': 'everything',
-  'runtime.ts': 'everything',
-  runtime: 'everything',
-  'serve.ts': ['runtime.ts', 'command.ts', 'config.ts', 'domain', 'observability'],
-  'agent-command.ts': ['run-agent.ts'],
-  'server-commands.ts': ['serve.ts', 'cli'],
-  'agent-options.ts': ['agent', 'config.ts', 'observability', 'waiting'],
-  'run-agent.ts': ['agent', 'agent-options.ts', 'command.ts', 'config.ts', 'domain', 'observability'],
-  'command.ts': ['config.ts', 'observability', 'system-programs.ts'],
-  'system-programs.ts': [],
-  'config.ts': ['config'],
-  config: ['domain', 'observability'],
+  'main.ts': ['program'],
+  program: 'everything',
   archive: [],
   domain: [],
-  network: [],
+  machine: [],
   observability: ['waiting'],
   waiting: [],
   generated: [],
   channel: ['domain'],
   client: [],
-  store: ['domain', 'generated', 'observability', 'system-programs.ts', 'waiting'],
+  store: ['domain', 'generated', 'machine', 'observability', 'waiting'],
   services: ['channel', 'archive', 'domain', 'store', 'observability', 'waiting'],
-  events: ['domain', 'network', 'store', 'services', 'observability', 'waiting'],
-  agent: ['channel', 'archive', 'domain', 'network', 'services', 'observability', 'system-programs.ts', 'waiting'],
+  events: ['domain', 'machine', 'store', 'services', 'observability', 'waiting'],
+  agent: ['channel', 'archive', 'domain', 'machine', 'observability', 'waiting'],
+  gateway: ['channel', 'domain', 'services', 'observability', 'waiting'],
   scheduler: ['domain', 'store', 'services', 'events', 'observability', 'waiting'],
   graphql: ['domain', 'services', 'events', 'generated', 'observability', 'waiting'],
   rest: ['channel', 'domain', 'services', 'events', 'observability'],
   http: ['graphql', 'rest', 'ui', 'observability', 'waiting'],
   cli: ['archive', 'client', 'observability'],
   ui: ['client'],
+}
+
+/** The same within the program: what an agent and a configuration need is loaded without a server. */
+const ALLOWED_IN_PROGRAM: Record<string, readonly string[]> = {
+  'bundle.ts': [],
+  'serve.ts': ['runtime.ts', 'command.ts', 'config.ts'],
+  'agent-command.ts': ['run-agent.ts'],
+  'server-commands.ts': ['serve.ts'],
+  'agent-options.ts': ['config.ts'],
+  'run-agent.ts': ['agent-options.ts', 'command.ts', 'config.ts'],
+  'command.ts': ['config.ts'],
+  'config.ts': ['config'],
+  config: [],
 }
 
 /** The same within the web UI. Its pages do not know each other, and only its door to the server knows the client. */
@@ -72,7 +74,8 @@ const NOUNS = [
   ['session'],
   ['quota'],
   ['code'],
-  ['access', 'event'],
+  ['event'],
+  ['access'],
 ]
 /** Those of the API's types refer to each other both ways. */
 const FLOORS_IN_ORDER = ['src/domain/', 'src/store/sql/', 'src/services/', 'src/scheduler/']
@@ -117,6 +120,17 @@ describe('imports', () => {
 
   test('go in the allowed directions', () => {
     const wrong = edges.filter((edge) => !mayImport(edge))
+    expect(wrong.map(({ from, to }) => `${from} → ${to}`)).toEqual([])
+  })
+
+  test('within the program go in the allowed directions', () => {
+    const within = edges.filter(({ from, to }) => from.startsWith('src/program/') && to.startsWith('src/program/'))
+    expect(within.length).toBeGreaterThan(20)
+    const wrong = within.filter(({ from, to }) => {
+      const [user, used] = [from, to].map((path) => path.split('/')[2]) as [string, string]
+      const allowed = ALLOWED_IN_PROGRAM[user]
+      return allowed !== undefined && user !== used && !allowed.includes(used)
+    })
     expect(wrong.map(({ from, to }) => `${from} → ${to}`)).toEqual([])
   })
 
@@ -167,24 +181,23 @@ describe('imports', () => {
   })
 
   test('of the agent program reach nothing of the server', () => {
-    const reached = reachedFrom('src/run-agent.ts', edges)
+    const reached = reachedFrom('src/program/run-agent.ts', edges)
     expect(reached.size).toBeGreaterThan(30)
     const parts = new Set([...reached].map(partOf))
     expect([...parts].toSorted()).toEqual([
       'agent',
-      'agent-options.ts',
       'archive',
       'channel',
-      'command.ts',
-      'config',
-      'config.ts',
       'domain',
-      'network',
+      'machine',
       'observability',
-      'run-agent.ts',
-      'system-programs.ts',
+      'program',
       'waiting',
     ])
+    const ofProgram = [...reached].filter((path) => partOf(path) === 'program')
+    expect(new Set(ofProgram.map((path) => path.split('/')[2]!.replace(/\.ts$/, '')))).toEqual(
+      new Set(['agent-options', 'command', 'config', 'run-agent']),
+    )
     const packages = files
       .filter(({ path }) => reached.has(path))
       .flatMap(({ imports }) => imports.filter((name) => name !== null))
@@ -196,7 +209,7 @@ describe('imports', () => {
     const users = files.filter(({ imports }) => imports.some((name) => name?.startsWith('@opentelemetry/')))
     expect(users.map(({ path }) => path)).toEqual(['src/observability/otel-tracer.ts'])
     const importers = edges.filter(({ to }) => to === users[0]!.path).map(({ from }) => from)
-    expect(importers).toEqual(['src/runtime.ts'])
+    expect(importers).toEqual(['src/program/runtime.ts'])
     const text = await readFile(join(ROOT, importers[0]!), 'utf8')
     expect(text).not.toMatch(/^import .*otel-tracer/m)
   })

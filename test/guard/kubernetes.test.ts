@@ -6,7 +6,7 @@ import { validate as service } from 'kubernetes-models/_schemas/IoK8sApiCoreV1Se
 import { validate as disruptionBudget } from 'kubernetes-models/_schemas/IoK8sApiPolicyV1PodDisruptionBudget'
 import { describe, expect, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
-import { loadConfig } from '../../src/config.ts'
+import { loadConfig } from '../../src/program/config.ts'
 import { ROOT } from './source-files.ts'
 
 /** docs/operation/kubernetes.yaml: what the API server would say of it, and what it would not. */

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { loadConfig } from '../../src/config.ts'
+import { loadConfig } from '../../src/program/config.ts'
 import { findProgram, whyNotInstalled } from '../support/distribution.ts'
 import { ROOT } from './source-files.ts'
 

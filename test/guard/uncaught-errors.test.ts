@@ -11,7 +11,7 @@ const OF_PEOPLE = /^src\/(cli|client|ui)\//
 
 /** Timers whose callbacks resolve a promise, abort, set a variable or close something: none of that throws. */
 const HARMLESS: Record<string, number> = {
-  'src/agent/api/agent-api.ts': 1,
+  'src/gateway/agent-api.ts': 1,
   'src/agent/executors/container/container-watch.ts': 1,
   'src/agent/executors/container/engine-contact.ts': 1,
   'src/agent/executors/container/engine/pull-image.ts': 2,
@@ -27,7 +27,7 @@ const HARMLESS: Record<string, number> = {
   'src/archive/pack-files.ts': 1,
   'src/archive/read-archive.ts': 1,
   'src/channel/web-socket-port.ts': 2,
-  'src/command.ts': 1,
+  'src/program/command.ts': 1,
   'src/events/log-relay.ts': 1,
   'src/events/standings.ts': 1,
   'src/events/wake-exchange.ts': 1,
@@ -68,8 +68,8 @@ const NEVER_REJECTS: Record<string, number> = {
   'src/channel/port-pair.ts': 1,
   'src/services/agent/channel/serve-client.ts': 1,
   // A signal to stop.
-  'src/run-agent.ts': 1,
-  'src/serve.ts': 1,
+  'src/program/run-agent.ts': 1,
+  'src/program/serve.ts': 1,
 }
 
 const TIMER = /(?<![.\w])(?:setTimeout|setInterval|setImmediate)\(/g

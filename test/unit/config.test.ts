@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { CONFIGURATION, ConfigurationError, loadConfig } from '../../src/config.ts'
+import { CONFIGURATION, ConfigurationError, loadConfig } from '../../src/program/config.ts'
 
 test('an empty environment gives the defaults', () => {
   const { config, warnings } = loadConfig({})

@@ -9,7 +9,7 @@ import {
   unsafeAbove,
   unsafeInPackage,
   unsafePath,
-} from '../../src/system-programs.ts'
+} from '../../src/machine/system-programs.ts'
 
 const isRoot = process.getuid?.() === 0
 const root = realpathSync(mkdtempSync(join(tmpdir(), 'reprise-programs-')))

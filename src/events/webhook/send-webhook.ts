@@ -4,8 +4,8 @@ import { request as requestHttps } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import { WEBHOOK_EXCERPT_BYTES_MAX, WEBHOOK_RESPONSE_BYTES_MAX } from '../../domain/limits.ts'
 import { toStorableText } from '../../domain/storable-text.ts'
-import type { MayConnect } from '../../network/address-guard.ts'
-import type { ResolveHost } from '../../network/resolve-host.ts'
+import type { MayConnect } from '../../machine/address-guard.ts'
+import type { ResolveHost } from '../../machine/resolve-host.ts'
 
 export interface OutgoingWebhook {
   url: string

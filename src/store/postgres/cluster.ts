@@ -4,7 +4,7 @@ import { chown, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } fr
 import { basename, dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { systemProgram } from '../../system-programs.ts'
+import { systemProgram } from '../../machine/system-programs.ts'
 import { locateBinaries, type PostgresBinaries } from './binaries.ts'
 import { EmbeddedPostgresError, explained } from './embedded-error.ts'
 import { isAlive, isPostgres } from './process-table.ts'

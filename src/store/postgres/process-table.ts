@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
-import { systemProgram } from '../../system-programs.ts'
+import { systemProgram } from '../../machine/system-programs.ts'
 
 const execute = promisify(execFile)
 

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { stat } from 'node:fs/promises'
 import { promisify } from 'node:util'
-import { systemPath, systemProgram } from '../../system-programs.ts'
+import { systemPath, systemProgram } from '../../machine/system-programs.ts'
 import { EmbeddedPostgresError } from './embedded-error.ts'
 
 /**

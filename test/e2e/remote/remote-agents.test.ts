@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { CONFIGURATION } from '../../../src/config.ts'
+import { CONFIGURATION } from '../../../src/program/config.ts'
 import { ROOT } from '../../guard/source-files.ts'
 import { blocksOfTest } from '../../support/document-blocks.ts'
 import { spawnProgram } from '../../support/programs/spawned-program.ts'

@@ -1,6 +1,6 @@
 /** Secret variables, their key, and the secrets of webhooks. */
 import { describe, expect, test } from 'vitest'
-import { createGateway } from '../../../src/agent/gateway.ts'
+import { createGateway } from '../../../src/gateway/gateway.ts'
 import type { KernelOrder } from '../../../src/domain/agent/protocol.ts'
 import { ENVIRON_BYTES_MAX } from '../../../src/domain/limits.ts'
 import { createDeployment } from '../../../src/services/deployment/create-deployment.ts'

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { bundlePath } from '../../../src/bundle.ts'
+import { bundlePath } from '../../../src/program/bundle.ts'
 import { heapFlags } from '../../../src/cli/demo/server-process.ts'
 
 const ROOT = join(import.meta.dirname, '../../..')

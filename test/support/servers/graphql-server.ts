@@ -1,6 +1,6 @@
 import { pino, type Logger } from 'pino'
-import { createAgentApi } from '../../../src/agent/api/agent-api.ts'
-import { createGateway } from '../../../src/agent/gateway.ts'
+import { createAgentApi } from '../../../src/gateway/agent-api.ts'
+import { createGateway } from '../../../src/gateway/gateway.ts'
 import { createEventBus } from '../../../src/events/bus.ts'
 import { createRelay } from '../../../src/events/relay.ts'
 import { createLogRelay } from '../../../src/events/log-relay.ts'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { pino } from 'pino'
-import { createGateway } from '../../../src/agent/gateway.ts'
+import { createGateway } from '../../../src/gateway/gateway.ts'
 import { LEASE } from '../../../src/domain/agent/lease.ts'
 import type { Gateway } from '../../../src/domain/agent/protocol.ts'
 import { createWakeHub, type WakeHub } from '../../../src/events/wake-hub.ts'

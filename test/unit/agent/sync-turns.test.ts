@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { createSyncTurns } from '../../../src/agent/sync-turns.ts'
+import { createSyncTurns } from '../../../src/gateway/sync-turns.ts'
 import type { SyncRequest } from '../../../src/domain/agent/protocol.ts'
 
 const sync = (agentId: string, sequence = 1, instanceId = 'i'): SyncRequest => ({

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { createAddressGuard } from '../../../src/network/address-guard.ts'
+import { createAddressGuard } from '../../../src/machine/address-guard.ts'
 
 const mayConnect = createAddressGuard([])
 

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { systemProgram } from '../../../system-programs.ts'
+import { systemProgram } from '../../../machine/system-programs.ts'
 
 /**
  * Makes ext4 spread subdirectories over the disk instead of placing them together. When it allocates a file, ext4 skips

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import type { Owner } from '../../../archive/extract-archive.ts'
 import type { KernelSpec } from '../../../domain/agent/protocol.ts'
-import { systemProgram } from '../../../system-programs.ts'
+import { systemProgram } from '../../../machine/system-programs.ts'
 import { ExecutorSetupError } from '../setup-error.ts'
 
 /**

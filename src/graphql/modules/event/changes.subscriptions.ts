@@ -4,7 +4,7 @@ import { followChanges, type ChangeBatch } from '../../../events/follow-changes.
 import { argumentError } from '../../../services/input/parse-input.ts'
 import { builder } from '../../builder.ts'
 import { authorizedEvents } from '../../subscriptions/authorized-events.ts'
-import { eventCursorOf, visibleEvents } from '../../../events/visible-events.ts'
+import { eventCursorOf, visibleEvents } from '../../../services/event/visible-events.ts'
 
 const ChangeFilter = builder.inputType('ChangeFilter', {
   description: 'All given conditions must match.',

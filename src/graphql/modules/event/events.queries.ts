@@ -7,7 +7,7 @@ import { pageSize } from '../../../services/paging/page-arguments.ts'
 import { builder } from '../../builder.ts'
 import { SEARCH_COST } from '../../limits/limits.ts'
 import { pageComplexity } from '../../paging/page-complexity.ts'
-import { eventCursorOf, visibleEvents } from '../../../events/visible-events.ts'
+import { eventCursorOf, visibleEvents } from '../../../services/event/visible-events.ts'
 import { SessionEventFilter } from '../session/session-event.filter.ts'
 import { SessionEventObject, wireName } from '../session/session-event.type.ts'
 

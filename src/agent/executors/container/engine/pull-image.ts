@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FailureError } from '../../../../domain/session/failure.ts'
-import { resolveHost, type ResolveHost } from '../../../../network/resolve-host.ts'
+import { resolveHost, type ResolveHost } from '../../../../machine/resolve-host.ts'
 import type { Logger } from '../../../../observability/log.ts'
 import { EngineSilentError } from './engine-client.ts'
 import type { Engine, ImageDescription, PullItem } from './engine.ts'

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import type { FailureError } from '../../../../domain/session/failure.ts'
-import { createAddressGuard } from '../../../../network/address-guard.ts'
-import type { ResolveHost } from '../../../../network/resolve-host.ts'
+import { createAddressGuard } from '../../../../machine/address-guard.ts'
+import type { ResolveHost } from '../../../../machine/resolve-host.ts'
 import { DOCKER_HUB, isAllowed, parseReference } from './image-reference.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import type { Socket } from 'node:net'
-import { systemPath, systemProgram } from '../../../../system-programs.ts'
+import { systemPath, systemProgram } from '../../../../machine/system-programs.ts'
 import { withPipes } from '../shell/with-pipes.ts'
 
 const OUTPUT_MAX = 64 * 1024

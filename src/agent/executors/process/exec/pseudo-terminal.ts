@@ -4,7 +4,7 @@ import { createRequire } from 'node:module'
 import { ReadStream } from 'node:tty'
 import { RepriseError } from '../../../../domain/errors.ts'
 import { messageOf } from '../../../../observability/error-message.ts'
-import { systemProgram } from '../../../../system-programs.ts'
+import { systemProgram } from '../../../../machine/system-programs.ts'
 import { withoutInherited } from '../shell/inherited-descriptors.ts'
 
 /** Of the package: below its own class, which drops what an ended program has written, and has no backpressure. */

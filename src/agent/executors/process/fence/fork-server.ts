@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess, type ChildProcessWithoutNullStreams } from 'node:child_process'
 import { messageOf } from '../../../../observability/error-message.ts'
 import type { Logger } from '../../../../observability/log.ts'
-import { systemPath } from '../../../../system-programs.ts'
+import { systemPath } from '../../../../machine/system-programs.ts'
 import { guarded } from '../../../../waiting/guarded.ts'
 import { withoutInherited } from '../shell/inherited-descriptors.ts'
 import { ALIVE_FUNCTION } from '../shell/shell-functions.ts'

@@ -1,5 +1,5 @@
 import { join, sep } from 'node:path'
-import { systemProgram } from '../../../../system-programs.ts'
+import { systemProgram } from '../../../../machine/system-programs.ts'
 import { becomeUser } from './drop-privileges.ts'
 import { ancestors } from './hidden-paths.ts'
 import type { Namespaces } from './isolation.ts'

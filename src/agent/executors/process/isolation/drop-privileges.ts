@@ -1,4 +1,4 @@
-import { systemProgram } from '../../../../system-programs.ts'
+import { systemProgram } from '../../../../machine/system-programs.ts'
 import type { Launch } from './kernel-places.ts'
 
 export const NO_CAPABILITIES = ['--inh-caps=-all', '--ambient-caps=-all']

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { systemProgram } from '../../../../system-programs.ts'
+import { systemProgram } from '../../../../machine/system-programs.ts'
 import { quote } from '../shell/quote.ts'
 import { NAME_SERVICE } from './bubblewrap.ts'
 import { NO_CAPABILITIES } from './drop-privileges.ts'

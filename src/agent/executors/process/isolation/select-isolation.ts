@@ -13,7 +13,7 @@ import {
 } from 'node:fs'
 import { basename, join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { systemPath, systemProgram } from '../../../../system-programs.ts'
+import { systemPath, systemProgram } from '../../../../machine/system-programs.ts'
 import { quote } from '../shell/quote.ts'
 import { INFO_FD } from './bubblewrap.ts'
 import { coverable, hiddenPaths, isOpenToAll, maskFor } from './hidden-paths.ts'

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { systemProgram } from '../../../../system-programs.ts'
+import { systemProgram } from '../../../../machine/system-programs.ts'
 import { quote } from '../shell/quote.ts'
 import { NAME_SERVICE } from './bubblewrap.ts'
 import type { Hidden } from './hidden-paths.ts'

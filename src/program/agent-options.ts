@@ -1,14 +1,14 @@
 import { join, resolve } from 'node:path'
-import { ChainStoreError } from './agent/chain-store.ts'
-import type { Agent, AgentOptions } from './agent/agent.ts'
-import { chooseExecutor, type ChosenExecutor } from './agent/create-executor.ts'
-import { detectSlots } from './agent/detect-slots.ts'
-import { ExecutorSetupError } from './agent/executors/setup-error.ts'
-import { IsolationError, IsolationUndecidedError } from './agent/executors/process/isolation/isolation.ts'
+import { ChainStoreError } from '../agent/chain-store.ts'
+import type { Agent, AgentOptions } from '../agent/agent.ts'
+import { chooseExecutor, type ChosenExecutor } from '../agent/create-executor.ts'
+import { detectSlots } from '../agent/detect-slots.ts'
+import { ExecutorSetupError } from '../agent/executors/setup-error.ts'
+import { IsolationError, IsolationUndecidedError } from '../agent/executors/process/isolation/isolation.ts'
 import { ConfigurationError, type Config } from './config.ts'
-import { messageOf } from './observability/error-message.ts'
-import type { Logger } from './observability/log.ts'
-import { wait } from './waiting/wait.ts'
+import { messageOf } from '../observability/error-message.ts'
+import type { Logger } from '../observability/log.ts'
+import { wait } from '../waiting/wait.ts'
 
 /**
  * What the configuration says about an agent, whether it runs within a server or on its own.

@@ -1,7 +1,7 @@
 import { Command } from 'commander'
-import packageJson from '../package.json' with { type: 'json' }
+import packageJson from '../../package.json' with { type: 'json' }
 import { agentCommand } from './agent-command.ts'
-import { runProgram } from './cli/run-program.ts'
+import { runProgram } from '../cli/run-program.ts'
 import { serverCommands } from './server-commands.ts'
 
 /**
@@ -21,7 +21,7 @@ program.commandsGroup('Servers and agents:')
 for (const command of serverCommands(process.env, configuration?.describeConfiguration)) program.addCommand(command)
 program.addCommand(agentCommand(packageJson.version, process.env))
 if (!runs) {
-  const { addClientCommands } = await import('./cli/program.ts')
+  const { addClientCommands } = await import('../cli/program.ts')
   await addClientCommands(program, name)
 }
 await runProgram(program)

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { LOG_LEVELS } from '../observability/log.ts'
+import { LOG_LEVELS } from '../../observability/log.ts'
 import { list, oneOf, wholeNumber, yesOrNo } from './values.ts'
 import { variable } from './variable.ts'
 

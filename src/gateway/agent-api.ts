@@ -16,27 +16,27 @@ import {
   AGENT_REGISTER_PATH,
   AGENT_SYNC_PATH,
   type AgentErrorAnswer,
-} from '../../domain/agent/http-protocol.ts'
-import { GENERATION_MAX } from '../../domain/agent/checkpoint.ts'
-import type { CodeRequest, RegisterRequest, SyncRequest } from '../../domain/agent/protocol.ts'
-import { RepriseError, ERRORS, maskedFault } from '../../domain/errors.ts'
+} from '../domain/agent/http-protocol.ts'
+import { GENERATION_MAX } from '../domain/agent/checkpoint.ts'
+import type { CodeRequest, RegisterRequest, SyncRequest } from '../domain/agent/protocol.ts'
+import { RepriseError, ERRORS, maskedFault } from '../domain/errors.ts'
 import {
   AGENT_BODY_WITHIN_MS,
   CHANNEL_MESSAGE_BYTES_MAX,
   REGISTER_BYTES_MAX,
   SYNC_BYTES_MAX,
-} from '../../domain/limits.ts'
-import type { Logger } from '../../observability/log.ts'
-import type { AgentOwnership } from '../../services/agent/agent-ownership.ts'
-import type { Authenticate } from '../../services/access/authenticate.ts'
-import { identifyBearer, noteKnown } from '../../services/access/bearer-token.ts'
-import type { ChannelHolders } from '../../channel/channel-holders.ts'
-import { webSocketPort } from '../../channel/web-socket-port.ts'
-import { outageOf } from '../../services/database-outage.ts'
-import { parseInput } from '../../services/input/parse-input.ts'
-import { parseJson, readBody, RequestGone } from '../../services/input/read-body.ts'
-import type { Viewer } from '../../services/service-context.ts'
-import type { ServerGateway } from '../gateway.ts'
+} from '../domain/limits.ts'
+import type { Logger } from '../observability/log.ts'
+import type { AgentOwnership } from '../services/agent/agent-ownership.ts'
+import type { Authenticate } from '../services/access/authenticate.ts'
+import { identifyBearer, noteKnown } from '../services/access/bearer-token.ts'
+import type { ChannelHolders } from '../channel/channel-holders.ts'
+import { webSocketPort } from '../channel/web-socket-port.ts'
+import { outageOf } from '../services/database-outage.ts'
+import { parseInput } from '../services/input/parse-input.ts'
+import { parseJson, readBody, RequestGone } from '../services/input/read-body.ts'
+import type { Viewer } from '../services/service-context.ts'
+import type { ServerGateway } from './gateway.ts'
 import { createPolls } from './polls.ts'
 
 /** The fields that the gateway needs before the service validates the whole sync. */

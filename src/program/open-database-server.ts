@@ -1,4 +1,4 @@
-import { ConfigurationError, type Config } from '../config.ts'
+import { ConfigurationError, type Config } from './config.ts'
 import type { Logger } from '../observability/log.ts'
 import { startEmbeddedPostgres } from '../store/postgres/embedded.ts'
 import { isSameDatabase, poolingOf, type Pooling } from '../store/postgres/pooling.ts'

@@ -6,7 +6,7 @@ import {
   RELAY_CEILING_BYTES,
   UPLOAD_BYTES_DEFAULT,
   UPLOAD_PROJECT_BYTES_DEFAULT,
-} from '../domain/limits.ts'
+} from '../../domain/limits.ts'
 import { byteAmount, list, network, wholeNumber, yesOrNo } from './values.ts'
 import { variable } from './variable.ts'
 

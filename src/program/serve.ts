@@ -1,8 +1,8 @@
 import { relative, resolve } from 'node:path'
 import { EXIT_OK, stopInTime, stopSignal, withConfig } from './command.ts'
 import type { Config } from './config.ts'
-import type { Warning } from './domain/warning.ts'
-import type { Logger } from './observability/log.ts'
+import type { Warning } from '../domain/warning.ts'
+import type { Logger } from '../observability/log.ts'
 import { migrateOnly, startRuntime, type Runtime } from './runtime.ts'
 
 type RuntimeOptions = NonNullable<Parameters<typeof startRuntime>[2]>

@@ -1,9 +1,9 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
-import { FOREVER, parseRetention, type Retention } from '../domain/retention.ts'
-import { AGENT_VOLUMES_MAX, NAME_LENGTH_MAX, VOLUME_PROJECTS_MAX } from '../domain/limits.ts'
-import { VOLUME_NAME, VOLUME_NAME_RULE } from '../domain/session/mount/volume-name.ts'
-import { parseAmount } from '../domain/amounts.ts'
+import { FOREVER, parseRetention, type Retention } from '../../domain/retention.ts'
+import { AGENT_VOLUMES_MAX, NAME_LENGTH_MAX, VOLUME_PROJECTS_MAX } from '../../domain/limits.ts'
+import { VOLUME_NAME, VOLUME_NAME_RULE } from '../../domain/session/mount/volume-name.ts'
+import { parseAmount } from '../../domain/amounts.ts'
 
 /** Parsers of environment variables. */
 

@@ -1,4 +1,4 @@
-import { createGateway, type ServerGateway } from '../agent/gateway.ts'
+import { createGateway, type ServerGateway } from '../gateway/gateway.ts'
 import type { RuntimeParts } from './runtime-parts.ts'
 
 export function serverGateway({ db, wake, topics, lease, secrets, metrics, code, relay }: RuntimeParts): ServerGateway {

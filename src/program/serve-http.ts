@@ -1,11 +1,11 @@
 import { join } from 'node:path'
 import { createLogRelay } from '../events/log-relay.ts'
 import { createStandings } from '../events/standings.ts'
-import { createAgentApi, type AgentApi } from '../agent/api/agent-api.ts'
-import type { Config } from '../config.ts'
+import { createAgentApi, type AgentApi } from '../gateway/agent-api.ts'
+import type { Config } from './config.ts'
 import { readTrustedDocuments } from '../graphql/transport/read-trusted-documents.ts'
 import type { TrustedDocuments } from '../graphql/transport/trusted-documents.ts'
-import { findUi } from '../bundle.ts'
+import { findUi } from './bundle.ts'
 import { createHttpApp } from '../http/http-app.ts'
 import type { HttpServer } from '../http/http-server.ts'
 import { findGraphiQL, readUiFiles, type UiFiles } from '../http/ui-files.ts'
@@ -23,7 +23,7 @@ import { createPrisma, databaseOf } from '../store/prisma.ts'
 import type { DatabaseAccess } from './open-database-server.ts'
 import type { RuntimeParts } from './runtime-parts.ts'
 import { serverGateway } from './server-gateway.ts'
-import { checkpointDirectory } from '../agent-options.ts'
+import { checkpointDirectory } from './agent-options.ts'
 
 /** @throws Error for people, where the files are no pair */
 export async function readTls({ tlsCertFile: certFile, tlsKeyFile: keyFile }: Config): Promise<TlsSetup | undefined> {

@@ -1,4 +1,4 @@
-import type { Config } from '../config.ts'
+import type { Config } from './config.ts'
 import type { Lease } from '../domain/agent/lease.ts'
 import type { Warning } from '../domain/warning.ts'
 import type { EventBus } from '../events/bus.ts'

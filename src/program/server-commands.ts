@@ -26,7 +26,7 @@ export function serverCommands(environment: NodeJS.ProcessEnv, describeConfigura
     .option('-v, --verbose', "show the server's log")
     .option('--stay', 'leave the server running afterwards, to look at it in a browser, until Ctrl-C')
     .action(async (options: { verbose?: boolean; stay?: boolean }) => {
-      const { runDemo } = await import('./cli/demo/demo.ts')
+      const { runDemo } = await import('../cli/demo/demo.ts')
       process.exitCode = await runDemo({ verbose: options.verbose ?? false, stay: options.stay ?? false })
     })
   return [serve, migrate, demo]

@@ -1,14 +1,14 @@
 import { join } from 'node:path'
 import { ConfigurationError, loadConfig, type Config } from './config.ts'
-import { messageOf } from './observability/error-message.ts'
-import { createLogger, type Logger } from './observability/log.ts'
-import { listenForStop } from './observability/stop-signals.ts'
-import { outliveUncaughtFaults } from './observability/process-faults.ts'
-import { unsafeAbove, unsafeInPackage } from './system-programs.ts'
+import { messageOf } from '../observability/error-message.ts'
+import { createLogger, type Logger } from '../observability/log.ts'
+import { listenForStop } from '../observability/stop-signals.ts'
+import { outliveUncaughtFaults } from '../observability/process-faults.ts'
+import { unsafeAbove, unsafeInPackage } from '../machine/system-programs.ts'
 
 /** Shared by the long-running commands. */
 
-const PACKAGE = join(import.meta.dirname, '..')
+const PACKAGE = join(import.meta.dirname, '../..')
 
 export const EXIT_OK = 0
 const EXIT_FAULT = 1

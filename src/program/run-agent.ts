@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { agentOptions, startPatiently } from './agent-options.ts'
-import { createAgent } from './agent/agent.ts'
-import { createHttpGateway } from './agent/http-gateway.ts'
+import { createAgent } from '../agent/agent.ts'
+import { createHttpGateway } from '../agent/http-gateway.ts'
 import { EXIT_OK, stopInTime, stopSignal, withConfig } from './command.ts'
 import { ConfigurationError, type Config } from './config.ts'
-import type { Warning } from './domain/warning.ts'
+import type { Warning } from '../domain/warning.ts'
 
 /** Errors that no later try will change: somebody has to correct the configuration. */
 const REFUSALS = ['UNAUTHENTICATED', 'FORBIDDEN', 'VALIDATION_FAILED', 'RESOURCE_GROUP_NOT_FOUND'] as const

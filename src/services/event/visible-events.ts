@@ -1,12 +1,12 @@
-import { RepriseError } from '../domain/errors.ts'
-import { decodeCursor, type EventCursor } from '../domain/event-cursor.ts'
-import type { EventFilter } from '../domain/events.ts'
-import { FILTER_LIST_MAX } from '../domain/limits.ts'
-import type { PrismaClient } from '../store/prisma.ts'
-import { ownProject } from '../services/access/tenant-scope.ts'
-import { argumentError } from '../services/input/parse-input.ts'
-import { invalidCursor } from '../services/paging/page-arguments.ts'
-import type { ServiceContext } from '../services/service-context.ts'
+import { RepriseError } from '../../domain/errors.ts'
+import { decodeCursor, type EventCursor } from '../../domain/event-cursor.ts'
+import type { EventFilter } from '../../domain/events.ts'
+import { FILTER_LIST_MAX } from '../../domain/limits.ts'
+import type { PrismaClient } from '../../store/prisma.ts'
+import { ownProject } from '../access/tenant-scope.ts'
+import { argumentError } from '../input/parse-input.ts'
+import { invalidCursor } from '../paging/page-arguments.ts'
+import type { ServiceContext } from '../service-context.ts'
 
 /** Which events. All given conditions must match; null counts as missing. */
 export interface EventFilterInput {

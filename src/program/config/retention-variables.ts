@@ -1,4 +1,4 @@
-import { parseRetention, type Retention } from '../domain/retention.ts'
+import { parseRetention, type Retention } from '../../domain/retention.ts'
 import { retention } from './values.ts'
 import type { Documentation, Variable } from './variable.ts'
 
