@@ -32,7 +32,7 @@ const CREATE = { ofContainer: /^POST \/containers\/create\?/ }
 const START = { ofContainer: /^POST \S+\/start$/ }
 const REMOVE = { ofContainer: /^DELETE / }
 const NOTHING = { script: false, status: null, container: null }
-const ENDED = /^claimed \w+\nbegan .*\nexit 5\n$/
+const ENDED = /^claimed \w+\nbegan .*\nclocks .*\nexit 5\n$/
 
 /** In the order of a kernel's life: steps 1 to 8 of the header of launchKernel, each before and behind what it asks for. */
 const POINTS: Record<string, CrashPoint> = {
@@ -89,11 +89,14 @@ const POINTS: Record<string, CrashPoint> = {
     waits: true,
     leaves: { script: true, status: /^claimed \w+\n$/, container: 'running' },
   },
-  'it runs': { waits: true, leaves: { script: true, status: /^claimed \w+\nbegan .*\n$/, container: 'running' } },
+  'it runs': {
+    waits: true,
+    leaves: { script: true, status: /^claimed \w+\nbegan .*\nclocks \d+\.\d+ \d+\n$/, container: 'running' },
+  },
   'its output is taken': {
     request: { ofContainer: /^GET \S+\/logs\?\S*follow=0/ },
     held: 'request',
-    leaves: { script: true, status: /^claimed \w+\nbegan .*\n$/, container: 'exited' },
+    leaves: { script: true, status: /^claimed \w+\nbegan .*\nclocks \d+\.\d+ \d+\n$/, container: 'exited' },
   },
   'its end is written down': { leaves: { script: true, status: ENDED, container: 'exited' } },
   'its container is to be removed': {
