@@ -5,7 +5,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { decideIsolation } from '../../../src/agent/executors/process/isolation/decide-isolation.ts'
 import { uploadCode } from '../../../src/services/code/upload-code.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -21,8 +21,9 @@ const given = useAgentProgram()
 const { machine, workGoesTo, record } = chainsOnMachines(given)
 
 const mounts: string[] = []
-afterEach(() => {
-  for (const path of mounts.splice(0)) execFileSync('umount', ['--lazy', path])
+// Their agents live longer than a test.
+afterAll(() => {
+  for (const path of mounts) execFileSync('umount', ['--lazy', path])
 })
 
 async function disk(options: string): Promise<string> {

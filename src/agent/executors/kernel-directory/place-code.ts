@@ -76,7 +76,7 @@ function failureOf(error: unknown, sha256: string): FailureError | null {
 }
 
 /** Of this machine's file system. */
-const LOCAL = ['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'EEXIST', 'ENOTEMPTY', 'ENAMETOOLONG', 'EMFILE', 'EIO']
+const LOCAL = ['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'EEXIST', 'ENOTEMPTY', 'ENAMETOOLONG', 'EIO']
 
 class DamagedError extends Error {}
 

@@ -75,7 +75,7 @@ function finalReason(error: unknown): string | null {
 }
 
 /** Of this machine's file system. */
-const LOCAL = ['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'EEXIST', 'ENOTEMPTY', 'ENAMETOOLONG', 'EMFILE', 'EIO']
+const LOCAL = ['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'EEXIST', 'ENOTEMPTY', 'ENAMETOOLONG', 'EIO']
 
 async function fetchInto(
   host: ChainHost,
