@@ -29,8 +29,8 @@ export function watchDisk(agentDir: string, refusals: Refusals, spaceIsBack: () 
   return { close: () => clearInterval(timer) }
 }
 
-/** Null if it can be written. */
-function diskFault(directory: string): string | null {
+/** Why nothing can be written there, for people; null if it can be. */
+export function diskFault(directory: string): string | null {
   const { bavail, bsize, files, ffree } = statfsSync(directory)
   const free = bavail * bsize
   if (free < DISK_LOW_BYTES) return `the disk of ${directory} is full: ${free} bytes are left`
