@@ -2,12 +2,7 @@ import { GraphQLError, type ExecutionResult } from 'graphql'
 import { handleStreamOrSingleExecutionResult, type Plugin } from 'graphql-yoga'
 import { ERRORS, maskedFault, RepriseError } from '../domain/errors.ts'
 import type { Logger } from '../observability/log.ts'
-import {
-  outageOf,
-  refusalOf,
-  tookTooLong,
-  wasCancelled,
-} from '../services/database-outage.ts'
+import { outageOf, refusalOf, tookTooLong, wasCancelled } from '../services/database-outage.ts'
 import type { GraphQLContext } from './context.ts'
 
 /**

@@ -72,7 +72,9 @@ describe.skipIf(noMounts !== null)(`a full disk${noMounts === null ? '' : ` (ski
       )
       if (fault === null) break
       expect(fault).toMatch(FULL)
-      expect(existsSync(elsewhere.agentDir) ? unfinished(path).filter((name) => !name.endsWith('.new')) : []).toEqual([])
+      expect(existsSync(elsewhere.agentDir) ? unfinished(path).filter((name) => !name.endsWith('.new')) : []).toEqual(
+        [],
+      )
       faults.push(fault)
       if (count > 100) throw new Error(`it never starts: ${faults.at(-1)}`)
     }
