@@ -113,8 +113,6 @@ export const CHAIN_REPORT_INTERVAL_MS = 3_600_000
 
 /** With less on a disk, it counts as full: room for what must be written down of kernels that run. */
 export const DISK_LOW_BYTES = 1024 * 1024
-/** With less, PostgreSQL ends and does not start again: it makes a file of 16 MiB for its log. */
-export const EMBEDDED_DISK_LOW_BYTES = 16 * 1024 * 1024
 /** How often an agent looks whether there is space on its disks: one statement to the operating system for each. */
 export const DISK_CHECK_INTERVAL_MS = 2_000
 /** Why an agent takes no new kernels, in characters. */

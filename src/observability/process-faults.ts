@@ -1,5 +1,4 @@
 import { statfsSync } from 'node:fs'
-import { EMBEDDED_DISK_LOW_BYTES } from '../domain/limits.ts'
 import type { Logger } from './log.ts'
 
 /** What has gone wrong in this process since its start, for its metrics. */
@@ -11,6 +10,9 @@ export const processFaults = {
   /** Where the files of an embedded database are; null without one. */
   embeddedDatabase: null as string | null,
 }
+
+/** With less, PostgreSQL ends and does not start again: it makes a file of 16 MiB for its log. */
+const EMBEDDED_DISK_LOW_BYTES = 16 * 1024 * 1024
 
 /** Whether an embedded database has no space to work with: the reason why it is away, if it is. */
 export function isEmbeddedDiskFull(directory = processFaults.embeddedDatabase): boolean {

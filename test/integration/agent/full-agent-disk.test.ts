@@ -1,7 +1,4 @@
-/**
- * A disk that has space for one thing more each time, so that it is full at one place after the other: where an agent
- * begins, where it prepares kernels, places their code, and takes snapshots of what they publish.
- */
+/** Agents on disks that have space for one thing more each time, and are full at one place after the other. */
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
