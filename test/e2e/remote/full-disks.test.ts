@@ -14,7 +14,7 @@ import {
 } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { dirname, join } from 'node:path'
-import { text } from 'node:stream/consumers'
+import { text as textIn } from 'node:stream/consumers'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readAdminToken, startServer } from '../../../src/cli/demo/server-process.ts'
@@ -367,7 +367,7 @@ describe.skipIf(!canLimit)(`no further file can be opened${canLimit ? '' : ' (sk
       new Promise<{ status: number; text: string }>((resolve, reject) => {
         const headers = { authorization: `Bearer ${fleet.adminToken}`, 'content-type': 'application/x-tar' }
         const asking = request(`${fleet.url}${path}`, { method, headers, agent }, (response) => {
-          text(response).then((said) => resolve({ status: response.statusCode!, text: said }), reject)
+          textIn(response).then((said) => resolve({ status: response.statusCode!, text: said }), reject)
         })
         asking.on('error', reject).end(body)
       })
