@@ -1,3 +1,4 @@
+import { diskFault } from '../../disk-watch.ts'
 import { endKernel } from './end-kernel.ts'
 import type { ShimMessage } from './fence/fork-server.ts'
 import { parseProcStat, startedAtSeconds } from './proc-stat.ts'
@@ -15,7 +16,8 @@ export function handleShimMessage(host: ProcessHost, message: ShimMessage): void
     endKernel(host, kernel, Number(message.rest), new Date().toISOString())
   }
   if (message.word === 'failed' && kernel.phase === 'LAUNCHING') {
-    host.book.fail(kernel, 'executor-failed', 'the shim could not be started')
+    const fault = diskFault(host.book.kernelsDir)
+    host.book.fail(kernel, 'executor-failed', `the shim could not be started${fault === null ? '' : `: ${fault}`}`)
   }
 }
 

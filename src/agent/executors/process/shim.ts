@@ -13,6 +13,7 @@ import { quote } from './shell/quote.ts'
  * - `status` is created exclusively: whichever of shim and agent creates it decides whether the command ever runs.
  * - A removal deletes `spec.json` before `status`. A shim launched by an earlier instance may reach its claim only
  *   while the kernel, which another shim has run, is being removed; it then finds no `spec.json` and runs nothing.
+ * - Files for the output are there before the claim: on a full disk, the command would not run, and count as failed.
  * - A line in `status` counts once its newline is written. The file is opened before the command starts, so a full disk
  *   rarely loses the exit line. One `write` per line is atomic without a rename.
  * - A fence that has passed, or is one of an earlier boot, keeps the command from running: the launch may have waited
@@ -52,6 +53,7 @@ export function shimScript(options: ShimOptions): string {
   return `trap : HUP INT QUIT TERM USR1 USR2 ALRM PIPE
 exec </dev/null 2>/dev/null
 trap 'echo "${tag} failed" >&8' EXIT
+exec 7>>stdout 7>>stderr 7>&-
 set -C
 exec 9>status
 set +C
