@@ -24,12 +24,13 @@ export interface Supervised {
 
 export function supervise(options: {
   name: string
-  args: readonly string[]
+  command: readonly string[]
   environment: NodeJS.ProcessEnv
   logFile: string
   record: (record: StormRecord) => void
 }): Supervised {
-  const { name, args, environment, logFile, record } = options
+  const { name, command, environment, logFile, record } = options
+  const [program, ...args] = command as [string, ...string[]]
   let child: ChildProcess | null = null
   /** Nobody wants a process now. */
   let resting = false
@@ -38,7 +39,7 @@ export function supervise(options: {
   function start(): void {
     if (child !== null || resting || stopping) return
     const log = openSync(logFile, 'a')
-    const started = spawn(process.execPath, args, { env: environment, stdio: ['ignore', log, log] })
+    const started = spawn(program, args, { env: environment, stdio: ['ignore', log, log] })
     closeSync(log)
     child = started
     started.once('exit', (status, signal) => void ended(status, signal))
