@@ -27,6 +27,9 @@ interface Chosen {
   chainId: string
 }
 
+/** Longer than any limit, fence and overtime of a storm together. */
+const TOO_LONG_SECONDS = 50_000
+
 const USED = new Set<string>()
 
 /** A session that no canary has used. @param where of `s`, its decision `d` and its kernel `k` */
@@ -205,8 +208,8 @@ export const CANARIES: readonly Canary[] = [
     async plant(scene) {
       const { id } = await choose(scene, `s.batch_timeout IS NOT NULL AND s.started_at IS NOT NULL`)
       const { path, lines } = await linesOf(scene, id)
-      const [uptime] = lines[0]!.split(' ')
-      await appendFile(path, lines[0]!.replace(uptime!, String(Number(uptime) + 300)))
+      const words = lines.at(-1)!.split(' ')
+      await appendFile(path, words.with(1, String(Number(words[1]) + TOO_LONG_SECONDS)).join(' '))
       return id
     },
   },
@@ -253,5 +256,5 @@ async function linesOf(
   if (name === undefined) throw new Error(`session ${sessionId} has written no lines`)
   const path = join(directory, name)
   const lines = (await readFile(path, 'utf8')).match(/.*\n/g) ?? []
-  return { path, lines, identity: lines[0]!.split(' ').slice(1, 6).join(' ') }
+  return { path, lines, identity: lines[0]!.split(' ').slice(2, 7).join(' ') }
 }

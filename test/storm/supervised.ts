@@ -13,6 +13,8 @@ const LOG_LINES = 12
 /** A program of ours that runs for as long as the storm, whatever happens to its processes. */
 export interface Supervised {
   readonly name: string
+  /** Of the process that runs now. */
+  pid(): number | null
   /** SIGKILL; it is started again when `restart` is called. */
   kill(): Promise<void>
   restart(): void
@@ -58,6 +60,7 @@ export function supervise(options: {
   start()
   return {
     name,
+    pid: () => child?.pid ?? null,
     async kill() {
       resting = true
       const dying = child

@@ -52,7 +52,7 @@ export const REAL_TIME: Terms = {
   blurSeconds: 3,
 }
 
-const STEP_SECONDS = 300
+const STEP_SECONDS = 600
 const steps = (count: number) => count * STEP_SECONDS * 1000
 
 /**
@@ -64,20 +64,20 @@ export const MOVED_TIME: Terms = {
   lease: {
     heartbeatMs: steps(1),
     checkIntervalMs: 2_000,
-    suspectAfterMs: steps(4),
-    lostAfterMs: steps(8),
-    fenceMarginMs: steps(6),
+    suspectAfterMs: steps(3),
+    lostAfterMs: steps(5),
+    fenceMarginMs: steps(4),
     outageAfterMs: steps(3),
   },
-  fenceAfterMs: steps(8),
+  fenceAfterMs: steps(5),
   stopGraceMs: 1_000,
   prepareTimeoutMs: steps(24),
   terminateTimeoutMs: steps(8),
   stepSeconds: STEP_SECONDS,
-  turnSeconds: 80,
-  delaysSeconds: [60, 600, 1_800, 5_400],
-  delayMaxSeconds: 7_200,
-  keepHours: 3,
-  overtimeSeconds: 5 * STEP_SECONDS,
+  turnSeconds: 125,
+  delaysSeconds: [60, 600, 1_800, 7_200],
+  delayMaxSeconds: 10_800,
+  keepHours: 4,
+  overtimeSeconds: 4 * STEP_SECONDS,
   blurSeconds: STEP_SECONDS + 3,
 }

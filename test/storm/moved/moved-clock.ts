@@ -10,17 +10,18 @@ import { promisify } from 'node:util'
  * MOVED_CLOCK says, and its timers go by them. The file has a line `<milliseconds ahead>` for each move, and its last
  * whole line counts. Clocks only go forward.
  *
- * A move takes no time, and what a program does with other programs takes as long as ever. So a timer never fires
- * earlier than FLOOR_MS after it was set, unless it was set for less: an answer that is under way can still come. A
- * limit set by `AbortSignal.timeout` is one of waiting for others, and gives them PATIENCE_MS. Timers of Node itself
- * (sockets, HTTP) go by the machine's clock.
+ * A move takes no time, and what programs do takes as long as ever. So a timer never fires earlier than FLOOR_MS after it
+ * was set, unless it was set for less: an answer that is under way can still come. What is set for between ten seconds
+ * and a minute, or by `AbortSignal.timeout`, is usually a limit of waiting for another program (a connection, a
+ * statement, an answer), and gives that PATIENCE_MS. Timers of Node itself (sockets, HTTP) go by the machine's clock.
  *
  * `/proc/uptime` is replaced for the whole process tree, see `start-moved.ts`.
  */
 
 const LOOK_MS = 20
 const FLOOR_MS = 300
-const PATIENCE_MS = 3_000
+const PATIENCE_MS = 12_000
+const isPatient = (ms: number) => ms >= 10_000 && ms <= 60_000
 /** Timers that were cleared are forgotten at the next move, or when there are so many. */
 const KNOWN_MAX = 4_096
 
@@ -95,8 +96,9 @@ function note(timeout: NodeJS.Timeout, ms: number, floorMs: number): void {
 
 type Callback = (...args: unknown[]) => void
 
-function started(callback: Callback, ms: number | undefined, args: unknown[], repeat: boolean, floorMs = FLOOR_MS) {
+function started(callback: Callback, ms: number | undefined, args: unknown[], repeat: boolean, patient = false) {
   const length = Number(ms) >= 1 ? Number(ms) : 1
+  const floorMs = patient || (!repeat && isPatient(length)) ? PATIENCE_MS : FLOOR_MS
   const fire = () => {
     if (repeat) note(timeout, length, floorMs)
     else known.delete(timeout)
@@ -144,7 +146,7 @@ const ABORTED = { name: 'AbortError', code: 'ABORT_ERR' }
 function timeoutSignal(ms: number): AbortSignal {
   const controller = new AbortController()
   const reason = () => new DOMException('The operation was aborted due to timeout', 'TimeoutError')
-  started(() => controller.abort(reason()), ms, [], false, PATIENCE_MS).unref()
+  started(() => controller.abort(reason()), ms, [], false, true).unref()
   return controller.signal
 }
 
