@@ -11,6 +11,8 @@ import type { Supervised } from './supervised.ts'
  */
 
 const LOOK_MS = 40
+/** What nobody is waited for has so much time: keepers of fences look ten times a second. */
+const STEP_MIN_MS = 500
 /** Nobody is waited for longer: who has not been heard by then is silent for a step. */
 const HEARD_WITHIN_MS = 20_000
 /** A start is given so much time of its own: its programs wait for each other. */
@@ -100,6 +102,7 @@ async function everybodyIsHeard(
     }
     const seen = looked.rows[0]!
     const waited = performance.now() - began
+    if (waited < STEP_MIN_MS) continue
     if (!rounds.see(seen) && waited < HEARD_WITHIN_MS) continue
     if (seen.starting === 0 || waited > STARTED_WITHIN_MS) return
   }

@@ -77,7 +77,7 @@ export const MOVED_TIME: Terms = {
   turnSeconds: 125,
   delaysSeconds: [60, 600, 1_800, 7_200],
   delayMaxSeconds: 10_800,
-  keepHours: 4,
+  keepHours: 8,
   overtimeSeconds: 4 * STEP_SECONDS,
   blurSeconds: STEP_SECONDS + 3,
 }

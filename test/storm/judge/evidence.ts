@@ -149,10 +149,11 @@ export interface EventRow {
   childId: string | null
 }
 
-/** The rows that are there, and those that were removed. */
+/** The rows that are there, and those that were removed. Those of other tables are left out before anything is read. */
 const everIn = (table: string) =>
   `(SELECT * FROM ${table} UNION ALL
-    SELECT (jsonb_populate_record(NULL::${table}, data)).* FROM seeds.removed WHERE source = '${table}')`
+    SELECT (jsonb_populate_record(NULL::${table}, data)).*
+    FROM (SELECT data FROM seeds.removed WHERE source = '${table}' OFFSET 0) AS own)`
 
 const SESSIONS = `SELECT id, name, chain_id AS "chainId", parent_session_id AS "parentId", creation_id AS "creationId", attempt,
   epoch, origin, status, result, exit_code AS "exitCode", failure_cause AS cause, status_reason AS reason,
