@@ -22,8 +22,8 @@ const SESSIONS_PER_MINUTE = 60
 const OPEN_MAX = 14
 const SETTLED_WITHIN_MS = 240_000
 const SETTLED_FOR_MS = 2_000
-/** An hour and a half. */
-const QUIET_STEPS = 9
+/** Two hours: longer than any lease, and than what is old may stay. */
+const QUIET_STEPS = 12
 const JUDGE = join(import.meta.dirname, 'judge/judge-program.ts')
 const CLIENTS_PROGRAM = join(import.meta.dirname, 'clients-program.ts')
 

@@ -1,5 +1,6 @@
 import { readEvidence, type Evidence } from './evidence.ts'
 import { judge, type Violation } from './promises.ts'
+import { hasTimedOut } from './runs.ts'
 
 /**
  * `judge-program.ts <directory> <database URL>`: judges a storm by what it left, and prints the verdict as JSON. It uses
@@ -38,7 +39,7 @@ function verdictOf(evidence: Evidence): Verdict {
     events: events.length,
     received: received.flat().length,
     leasesLost: leases.filter(({ to }) => to === 'LOST').length,
-    timedOut: sessions.filter(({ reason }) => reason === 'task-timeout').length,
+    timedOut: sessions.filter(hasTimedOut).length,
     chainsRemoved: sessions.filter(({ id, chainId }) => id === chainId && gone.has(id)).length,
     violations: judge(evidence),
   }

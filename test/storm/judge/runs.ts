@@ -13,6 +13,9 @@ const SIGKILL_CODE = 137
 const SIGTERM_CODE = 143
 const TIMED_OUT = /time.?out|timed out|time limit/i
 
+export const hasTimedOut = ({ cause, reason }: SessionRow) =>
+  cause === 'KERNEL_NONZERO_EXIT' && TIMED_OUT.test(reason ?? '')
+
 export function runPromises(evidence: Evidence, accuse: Accuse): void {
   const { runs, sessions, kernels } = evidence
   expectOneMachine(runs, accuse)
@@ -109,14 +112,13 @@ const livedFor = ({ movedFirstAt, movedLastAt }: Run) => movedLastAt - movedFirs
 /** An agent that is halted or cut off stops nothing: then the fence does, some time after the limit. */
 function expectLimit(run: Run, session: SessionRow | undefined, terms: Terms, accuse: Accuse): void {
   if (session === undefined || session.batchTimeout === null) return
-  const { id, batchTimeout, reason, cause } = session
+  const { id, batchTimeout } = session
   const lived = livedFor(run)
   const overtime = terms.overtimeSeconds + (terms.stepSeconds > 0 ? terms.fenceAfterMs / 1000 : 0)
   if (lived > batchTimeout + overtime) {
     accuse('time-limit', id, `its program lived for ${lived.toFixed(1)} s, with a limit of ${batchTimeout} s`)
   }
-  const timedOut = cause === 'KERNEL_NONZERO_EXIT' && TIMED_OUT.test(reason ?? '')
-  if (timedOut && run.endedWith === null && lived + 2 * terms.blurSeconds < batchTimeout) {
+  if (hasTimedOut(session) && run.endedWith === null && lived + 2 * terms.blurSeconds < batchTimeout) {
     accuse('time-limit', id, `timed out after ${lived.toFixed(1)} s, with a limit of ${batchTimeout} s`)
   }
 }
