@@ -301,14 +301,22 @@ export const MOVED_CANARIES: readonly Canary[] = [
   {
     name: 'an old chain that stays',
     promise: 'retention',
-    async plant(scene) {
-      const { chainId } = await choose(scene, `s.status = 'TERMINATED' AND s.attempt = 1`)
-      await scene.client.query(
-        `UPDATE sessions SET created_at = created_at - interval '20 hours', terminated_at = terminated_at - interval '20 hours'
-         WHERE chain_id = $1`,
-        [chainId],
+    async plant({ client }) {
+      const { rows } = await client.query<{ id: string }>(
+        `SELECT data ->> 'chain_id' AS id FROM seeds.removed WHERE source = 'sessions'
+         GROUP BY 1 HAVING count(*) = 1 ORDER BY min(at) LIMIT 1`,
       )
-      return chainId
+      const { id } = rows[0]!
+      for (const table of ['sessions', 'kernels', 'retry_decisions']) {
+        await client.query(
+          `WITH back AS (DELETE FROM seeds.removed WHERE source = '${table}'
+             AND (data ->> 'id' = $1 OR data ->> 'session_id' = $1) RETURNING data)
+           INSERT INTO ${table} SELECT (jsonb_populate_record(NULL::${table}, data)).* FROM back`,
+          [id],
+        )
+      }
+      await client.query(`UPDATE sessions SET terminated_at = terminated_at - interval '10 hours' WHERE id = $1`, [id])
+      return id
     },
   },
   {
