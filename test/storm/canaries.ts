@@ -249,7 +249,7 @@ export const MOVED_CANARIES: readonly Canary[] = [
     promise: 'lease',
     async plant(scene) {
       const { settled, last } = await momentsOf(scene)
-      await record(scene, { kind: 'fault', at: settled, until: last, fault: 'SIGSTOP agent', target: 'agent-1' })
+      await noteFault(scene, { kind: 'fault', at: settled, until: last, fault: 'SIGSTOP agent', target: 'agent-1' })
       return 'agent-1'
     },
   },
@@ -263,12 +263,16 @@ export const MOVED_CANARIES: readonly Canary[] = [
       )
       const files = await readdir(join(scene.directory, 'lines'))
       const { id, sessionId, agent } = rows.find((row) => files.some((file) => file.startsWith(row.id)))!
-      const path = join(scene.directory, 'lines', files.find((file) => file.startsWith(id))!)
+      const path = join(
+        scene.directory,
+        'lines',
+        files.find((file) => file.startsWith(id))!,
+      )
       const words = (await readFile(path, 'utf8')).trimEnd().split('\n').at(-1)!.split(' ')
       await appendFile(path, `${words.with(1, String(Number(words[1]) + TOO_LONG_SECONDS)).join(' ')}\n`)
       const at = { up: Number(words[0]), wall: 0 }
       const { last } = await momentsOf(scene)
-      await record(scene, { kind: 'fault', at, until: last, fault: 'agent line deaf', target: `${agent} line` })
+      await noteFault(scene, { kind: 'fault', at, until: last, fault: 'agent line deaf', target: `${agent} line` })
       return sessionId
     },
   },
@@ -344,8 +348,8 @@ async function momentsOf({ directory }: Scene): Promise<{ settled: Moment; last:
   return { settled: settled!, last: last! }
 }
 
-async function record({ directory }: Scene, made: StormRecord): Promise<void> {
-  await appendFile(join(directory, 'records/storm.ndjson'), `${JSON.stringify(made)}\n`)
+async function noteFault({ directory }: Scene, fault: StormRecord): Promise<void> {
+  await appendFile(join(directory, 'records/storm.ndjson'), `${JSON.stringify(fault)}\n`)
 }
 
 /** The lines that a kernel of the session wrote, or one of its child. */

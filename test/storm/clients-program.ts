@@ -156,9 +156,9 @@ async function work(number: number, random: Random): Promise<void> {
     if (answer === null) link = null
   }
 
-  async function followLink({ url, number }: { url: string; number: number }): Promise<void> {
+  async function followLink({ url, number: linkOf }: { url: string; number: number }): Promise<void> {
     link = null
-    await call({ call: 'follow', linkOf: number }, async (signal) => {
+    await call({ call: 'follow', linkOf }, async (signal) => {
       const response = await fetch(url, { signal })
       await response.arrayBuffer()
       return { httpStatus: response.status }

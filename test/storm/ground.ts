@@ -60,11 +60,7 @@ export interface Ground extends AsyncDisposable {
 }
 
 /** @param directory empty, and readable for other users: PostgreSQL is one */
-export async function layGround(
-  directory: string,
-  terms: Terms,
-  progress: (line: string) => void,
-): Promise<Ground> {
+export async function layGround(directory: string, terms: Terms, progress: (line: string) => void): Promise<Ground> {
   await using resources = new AsyncDisposableStack()
   const [lines, records, logs] = ['lines', 'records', 'logs'].map((name) => join(directory, name)) as [
     string,

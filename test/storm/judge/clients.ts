@@ -109,14 +109,17 @@ function expectFinal(done: readonly Call[], known: ReadonlyMap<string, SessionRo
 
 /** A link that is older than a minute leads nowhere; one that is not, and was not used before, leads somewhere. */
 function expectLinks(done: readonly Call[], { clock }: Evidence, accuse: Accuse): void {
-  const links = new Map(done.filter(({ call }) => call === 'link').map((call) => [`${call.client} ${call.number}`, call]))
+  const links = new Map(
+    done.filter(({ call }) => call === 'link').map((call) => [`${call.client} ${call.number}`, call]),
+  )
   for (const { call, client, number, linkOf, httpStatus, askedAt, answeredAt } of done) {
     const made = links.get(`${client} ${linkOf}`)
     if (call !== 'follow' || made === undefined || httpStatus === null) continue
     const who = `${client} call ${number}`
     const [from, to] = [made.answeredAt!.up, askedAt.up]
     const leastAge = to - from + clock.aheadLeast(to) - clock.aheadMost(from)
-    const mostAge = answeredAt!.up - made.askedAt.up + clock.aheadMost(answeredAt!.up) - clock.aheadLeast(made.askedAt.up)
+    const mostAge =
+      answeredAt!.up - made.askedAt.up + clock.aheadMost(answeredAt!.up) - clock.aheadLeast(made.askedAt.up)
     if (leastAge > LINK_SECONDS && httpStatus !== UNAUTHORIZED) {
       accuse('asked', who, `a link that was ${Math.round(leastAge)} s old led to ${httpStatus}`)
     }

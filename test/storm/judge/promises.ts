@@ -39,7 +39,8 @@ export type Accuse = (promise: PromiseName, subject: string, what: string) => vo
 export function judge(evidence: Evidence): Violation[] {
   const violations: Violation[] = []
   const accuse: Accuse = (promise, subject, what) => violations.push({ promise, subject, what })
-  for (const look of [chainPromises, runPromises, clientPromises, eventPromises, silencePromises, retentionPromises]) look(evidence, accuse)
+  for (const look of [chainPromises, runPromises, clientPromises, eventPromises, silencePromises, retentionPromises])
+    look(evidence, accuse)
   for (const record of evidence.storm) {
     if (record.kind !== 'exit' || record.wanted) continue
     accuse('process', record.process, `ended by itself with ${record.status ?? record.signal}: ${lastLine(record.log)}`)

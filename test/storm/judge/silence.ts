@@ -34,7 +34,11 @@ function expectFence(fault: FaultRecord, { runs, kernels, terms, clock }: Eviden
     if (!own.has(kernelId) || firstAt > at.up) continue
     const late = Math.min(movedLastAt, overAt) - fenceAt
     if (late > terms.overtimeSeconds + STOPS_SECONDS) {
-      accuse('fence', sessionId, `ran on for ${Math.round(late)} s after the fence of ${agentOf(fault)} (${fault.fault})`)
+      accuse(
+        'fence',
+        sessionId,
+        `ran on for ${Math.round(late)} s after the fence of ${agentOf(fault)} (${fault.fault})`,
+      )
     }
   }
 }

@@ -41,7 +41,7 @@ const real = {
   setInterval: globalThis.setInterval,
 }
 let ahead = 0
-let length = 0
+let readBytes = 0
 
 /** Those that wait. */
 const known = new Map<NodeJS.Timeout, Timer>()
@@ -50,12 +50,12 @@ const now = () => real.now() + ahead
 
 function look(): void {
   const { size } = fs.fstatSync(file)
-  if (size === length) return
-  const added = Buffer.alloc(size - length)
-  fs.readSync(file, added, 0, added.length, length)
+  if (size === readBytes) return
+  const added = Buffer.alloc(size - readBytes)
+  fs.readSync(file, added, 0, added.length, readBytes)
   const whole = added.lastIndexOf(10) + 1
   if (whole === 0) return
-  length += whole
+  readBytes += whole
   move(Number(added.subarray(0, whole).toString('latin1').trimEnd().split('\n').at(-1)))
 }
 
