@@ -63,7 +63,10 @@ function connect(): Client {
     urls: options.urls,
     token: options.token,
     // Lines and servers are away for moments only: look often.
-    retry: { network: { minSeconds: 0.2, maxSeconds: 1, stopAfterSeconds: 10 }, reconnect: { maxSeconds: 1 } },
+    retry: {
+      network: { minSeconds: 0.2, maxSeconds: 1, stopAfterSeconds: options.terms.clientPatienceSeconds },
+      reconnect: { maxSeconds: 1 },
+    },
   })
 }
 

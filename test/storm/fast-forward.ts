@@ -1,3 +1,5 @@
+import { closeSync, existsSync, fstatSync, openSync, readdirSync, readSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Ground } from './ground.ts'
 import { now } from './records.ts'
@@ -6,8 +8,8 @@ import type { Supervised } from './supervised.ts'
 /**
  * Moves time for everything at once, step by step: for the database by the two functions that tell its statements the
  * time, for programs by their clock. Everything that is due then happens, and takes as long as ever; the next step comes
- * when all that nothing is the matter with has been heard at the new time. So whoever is halted, dead or cut off grows
- * old, and nobody else does.
+ * when all that nothing is the matter with has been heard at the new time, and every kernel's program has written so. So
+ * whoever is halted, dead or cut off grows old, and nobody else does.
  */
 
 const LOOK_MS = 40
@@ -22,6 +24,9 @@ const LOOK = `SELECT ARRAY(SELECT name FROM agents WHERE last_heard_at >= $1::ti
   ARRAY(SELECT pid FROM servers WHERE last_seen_at >= $1::timestamptz) AS servers,
   (SELECT count(*)::int FROM sessions s JOIN kernels k ON k.session_id = s.id LEFT JOIN agents a ON a.id = k.agent_id
     WHERE s.status IN ('PREPARING', 'PULLING', 'PREPARED', 'CREATING') AND a.name <> ALL($2)) AS starting`
+/** The two uptimes are read one after the other, and the moved one comes in hundredths of a second. */
+const RESOLUTION_SECONDS = 1
+const LINE_BYTES_MAX = 1_024
 const MOVE = `SELECT seeds.set_clock(make_interval(secs => $1))`
 
 interface Looked {
@@ -35,10 +40,10 @@ export async function moveTime(ground: Ground, signal: AbortSignal): Promise<voi
   const { db, clock, terms, record } = ground
   const step = terms.stepSeconds
   let seconds = clock!.ahead() / 1000
-  const rounds = createRounds(ground)
+  const [rounds, programs] = [createRounds(ground), createPrograms(ground)]
   let movedAt = await timeOf(ground)
   while (!signal.aborted) {
-    await everybodyIsHeard(ground, rounds, movedAt, signal)
+    await everybodyIsHeard(ground, programs, rounds, movedAt, signal)
     if (signal.aborted) return
     seconds += step
     const aheadMs = seconds * 1000
@@ -87,6 +92,7 @@ function createRounds({ agents, servers, troubled }: Ground) {
 
 async function everybodyIsHeard(
   { db, troubled }: Ground,
+  programs: ReturnType<typeof createPrograms>,
   rounds: ReturnType<typeof createRounds>,
   since: string,
   signal: AbortSignal,
@@ -103,8 +109,39 @@ async function everybodyIsHeard(
     const seen = looked.rows[0]!
     const waited = performance.now() - began
     if (waited < STEP_MIN_MS) continue
-    if (!rounds.see(seen) && waited < HEARD_WITHIN_MS) continue
+    const allAreHeard = rounds.see(seen) && programs.haveWritten()
+    if (!allAreHeard && waited < HEARD_WITHIN_MS) continue
     if (seen.starting === 0 || waited > STARTED_WITHIN_MS) return
+  }
+}
+
+/** The programs of kernels, by their lines. One that cannot have its turn would overrun its limit unawares. */
+function createPrograms({ lines, clock }: Ground) {
+  const over = new Set<string>()
+  return {
+    haveWritten(): boolean {
+      const moved = clock!.ahead() / 1000
+      return readdirSync(lines).every((file) => {
+        if (over.has(file)) return true
+        // `<kernel>.<pid>.<random>`
+        if (!existsSync(`/proc/${file.split('.')[1]}`)) return over.add(file)
+        const [up, at] = lastLine(join(lines, file)).split(' ').map(Number)
+        return up !== undefined && at !== undefined && at - up > moved - RESOLUTION_SECONDS
+      })
+    },
+  }
+}
+
+/** Its last whole line; empty without one. */
+function lastLine(path: string): string {
+  const file = openSync(path, 'r')
+  try {
+    const { size } = fstatSync(file)
+    const end = Buffer.alloc(Math.min(size, LINE_BYTES_MAX))
+    readSync(file, end, 0, end.length, size - end.length)
+    return end.toString('latin1').split('\n').at(-2) ?? ''
+  } finally {
+    closeSync(file)
   }
 }
 

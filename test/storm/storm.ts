@@ -20,7 +20,7 @@ const CLIENTS = 3
 /** For each client; a storm of a minute makes about a third of that many sessions. */
 const SESSIONS_PER_MINUTE = 60
 const OPEN_MAX = 14
-const SETTLED_WITHIN_MS = 240_000
+const READ_WITHIN_MS = 240_000
 const SETTLED_FOR_MS = 2_000
 /** Two hours: longer than any lease, and than what is old may stay. */
 const QUIET_STEPS = 12
@@ -137,7 +137,7 @@ async function endClients(
   clients.stdin!.write('end\n')
   await allHasEnded()
   clients.stdin!.write('read\n')
-  const [status] = (await Promise.race([gone, sleep(SETTLED_WITHIN_MS, [null], { ref: false })])) as [number | null]
+  const [status] = (await Promise.race([gone, sleep(READ_WITHIN_MS, [null], { ref: false })])) as [number | null]
   signal.throwIfAborted()
   if (status !== 0)
     ground.record({ kind: 'exit', at: now(), process: 'clients', wanted: false, status, signal: null, log: [] })
@@ -152,7 +152,7 @@ const UNSETTLED = `SELECT
 
 /** Waits until nothing is under way for a while. */
 async function settle(ground: Ground, signal: AbortSignal, progress: (line: string) => void): Promise<void> {
-  const deadline = performance.now() + SETTLED_WITHIN_MS
+  const deadline = performance.now() + ground.terms.settledWithinMs
   let since: number | null = null
   let waitingFor = ''
   for (let turn = 0; performance.now() < deadline; turn++) {

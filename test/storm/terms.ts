@@ -18,6 +18,10 @@ export interface Terms {
   /** Before a retry; one of them. */
   delaysSeconds: readonly number[]
   delayMaxSeconds: number
+  /** Clients try again for so long. */
+  clientPatienceSeconds: number
+  /** Real time, in which all has to end after a storm. */
+  settledWithinMs: number
   /** Hours after which chains and events are removed; null: never. */
   keepHours: number | null
   /**
@@ -47,6 +51,8 @@ export const REAL_TIME: Terms = {
   turnSeconds: 0.1,
   delaysSeconds: [0.1, 0.5, 1, 3],
   delayMaxSeconds: 8,
+  clientPatienceSeconds: 10,
+  settledWithinMs: 240_000,
   keepHours: null,
   overtimeSeconds: 40,
   blurSeconds: 3,
@@ -77,6 +83,9 @@ export const MOVED_TIME: Terms = {
   turnSeconds: 125,
   delaysSeconds: [60, 600, 1_800, 7_200],
   delayMaxSeconds: 10_800,
+  clientPatienceSeconds: 6 * STEP_SECONDS,
+  // The longest chain has some two days.
+  settledWithinMs: 900_000,
   keepHours: 8,
   overtimeSeconds: 4 * STEP_SECONDS,
   blurSeconds: STEP_SECONDS + 3,

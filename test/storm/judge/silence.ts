@@ -57,8 +57,8 @@ function expectLost(
   )
   const allowed = terms.lease.lostAfterMs + terms.overtimeSeconds * 1000
   if (deaf || to - from <= allowed) return
-  const lost = leases.some((row) => row.agent === agentOf(fault) && row.to === 'LOST' && row.at >= from && row.at <= to)
-  if (!lost) {
+  const before = leases.filter((row) => row.agent === agentOf(fault) && row.at <= to).toSorted((a, b) => a.at - b.at)
+  if (before.at(-1)?.to !== 'LOST') {
     const seconds = Math.round((to - from) / 1000)
     accuse('lease', agentOf(fault), `was silent for ${seconds} s from uptime ${at.up} (${fault.fault}), and not LOST`)
   }
