@@ -62,6 +62,8 @@ function connect(): Client {
   return createClient({
     urls: options.urls,
     token: options.token,
+    // In moved time a limit of less would leave an answer no time, see `moved/moved-clock.ts`.
+    ...(options.terms.stepSeconds > 0 && { timeouts: { connectSeconds: 30, readSeconds: 60 } }),
     // Lines and servers are away for moments only: look often.
     retry: {
       network: { minSeconds: 0.2, maxSeconds: 1, stopAfterSeconds: options.terms.clientPatienceSeconds },

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, fstatSync, openSync, readdirSync, readSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Ground } from './ground.ts'
@@ -110,6 +110,7 @@ async function everybodyIsHeard(
     const waited = performance.now() - began
     if (waited < STEP_MIN_MS) continue
     const allAreHeard = rounds.see(seen) && programs.haveWritten()
+      console.error('DEBUG', rounds.see(seen), programs.haveWritten(), JSON.stringify(seen), rounds.ill())
     if (!allAreHeard && waited < HEARD_WITHIN_MS) continue
     if (seen.starting === 0 || waited > STARTED_WITHIN_MS) return
   }
@@ -124,11 +125,23 @@ function createPrograms({ lines, clock }: Ground) {
       return readdirSync(lines).every((file) => {
         if (over.has(file)) return true
         // `<kernel>.<pid>.<random>`
-        if (!existsSync(`/proc/${file.split('.')[1]}`)) return over.add(file)
+        if (!isAlive(file.split('.')[1]!)) {
+          over.add(file)
+          return true
+        }
         const [up, at] = lastLine(join(lines, file)).split(' ').map(Number)
         return up !== undefined && at !== undefined && at - up > moved - RESOLUTION_SECONDS
       })
     },
+  }
+}
+
+/** One that nobody has waited for is dead as well. */
+function isAlive(pid: string): boolean {
+  try {
+    return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'latin1'))
+  } catch {
+    return false
   }
 }
 
