@@ -110,7 +110,6 @@ async function everybodyIsHeard(
     const waited = performance.now() - began
     if (waited < STEP_MIN_MS) continue
     const allAreHeard = rounds.see(seen) && programs.haveWritten()
-      console.error('DEBUG', rounds.see(seen), programs.haveWritten(), JSON.stringify(seen), rounds.ill())
     if (!allAreHeard && waited < HEARD_WITHIN_MS) continue
     if (seen.starting === 0 || waited > STARTED_WITHIN_MS) return
   }
