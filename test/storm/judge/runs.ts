@@ -71,8 +71,8 @@ function expectTruth(session: SessionRow, kernel: KernelRow, runs: readonly Run[
   }
   const { endedWith, told } = last
   if (exitCode === endedWith) return
-  // Killed before it could say so, or after it had said that it ends.
-  const killed = exitCode === SIGKILL_CODE && (endedWith === null || kernel.stopped)
+  // Killed before it could say so, or after it had said that it ends: one that was told to may be out of time then.
+  const killed = exitCode === SIGKILL_CODE && (endedWith === null || kernel.stopped || told)
   const ended = exitCode === SIGTERM_CODE && endedWith === null && !told
   if (!killed && !ended) {
     accuse('exit-code', session.id, `kernel ${kernel.id} has the exit code ${exitCode}, and ended with ${endedWith}`)
