@@ -280,14 +280,12 @@ export const MOVED_CANARIES: readonly Canary[] = [
     name: 'a chain of which a part was removed',
     promise: 'retention',
     async plant({ client }) {
-      const { rows } = await client.query<{ id: string; data: object }>(
-        `DELETE FROM seeds.removed WHERE source = 'sessions' AND data ->> 'id' = (SELECT data ->> 'parent_session_id'
-           FROM seeds.removed WHERE source = 'sessions' AND data ->> 'parent_session_id' IS NOT NULL LIMIT 1)
-         RETURNING data ->> 'chain_id' AS id, data`,
+      const { rows } = await client.query<{ id: string }>(
+        `INSERT INTO sessions SELECT (jsonb_populate_record(NULL::sessions, data || jsonb_build_object(
+           'id', gen_random_uuid(), 'attempt', 99, 'creation_id', data ->> 'creation_id' || ':second'))).*
+         FROM seeds.removed WHERE source = 'sessions' ORDER BY at DESC LIMIT 1 RETURNING chain_id AS id`,
       )
-      if (rows[0] === undefined) throw new Error('the storm has removed no chain of several attempts')
-      await client.query('INSERT INTO sessions SELECT (jsonb_populate_record(NULL::sessions, $1)).*', [rows[0].data])
-      return rows[0].id
+      return rows[0]!.id
     },
   },
   {
@@ -295,8 +293,9 @@ export const MOVED_CANARIES: readonly Canary[] = [
     promise: 'retention',
     async plant({ client }) {
       const { rows } = await client.query<{ id: string }>(
-        `UPDATE seeds.removed SET at = at - interval '1 hour' WHERE source = 'sessions' AND data ->> 'chain_id' = (
-           SELECT data ->> 'chain_id' FROM seeds.removed WHERE source = 'sessions' ORDER BY at DESC LIMIT 1)
+        `UPDATE seeds.removed SET at = (data ->> 'terminated_at')::timestamptz + interval '1 hour'
+         WHERE source = 'sessions' AND data ->> 'id' = (SELECT data ->> 'id' FROM seeds.removed
+           WHERE source = 'sessions' AND data ->> 'terminated_at' IS NOT NULL ORDER BY at DESC LIMIT 1)
          RETURNING data ->> 'chain_id' AS id`,
       )
       return rows[0]!.id
@@ -306,20 +305,23 @@ export const MOVED_CANARIES: readonly Canary[] = [
     name: 'an old chain that stays',
     promise: 'retention',
     async plant({ client }) {
-      const { rows } = await client.query<{ id: string }>(
-        `SELECT data ->> 'chain_id' AS id FROM seeds.removed WHERE source = 'sessions'
-         GROUP BY 1 HAVING count(*) = 1 ORDER BY min(at) LIMIT 1`,
+      const { rows } = await client.query<{ id: string; ids: string[] }>(
+        `SELECT data ->> 'chain_id' AS id, array_agg(data ->> 'id') AS ids FROM seeds.removed
+         WHERE source = 'sessions' GROUP BY 1 ORDER BY min(at) LIMIT 1`,
       )
-      const { id } = rows[0]!
+      const { id, ids } = rows[0]!
       for (const table of ['sessions', 'kernels', 'retry_decisions']) {
         await client.query(
           `WITH back AS (DELETE FROM seeds.removed WHERE source = '${table}'
-             AND (data ->> 'id' = $1 OR data ->> 'session_id' = $1) RETURNING data)
+             AND coalesce(data ->> 'session_id', data ->> 'id') = ANY($1) RETURNING data)
            INSERT INTO ${table} SELECT (jsonb_populate_record(NULL::${table}, data)).* FROM back`,
-          [id],
+          [ids],
         )
       }
-      await client.query(`UPDATE sessions SET terminated_at = terminated_at - interval '10 hours' WHERE id = $1`, [id])
+      await client.query(
+        `UPDATE sessions SET terminated_at = terminated_at - interval '10 hours' WHERE chain_id = $1`,
+        [id],
+      )
       return id
     },
   },
