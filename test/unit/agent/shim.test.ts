@@ -56,6 +56,12 @@ test('a status counts by whole lines', () => {
   expect(parseStatus(`outside\n${text}`)).toMatchObject({ outsideCgroup: true, exitCode: 137 })
 })
 
+test('a kernel began when its shim has read the uptime, and with older shims when its process was started', () => {
+  expect(parseStatus(`began ${STAT}|99.25\n`)).toMatchObject({ shim: parseProcStat(STAT), beganAtSeconds: 99.25 })
+  expect(parseStatus(`began ${STAT}\n`)).toMatchObject({ shim: { pid: 4711 }, beganAtSeconds: 1_234.56 })
+  expect(parseStatus('began \n')).toMatchObject({ shim: null, beganAtSeconds: null })
+})
+
 test('a shell reads quoted text as it was', () => {
   const texts = fc
     .sample(anyText({ maxLength: 20 }), { numRuns: 200, seed: 1 })

@@ -1,10 +1,9 @@
 import { diskFault } from '../../disk-watch.ts'
 import { endKernel } from './end-kernel.ts'
 import type { ShimMessage } from './fence/fork-server.ts'
-import { parseProcStat, startedAtSeconds } from './proc-stat.ts'
 import type { ProcessHost } from './process-host.ts'
 import type { ProcessKernel } from './process-kernel.ts'
-import { parseShimUsage } from '../kernel-directory/shim-status.ts'
+import { parseBegan, parseShimUsage } from '../kernel-directory/shim-status.ts'
 
 export function handleShimMessage(host: ProcessHost, message: ShimMessage): void {
   const kernel = host.book.kernels.get(message.kernelId)
@@ -21,10 +20,11 @@ export function handleShimMessage(host: ProcessHost, message: ShimMessage): void
   }
 }
 
-function begin(host: ProcessHost, kernel: ProcessKernel, stat: string): void {
+function begin(host: ProcessHost, kernel: ProcessKernel, line: string): void {
   if (kernel.phase !== 'LAUNCHING') return
-  kernel.shim = parseProcStat(stat)
-  kernel.beganAt = kernel.shim === null ? null : startedAtSeconds(kernel.shim)
+  const { shim, beganAtSeconds } = parseBegan(line)
+  kernel.shim = shim
+  kernel.beganAt = beganAtSeconds
   kernel.watched = true
   kernel.nextLifeCheckAt = performance.now() + HEARD_LIFE_CHECK_MS
   host.book.began(kernel, new Date().toISOString())
