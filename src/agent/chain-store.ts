@@ -38,13 +38,13 @@ export function openChainStore({ dir, agentDir, byHand }: { dir: string; agentDi
 /** Linked, not written: whoever sees the file sees all of it, and of several agents that begin at once one makes it. */
 function makeIdentity(path: string): string {
   const draft = `${path}.${uuidv4()}`
-  writeFileSync(draft, `${uuidv4()}\n`, { flag: 'wx', mode: 0o644 })
   try {
+    writeFileSync(draft, `${uuidv4()}\n`, { flag: 'wx', mode: 0o644 })
     linkSync(draft, path)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   } finally {
-    rmSync(draft)
+    rmSync(draft, { force: true })
   }
   const id = readIdentity(path)
   if (id === null) throw new ChainStoreError(`${path} is not a regular file`)

@@ -110,10 +110,14 @@ export function statIfThere(path: string): Stats | null {
  */
 export async function openRegularFile(path: string, { single = false } = {}): Promise<FileHandle> {
   const file = await open(path, READ)
-  const stat = await file.stat()
-  if (stat.isFile() && (!single || stat.nlink <= 1)) return file
-  await file.close()
-  throw new Error(`${path} is not a regular file`)
+  try {
+    const stat = await file.stat()
+    if (stat.isFile() && (!single || stat.nlink <= 1)) return file
+    throw new Error(`${path} is not a regular file`)
+  } catch (error) {
+    await file.close()
+    throw error
+  }
 }
 
 /** ELOOP: a link. ENXIO: a socket. */

@@ -6,6 +6,8 @@ import type { Refusals } from './refusals.ts'
 
 const PROBE = '.disk-probe'
 const PROBE_BYTES = 4096
+/** By this process, or on this machine. */
+const TOO_MANY_OPEN = ['EMFILE', 'ENFILE']
 const CREATE = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW | constants.O_NONBLOCK
 
 /**
@@ -18,7 +20,9 @@ const CREATE = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | cons
 export function watchDisk(agentDir: string, refusals: Refusals, spaceIsBack: () => void): { close(): void } {
   const look = () => {
     const was = refusals.has('disk')
-    refusals.set('disk', diskFault(agentDir))
+    const { fault, source } = lookAt(agentDir)
+    refusals.set('disk', source === 'disk' ? fault : null)
+    refusals.set('files', source === 'files' ? fault : null)
     if (was && !refusals.has('disk')) spaceIsBack()
   }
   look()
@@ -29,17 +33,32 @@ export function watchDisk(agentDir: string, refusals: Refusals, spaceIsBack: () 
   return { close: () => clearInterval(timer) }
 }
 
-/** Null if it can be written. */
-function diskFault(directory: string): string | null {
+/** Why nothing can be written there, for people; null if it can be. */
+export function diskFault(directory: string): string | null {
+  return lookAt(directory).fault
+}
+
+interface Found {
+  fault: string | null
+  /** files: it is no fault of the disk, which takes what programs write. */
+  source: 'disk' | 'files'
+}
+
+function lookAt(directory: string): Found {
+  const full = fullness(directory)
+  return full === null ? writeFault(directory) : { fault: full, source: 'disk' }
+}
+
+function fullness(directory: string): string | null {
   const { bavail, bsize, files, ffree } = statfsSync(directory)
   const free = bavail * bsize
   if (free < DISK_LOW_BYTES) return `the disk of ${directory} is full: ${free} bytes are left`
   if (files > 0 && ffree === 0) return `the disk of ${directory} is full: no further file can be made`
-  return writeFault(directory)
+  return null
 }
 
 /** What the figures do not say: a quota, a file system that has become read-only, or a disk that fails. */
-function writeFault(directory: string): string | null {
+function writeFault(directory: string): Found {
   const path = join(directory, PROBE)
   try {
     const fd = openSync(path, CREATE, 0o600)
@@ -48,9 +67,11 @@ function writeFault(directory: string): string | null {
     } finally {
       closeSync(fd)
     }
-    return null
+    return { fault: null, source: 'disk' }
   } catch (error) {
-    return `${directory} cannot be written: ${(error as Error).message}`
+    const { code = '', message } = error as NodeJS.ErrnoException
+    if (TOO_MANY_OPEN.includes(code)) return { fault: `too many files are open: ${message}`, source: 'files' }
+    return { fault: `${directory} cannot be written: ${message}`, source: 'disk' }
   } finally {
     rmSync(path, { force: true })
   }

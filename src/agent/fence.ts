@@ -19,8 +19,9 @@ const WRITES_PER_FENCE = 8
  * kills what this process, dead or stopped, does not stop. Uptime is used because nobody can set it, unlike the wall
  * clock, and because it counts the time that the machine was suspended, unlike timers and `performance.now()`.
  *
- * A write that fails is logged and tried again with the next renewal. Where the disk is full, the file is written to in
- * place, which needs no space: the keeper would otherwise kill the kernels of an agent that works.
+ * A write that fails is logged and tried again with the next renewal. Where the disk is full, or no further file can be
+ * opened, the file is written to in place, which needs neither, and for which it stays open: the keeper would otherwise
+ * kill the kernels of an agent that works.
  */
 export function createFence(agentDir: string, expired: () => void, log: Logger): Fence {
   const path = join(agentDir, 'fence')
@@ -29,6 +30,7 @@ export function createFence(agentDir: string, expired: () => void, log: Logger):
   let timer: NodeJS.Timeout | undefined
   let writing: NodeJS.Timeout | undefined
   let writtenAt = Number.NEGATIVE_INFINITY
+  let held: number | null = null
   let written: number | null = null
   let complaint = ''
   const failed = (error: unknown) => log.error({ error: messageOf(error) }, 'the fence met a fault')
@@ -44,7 +46,7 @@ export function createFence(agentDir: string, expired: () => void, log: Logger):
     writing = undefined
     writtenAt = performance.now()
     try {
-      writeDeadline(path, `${Math.ceil(deadline)} ${bootId}\n`)
+      held = writeDeadline(path, `${Math.ceil(deadline)} ${bootId}\n`, held)
       written = deadline
       complaint = ''
     } catch (error) {
@@ -74,6 +76,8 @@ export function createFence(agentDir: string, expired: () => void, log: Logger):
       clearTimeout(timer)
       if (Number.isFinite(deadline) && written !== null && written !== deadline) write()
       clearTimeout(writing)
+      if (held !== null) closeSync(held)
+      held = null
     },
   }
 }
@@ -95,28 +99,45 @@ function readDeadline(path: string, bootId: string): number | null {
   }
 }
 
-/** Replaced as a whole, or, where nothing can be created, written over: one write of a few bytes. */
-function writeDeadline(path: string, line: string): void {
+const IN_PLACE = constants.O_WRONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+
+/**
+ * Replaced as a whole, or, where nothing can be created, written over: one write of a few bytes.
+ *
+ * @param held the file, open since the last time
+ * @returns the file, open
+ */
+function writeDeadline(path: string, line: string, held: number | null): number | null {
   try {
     writeControlFile(path, line)
   } catch (error) {
-    if (!overwrite(path, line)) throw error
+    const fd = openInPlace(path) ?? held
+    if (fd === null || !overwrite(fd, line)) {
+      if (fd !== null && fd !== held) closeSync(fd)
+      throw error
+    }
+    if (held !== null && fd !== held) closeSync(held)
+    return fd
+  }
+  const fd = openInPlace(path)
+  if (held !== null) closeSync(held)
+  return fd
+}
+
+function openInPlace(path: string): number | null {
+  try {
+    return openSync(path, IN_PLACE)
+  } catch {
+    return null
   }
 }
 
-function overwrite(path: string, line: string): boolean {
-  let fd: number
+function overwrite(fd: number, line: string): boolean {
   try {
-    fd = openSync(path, constants.O_WRONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+    const { size, nlink } = fstatSync(fd)
+    const whole = `${line.trimEnd().padEnd(size - 1)}\n`
+    return nlink > 0 && writeSync(fd, whole, 0) === whole.length
   } catch {
     return false
-  }
-  try {
-    const whole = `${line.trimEnd().padEnd(fstatSync(fd).size - 1)}\n`
-    return writeSync(fd, whole, 0) === whole.length
-  } catch {
-    return false
-  } finally {
-    closeSync(fd)
   }
 }

@@ -41,6 +41,7 @@ const SERVER_FAULTS: readonly ErrorCode[] = [
   'SERVER_STARTING',
   'SERVER_STOPPING',
   'SERVER_DISK_FULL',
+  'TOO_MANY_REQUESTS',
   'REQUEST_TIMEOUT',
 ]
 

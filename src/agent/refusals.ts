@@ -1,12 +1,14 @@
 import { REFUSAL_LENGTH_MAX } from '../domain/limits.ts'
 import type { Logger } from '../observability/log.ts'
 
+type RefusalSource = 'disk' | 'files' | 'isolation'
+
 /** Why an agent takes no new kernels: each source has its own reason, or none. What runs goes on. */
 export interface Refusals {
   /** All reasons, for people; null while it takes them. */
   readonly reason: string | null
-  has(source: 'disk' | 'isolation'): boolean
-  set(source: 'disk' | 'isolation', reason: string | null): void
+  has(source: RefusalSource): boolean
+  set(source: RefusalSource, reason: string | null): void
 }
 
 /** @param changed called whenever the reason is another one */

@@ -107,7 +107,7 @@ export function errorOfFaults(faults: readonly GraphQLFault[], data?: unknown): 
 
 export function typeOfCode(code: string): typeof ApiError {
   const row = rowOf(code)
-  if (row?.httpStatus === 503) return UnavailableError
+  if (row && row.httpStatus >= 500) return UnavailableError
   if (row) return BY_TYPE[row.type]
   if (code === 'INTERNAL') return InternalError
   // A newer server has codes that this client does not know.

@@ -32,11 +32,11 @@ import type { Authenticate } from '../services/access/authenticate.ts'
 import { identifyBearer, noteKnown } from '../services/access/bearer-token.ts'
 import type { ChannelHolders } from '../channel/channel-holders.ts'
 import { webSocketPort } from '../channel/web-socket-port.ts'
-import { outageOf } from '../services/database-outage.ts'
+import { databaseAway, isDatabaseOutage, outageOf } from '../services/database-outage.ts'
 import { parseInput } from '../services/input/parse-input.ts'
 import { parseJson, readBody, RequestGone } from '../services/input/read-body.ts'
 import type { Viewer } from '../services/service-context.ts'
-import type { ServerGateway } from './gateway.ts'
+import type { ServerGateway } from '../agent/gateway.ts'
 import { createPolls } from './polls.ts'
 
 /** The fields that the gateway needs before the service validates the whole sync. */
@@ -165,7 +165,7 @@ export function createAgentApi(context: AgentApiContext): AgentApi {
   })
   app.onError((thrown, c) => {
     if (thrown instanceof RequestGone) return RESPONSE_ALREADY_SENT
-    const error = outageOf(thrown) ?? thrown
+    const error = isDatabaseOutage(thrown) ? databaseAway() : (outageOf(thrown) ?? thrown)
     const { requestId, incoming, outgoing } = c.env
     if (!(error instanceof RepriseError))
       log.error({ err: error, requestId, url: incoming.url }, 'a request met a fault')

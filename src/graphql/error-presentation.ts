@@ -2,15 +2,7 @@ import { GraphQLError, type ExecutionResult } from 'graphql'
 import { handleStreamOrSingleExecutionResult, type Plugin } from 'graphql-yoga'
 import { ERRORS, maskedFault, RepriseError } from '../domain/errors.ts'
 import type { Logger } from '../observability/log.ts'
-import {
-  databaseUnavailable,
-  diskFull,
-  isDiskFull,
-  isDatabaseOutage,
-  refusalOf,
-  tookTooLong,
-  wasCancelled,
-} from '../services/database-outage.ts'
+import { outageOf, refusalOf, tookTooLong, wasCancelled } from '../services/database-outage.ts'
 import type { GraphQLContext } from './context.ts'
 
 /**
@@ -63,18 +55,16 @@ function coded(error: GraphQLError): GraphQLError {
   return new GraphQLError(error.message, { ...placeOf(error), extensions })
 }
 
-/** Logs an unexpected error and hides its details from the client. Only an unreachable database is reported as such. */
+/** Logs an unexpected error and hides its details from the client. Only what passes is reported as such. */
 export function presentFault(fault: unknown, { log, requestId }: Reporter, at?: GraphQLError): GraphQLError {
-  if (isDatabaseOutage(fault)) {
-    const { code, message } = databaseUnavailable()
-    log.warn({ requestId, path: at?.path?.join('.'), reason: String(fault) }, 'a request found the database away')
-    const http = { status: ERRORS[code].httpStatus, headers: { 'Retry-After': '1' } }
-    return new GraphQLError(message, { ...(at && placeOf(at)), extensions: { code, requestId, http } })
-  }
-  if (isDiskFull(fault)) {
-    const { code, message } = diskFull()
-    log.error({ err: fault, requestId, path: at?.path?.join('.') }, 'a disk is full')
-    const http = { status: ERRORS[code].httpStatus }
+  const outage = outageOf(fault)
+  if (outage !== null) {
+    const { code, message } = outage
+    const path = at?.path?.join('.')
+    if (code === 'SERVER_DISK_FULL') log.error({ err: fault, requestId, path }, 'a disk is full')
+    else log.warn({ requestId, path, reason: String(fault) }, `a request met an outage: ${code}`)
+    const headers = code === 'SERVER_DISK_FULL' ? undefined : { 'Retry-After': '1' }
+    const http = { status: ERRORS[code].httpStatus, headers }
     return new GraphQLError(message, { ...(at && placeOf(at)), extensions: { code, requestId, http } })
   }
   if (wasCancelled(fault)) {

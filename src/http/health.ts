@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { isEmbeddedDiskFull } from '../observability/process-faults.ts'
 import { startingProblem } from '../rest/starting-problem.ts'
 import { within } from '../waiting/wait.ts'
 import { respond } from './respond.ts'
@@ -18,7 +19,8 @@ export async function answerReadiness(
   details: Readonly<Record<string, string>>,
 ): Promise<void> {
   const warnings = await within(READY_WITHIN_MS, ask()).catch(() => undefined)
-  if (warnings === undefined) return answerNotReady(response, 'no database')
+  if (warnings === undefined)
+    return answerNotReady(response, isEmbeddedDiskFull() ? 'no database: its disk is full' : 'no database')
   const ready = { status: 'ready', ...details, ...(warnings.length > 0 && { warnings }) }
   respond(response, 200, 'application/json', `${JSON.stringify(ready)}\n`)
 }

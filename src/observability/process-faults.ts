@@ -1,3 +1,4 @@
+import { statfsSync } from 'node:fs'
 import type { Logger } from './log.ts'
 
 /** What has gone wrong in this process since its start, for its metrics. */
@@ -6,6 +7,22 @@ export const processFaults = {
   uncaught: 0,
   /** Writes that failed as a disk of the server or of its database is full. */
   diskFull: 0,
+  /** Where the files of an embedded database are; null without one. */
+  embeddedDatabase: null as string | null,
+}
+
+/** With less, PostgreSQL ends and does not start again: it makes a file of 16 MiB for its log. */
+const EMBEDDED_DISK_LOW_BYTES = 16 * 1024 * 1024
+
+/** Whether an embedded database has no space to work with: the reason why it is away, if it is. */
+export function isEmbeddedDiskFull(directory = processFaults.embeddedDatabase): boolean {
+  if (directory === null) return false
+  try {
+    const { bavail, bsize, files, ffree } = statfsSync(directory)
+    return bavail * bsize < EMBEDDED_DISK_LOW_BYTES || (files > 0 && ffree === 0)
+  } catch {
+    return false
+  }
 }
 
 /**

@@ -3,6 +3,7 @@ import { ChainStoreError } from '../agent/chain-store.ts'
 import type { Agent, AgentOptions } from '../agent/agent.ts'
 import { chooseExecutor, type ChosenExecutor } from '../agent/create-executor.ts'
 import { detectSlots } from '../agent/detect-slots.ts'
+import { isPassing } from '../agent/passing-faults.ts'
 import { ExecutorSetupError } from '../agent/executors/setup-error.ts'
 import { IsolationError, IsolationUndecidedError } from '../agent/executors/process/isolation/isolation.ts'
 import { ConfigurationError, type Config } from './config.ts'
@@ -74,8 +75,6 @@ async function choose(
 
 const START_PAUSE_MIN_MS = 1_000
 const START_PAUSE_MAX_MS = 15_000
-/** No space, or too many files or processes at once. */
-const PASSING = ['ENOSPC', 'EDQUOT', 'EROFS', 'EIO', 'EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN']
 
 /**
  * Starts an agent. While that fails for want of space, or it cannot be found out how kernels can be isolated, it is tried
@@ -92,8 +91,7 @@ export async function startPatiently(
     try {
       return await start()
     } catch (error) {
-      const { code = '' } = error as NodeJS.ErrnoException
-      if (!(error instanceof IsolationUndecidedError) && !PASSING.includes(code)) throw error
+      if (!(error instanceof IsolationUndecidedError) && !isPassing(error)) throw error
       const againInMs = Math.min(START_PAUSE_MAX_MS, START_PAUSE_MIN_MS * 2 ** Math.min(failures, 10))
       log.error({ againInMs }, `the agent cannot start yet; trying again: ${messageOf(error)}`)
       waits()

@@ -1,5 +1,6 @@
 import { ConfigurationError, type Config } from './config.ts'
 import type { Logger } from '../observability/log.ts'
+import { processFaults } from '../observability/process-faults.ts'
 import { startEmbeddedPostgres } from '../store/postgres/embedded.ts'
 import { isSameDatabase, poolingOf, type Pooling } from '../store/postgres/pooling.ts'
 
@@ -28,7 +29,11 @@ export async function openDatabaseServer(
 ): Promise<DatabaseAccess> {
   if (config.databaseUrl !== undefined) return configured(config.databaseUrl, config.databaseDirectUrl)
   const embedded = await startEmbeddedPostgres({ dataDir, log, connectionsMax: config.databaseConnections })
-  resources.defer(() => embedded.stop())
+  processFaults.embeddedDatabase = embedded.directory
+  resources.defer(async () => {
+    processFaults.embeddedDatabase = null
+    await embedded.stop()
+  })
   if (embedded.adopted) log.info('took over the embedded database of a server that was killed')
   const { connectionString: ownerUrl, serverConnectionString: url } = embedded
   return { url, directUrl: url, ownerUrl, pooling: 'embedded' }

@@ -83,8 +83,8 @@ export async function startRuntime(
   const url = config.roles.includes('api') ? await listen(http, config, resources) : null
   if (url !== null) keepTls(http, tls, { config, log, resources, warnings })
   const dataDir = resolve(config.dataDir)
-  await makeDataDirectory(dataDir)
   const retrying = { log, signal }
+  await retryOutages(() => makeDataDirectory(dataDir), retrying)
   const access = await retryOutages(() => openDatabaseServer(config, dataDir, log, resources), {
     ...retrying,
     // Nobody has answered there yet: the address may be wrong.
@@ -260,6 +260,7 @@ async function openCode(config: Config, dataDir: string): Promise<CodeStore> {
     await mkdir(directory, { recursive: true, mode: 0o700 })
     await mayAccess(directory, constants.R_OK | constants.W_OK | constants.X_OK)
   } catch (error) {
+    if (isDiskFull(error)) throw error
     throw new ConfigurationError([`REPRISE_CHECKPOINT_DIR: ${(error as Error).message}`])
   }
   return createCodeStore({

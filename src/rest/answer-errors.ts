@@ -5,14 +5,7 @@ import { RepriseError } from '../domain/errors.ts'
 import { RATE_RETRY_AFTER_SECONDS } from '../domain/limits.ts'
 import type { Logger } from '../observability/log.ts'
 import type { RefusalLog } from '../services/access/refusal-log.ts'
-import {
-  isDatabaseOutage,
-  isDiskFull,
-  outageOf,
-  refusalOf,
-  tookTooLong,
-  wasCancelled,
-} from '../services/database-outage.ts'
+import { outageOf, refusalOf, tookTooLong, wasCancelled } from '../services/database-outage.ts'
 import { OPENAPI_PATH } from './openapi.ts'
 import { problemOf, PROBLEM_TYPE } from './resources/problem.ts'
 import type { RestApp } from './rest-app.ts'
@@ -38,11 +31,12 @@ export function answerErrors(app: RestApp, { log, refusals }: { log: Logger; ref
       })
     if (!(error instanceof RepriseError))
       log.error({ err: error, requestId, path: c.req.path }, 'a request met a fault')
-    if (thrown !== error && isDatabaseOutage(thrown)) {
-      log.warn({ requestId, path: c.req.path, reason: String(thrown) }, 'a request found the database away')
+    const outage = thrown !== error && error instanceof RepriseError ? error.code : null
+    if (outage === 'SERVER_DISK_FULL') log.error({ err: thrown, requestId, path: c.req.path }, 'a disk is full')
+    if (outage === 'DATABASE_UNAVAILABLE' || outage === 'TOO_MANY_REQUESTS') {
+      log.warn({ requestId, path: c.req.path, reason: String(thrown) }, `a request met an outage: ${outage}`)
       c.header('Retry-After', '1')
     }
-    if (isDiskFull(thrown)) log.error({ err: thrown, requestId, path: c.req.path }, 'a disk is full')
     const { status, body } = problemOf(error, requestId)
     if (error instanceof RepriseError && error.code === 'TOO_MANY_REQUESTS')
       c.header('Retry-After', String(RATE_RETRY_AFTER_SECONDS))

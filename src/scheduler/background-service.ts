@@ -2,7 +2,7 @@ import { messageOf } from '../observability/error-message.ts'
 import type { Logger } from '../observability/log.ts'
 import { wait } from '../waiting/wait.ts'
 import { createWakeSignal } from '../waiting/wake-signal.ts'
-import { isDiskFull } from '../services/database-outage.ts'
+import { isDiskFault } from '../services/database-outage.ts'
 import { processFaults } from '../observability/process-faults.ts'
 
 export interface RunReport {
@@ -58,7 +58,7 @@ export function defineService(options: {
     } catch (error) {
       if (stopped.signal.aborted) return 0
       faults += 1
-      if (isDiskFull(error)) processFaults.diskFull += 1
+      if (isDiskFault(error)) processFaults.diskFull += 1
       const pause = Math.min(FAULT_PAUSE_MAX_MS, FAULT_PAUSE_MIN_MS * 2 ** Math.min(faults - 1, 10))
       log.warn({ service: name, err: error, againInMs: pause }, `${name} failed: ${messageOf(error)}`)
       // What has woken it while it failed does not shorten the pause.

@@ -1,5 +1,5 @@
 import { RepriseError } from '../domain/errors.ts'
-import { processFaults } from '../observability/process-faults.ts'
+import { isEmbeddedDiskFull, processFaults } from '../observability/process-faults.ts'
 import { READ_TIMEOUT_MS } from '../domain/limits.ts'
 
 /** Socket errors, before or during a connection. */
@@ -95,14 +95,39 @@ export function diskFull(): RepriseError {
   return new RepriseError('SERVER_DISK_FULL', 'A disk of the server is full. Try again once there is space.')
 }
 
+/** Whether an operation failed for want of space, or because the database has ended for want of space. */
+export function isDiskFault(error: unknown): boolean {
+  return isDiskFull(error) || (isDatabaseOutage(error) && isEmbeddedDiskFull())
+}
+
+/** No file can be opened: this process, or the machine, has as many open as it may have. */
+const TOO_MANY_OPEN = ['EMFILE', 'ENFILE']
+
+/** Only uploads and what agents fetch open files, and both may be repeated, as clients do after this. */
+function tooManyOpen(): RepriseError {
+  return new RepriseError('TOO_MANY_REQUESTS', 'The server has too many files and connections open. Try again later.')
+}
+
+function hasTooManyOpen(error: unknown): boolean {
+  if (typeof error !== 'object' || error === null) return false
+  const { code, cause } = error as Fault
+  return (typeof code === 'string' && TOO_MANY_OPEN.includes(code)) || hasTooManyOpen(cause)
+}
+
 /** The error that callers get for what is no fault of ours, and passes; null for other errors. */
 export function outageOf(error: unknown): RepriseError | null {
   if (isDatabaseOutage(error)) return databaseUnavailable()
-  return isDiskFull(error) ? diskFull() : null
+  if (isDiskFull(error)) return diskFull()
+  return hasTooManyOpen(error) ? tooManyOpen() : null
 }
 
-/** The error that callers get. */
+/** The error that callers get, which tells of the disk where that is why. */
 export function databaseUnavailable(): RepriseError {
+  return isEmbeddedDiskFull() ? diskFull() : databaseAway()
+}
+
+/** For agents, which try again in either case: they give up a checkpoint for which a server has no space. */
+export function databaseAway(): RepriseError {
   return new RepriseError(
     'DATABASE_UNAVAILABLE',
     'The database is unreachable at the moment. Try again in a few seconds.',

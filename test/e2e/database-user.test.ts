@@ -283,7 +283,9 @@ describe('a database of one’s own', () => {
     const end = (await reprise('doctor')).stdout.trimEnd().split('\n').at(-1)!
     expect(await server.stop()).toBe(0)
     // They come by another way than the word that it is ready.
-    const log = lines.map((line) => JSON.parse(line) as { level: unknown; msg: string }).filter(isWarning)
+    const log = lines
+      .map((line) => JSON.parse(line) as { level: unknown; msg: string; err?: unknown; service?: unknown })
+      .filter(isWarning)
     const doctor = findings.filter(({ what }) => what === 'warning of the server').map(({ found }) => found)
     return { log: log.map(({ msg }) => msg), ready, doctor, end }
   }
@@ -321,8 +323,9 @@ describe('a database of one’s own', () => {
   )
 })
 
-function isWarning({ level }: { level: unknown }): boolean {
-  return level === 'warn' || level === 40
+/** A warning of the start is a sentence alone; with more, a line tells of a fault, as of a database that took too long. */
+function isWarning({ level, err, service }: { level: unknown; err?: unknown; service?: unknown }): boolean {
+  return (level === 'warn' || level === 40) && err === undefined && service === undefined
 }
 
 function idOf(name: string): number | null {

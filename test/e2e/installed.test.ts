@@ -44,7 +44,9 @@ test('it serves, its agent runs and retries programs, and each command is there'
 
 test('the package has no sources of the program', async () => {
   expect(await readdir(join(root, 'src'), { recursive: true })).not.toContain('main.ts')
-  expect(await readdir(root)).not.toContain('scripts')
+  const names = await readdir(root)
+  expect(names).not.toContain('scripts')
+  expect(names).toContain('LICENSE')
 })
 
 test('its web UI is served', async () => {

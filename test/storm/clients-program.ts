@@ -5,6 +5,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { ApiError, createClient, type Client, type CreateSessionInput } from '../../src/client/node/index.ts'
 import { randomOf, type Random } from '../support/random.ts'
 import { KINDS, sessionOf } from './kernel.ts'
+import type { Terms } from './terms.ts'
 import { now, recorder, type ClientCall, type ClientRecord, type EventRecord, type SeenAttempt } from './records.ts'
 
 /**
@@ -24,8 +25,9 @@ export interface ClientsOptions {
   /** Sessions that each client makes at the most, and how many of its chains may be under way. */
   sessionsMax: number
   openMax: number
-  /** Waits for minutes and hours before a retry. */
-  patient: boolean
+  /** The machine's uptime, where kernels find it. */
+  uptime: string
+  terms: Terms
 }
 
 const SUBSCRIBERS = 2
@@ -37,11 +39,12 @@ const PAUSE_MAX_MS = 500
 const RECEIVED_WITHIN_MS = 60_000
 
 const CHAIN = `query ($id: UUID!) { session(id: $id) { retryChain { sessionId attempt status result exitCode epoch
-  retryState { phase } } } }`
+  retryState { phase } kernels { kernelId } } } }`
 
 interface ReadAttempt extends SeenAttempt {
   epoch: number
   retryState: { phase: string }
+  kernels: { kernelId: string }[]
 }
 
 const options = JSON.parse(process.argv[2]!) as ClientsOptions
@@ -59,8 +62,13 @@ function connect(): Client {
   return createClient({
     urls: options.urls,
     token: options.token,
+    // In moved time a limit of less would leave an answer no time, see `moved/moved-clock.ts`.
+    ...(options.terms.stepSeconds > 0 && { timeouts: { connectSeconds: 30, readSeconds: 60 } }),
     // Lines and servers are away for moments only: look often.
-    retry: { network: { minSeconds: 0.2, maxSeconds: 1, stopAfterSeconds: 10 }, reconnect: { maxSeconds: 1 } },
+    retry: {
+      network: { minSeconds: 0.2, maxSeconds: 1, stopAfterSeconds: options.terms.clientPatienceSeconds },
+      reconnect: { maxSeconds: 1 },
+    },
   })
 }
 
@@ -73,7 +81,7 @@ async function work(number: number, random: Random): Promise<void> {
   let made = 0
 
   async function call(
-    asked: { call: ClientCall; creationId?: string; sessionId?: string; clientKey?: string },
+    asked: { call: ClientCall; creationId?: string; sessionId?: string; clientKey?: string; linkOf?: number },
     send: (signal: AbortSignal) => Promise<Partial<Extract<ClientRecord, { kind: 'answered' }>>>,
   ): Promise<Partial<Extract<ClientRecord, { kind: 'answered' }>> | null> {
     const id = ++calls
@@ -100,7 +108,7 @@ async function work(number: number, random: Random): Promise<void> {
 
   async function createSome(): Promise<void> {
     const inputs = Array.from({ length: 1 + random.below(3) }, () => ({
-      ...sessionOf(random.pick(KINDS), { lines: options.lines, patient: options.patient, random }),
+      ...sessionOf(random.pick(KINDS), { lines: options.lines, uptime: options.uptime, terms: options.terms, random }),
       creationId: uuidv7(),
     }))
     made += inputs.length
@@ -110,15 +118,17 @@ async function work(number: number, random: Random): Promise<void> {
     await Promise.all(twice.slice(0, 1).map(create))
   }
 
+  /** @returns null without an answer; none, if the chain has been removed */
   async function read(chainId: string): Promise<ReadAttempt[] | null> {
     let seen: ReadAttempt[] | null = null
     await call({ call: 'read', sessionId: chainId }, async (signal) => {
-      const { session } = await client.request<{ session: { retryChain: ReadAttempt[] } }>(
+      const { session } = await client.request<{ session: { retryChain: ReadAttempt[] } | null }>(
         CHAIN,
         { id: chainId },
         { signal },
       )
-      seen = session.retryChain
+      seen = session?.retryChain ?? []
+      if (session === null) return { isGone: true }
       const attempts = seen.map(({ sessionId, attempt, status, result, exitCode }) => ({
         sessionId,
         attempt,
@@ -128,14 +138,47 @@ async function work(number: number, random: Random): Promise<void> {
       }))
       return { attempts }
     })
-    if (seen !== null) chains.set(chainId, isOver((seen as ReadAttempt[]).at(-1)!))
+    const tail = (seen as ReadAttempt[] | null)?.at(-1)
+    if (tail !== undefined) chains.set(chainId, isOver(tail))
+    else if (seen !== null) chains.delete(chainId)
     return seen
+  }
+
+  /** Of a download of a kernel's output. */
+  let link: { url: string; number: number } | null = null
+
+  async function askForLink(kernelId: string): Promise<void> {
+    const base = random.pick(options.urls)
+    const answer = await call({ call: 'link' }, async (signal) => {
+      const to = new URLSearchParams({ to: `/v2/kernels/${kernelId}/log` })
+      const headers = { Authorization: `Bearer ${options.token}` }
+      const response = await fetch(`${base}/ui/link?${to}`, { method: 'POST', headers, signal })
+      if (!response.ok) return { outcome: 'refused', httpStatus: response.status }
+      const { link: path } = (await response.json()) as { link: string }
+      link = { url: `${base}${path}`, number: calls }
+      return {}
+    })
+    if (answer === null) link = null
+  }
+
+  async function followLink({ url, number: linkOf }: { url: string; number: number }): Promise<void> {
+    link = null
+    await call({ call: 'follow', linkOf }, async (signal) => {
+      const response = await fetch(url, { signal })
+      await response.arrayBuffer()
+      return { httpStatus: response.status }
+    })
   }
 
   async function interfere(chainId: string): Promise<void> {
     const tail = (await read(chainId))?.at(-1)
+    if (link !== null && random.chance(0.2)) await followLink(link)
     if (tail === undefined) return
     const { sessionId } = tail
+    if (link === null && random.chance(0.2)) {
+      await askForLink(tail.kernels[0]!.kernelId)
+      if (link !== null && random.chance(0.4)) await followLink(link)
+    }
     const { phase } = tail.retryState
     const waits = phase === 'SCHEDULED' || phase === 'HELD'
     const ofSession = async (answer: Promise<{ sessionId: string; epoch: number }>) => {

@@ -6,10 +6,25 @@ import { openCluster } from '../../src/store/postgres/cluster.ts'
 import { migrate } from '../../src/store/postgres/migrate.ts'
 import { isPostgres } from '../../src/store/postgres/process-table.ts'
 import { EMBEDDED_SETTINGS } from '../../src/store/postgres/settings.ts'
+import { KEEP_CLOCK } from '../support/database/test-clock.ts'
 import { lastingPort } from '../support/agents/lasting-port.ts'
 import { eventually } from '../support/eventually.ts'
 
 const NAME = 'reprise'
+
+/**
+ * Lets the clock be moved, and keeps what is removed for the judge: each row, with the database's time and the number of
+ * the transaction.
+ */
+export const KEEP_CLOCK_AND_REMOVED = `CREATE SCHEMA seeds;
+${KEEP_CLOCK};
+CREATE TABLE seeds.removed (source text NOT NULL, at timestamptz NOT NULL, xid xid8 NOT NULL, data jsonb NOT NULL);
+CREATE FUNCTION seeds.keep_removed() RETURNS trigger LANGUAGE plpgsql AS $do$
+BEGIN
+  INSERT INTO seeds.removed VALUES (TG_TABLE_NAME, reprise_now(), pg_current_xact_id(), to_jsonb(OLD));
+  RETURN NULL;
+END $do$;
+${['sessions', 'kernels', 'retry_decisions', 'session_events'].map((table) => `CREATE TRIGGER keep_removed AFTER DELETE ON ${table} FOR EACH ROW EXECUTE FUNCTION seeds.keep_removed();`).join('\n')}`
 
 /** A PostgreSQL on a port of its own, which can be stopped, killed and started again. */
 export interface StormDatabase {

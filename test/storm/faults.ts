@@ -47,7 +47,7 @@ export async function blow(
   options: { lanes: number; random: Random; pauseMs: number; signal: AbortSignal; onFault: (name: string) => void },
 ): Promise<void> {
   const { lanes, random, pauseMs, signal, onFault } = options
-  const busy = new Set<string>()
+  const busy = ground.troubled
   const lane = async () => {
     while (!signal.aborted) {
       await pause(random.below(pauseMs), signal)
@@ -55,9 +55,10 @@ export async function blow(
       if (signal.aborted || fault === null || busy.has(fault.target)) continue
       busy.add(fault.target)
       onFault(`${fault.name} ${fault.target}`)
-      const at = now()
+      let at = now()
       try {
         await fault.begin()
+        at = now()
         await pause(fault.holdMs, signal)
       } finally {
         await fault.end()
@@ -122,8 +123,9 @@ function disturbed(
 
 /** To one server, or to all of them, which cuts it off. */
 function agentLine(agent: StormAgent, random: Random): Fault {
-  const lines = random.chance(0.7) ? agent.lines : [random.pick(agent.lines)]
-  return disturbed('agent line', `${agent.name} line`, lines, random, 30_000)
+  const all = random.chance(0.7)
+  const lines = all ? agent.lines : [random.pick(agent.lines)]
+  return disturbed(all ? 'agent line' : 'agent line to one server', `${agent.name} line`, lines, random, 30_000)
 }
 
 function databaseLine(server: StormServer, random: Random): Fault {
@@ -179,10 +181,7 @@ function diskFull({ name, disk }: StormAgent, random: Random): Fault | null {
 /** Ahead or back, by up to two days, and then right again. */
 function clockJump(agent: StormAgent, random: Random): Fault {
   const ms = Math.round((random.next() - 0.5) * 96 * HOUR_MS)
-  const set = async (ahead: number) => {
-    await writeFile(agent.clockFile, String(ahead))
-    agent.signal('SIGUSR2')
-  }
+  const set = (ahead: number) => writeFile(agent.clockFile, String(ahead))
   return {
     name: 'clock jump agent',
     target: `${agent.name} clock`,

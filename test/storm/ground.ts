@@ -3,15 +3,16 @@ import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { createClient } from '../../src/client/node/index.ts'
-import type { Lease } from '../../src/domain/agent/lease.ts'
 import { openDatabase, type Database } from '../../src/store/database.ts'
 import { lastingPort } from '../support/agents/lasting-port.ts'
 import { startPartitionProxy, type PartitionProxy } from '../support/agents/partition-proxy.ts'
 import { eventually } from '../support/eventually.ts'
 import { MAIN } from '../support/programs/command-line.ts'
-import { startStormDatabase, type StormDatabase } from './database.ts'
-import { recorder, type StormRecord } from './records.ts'
+import { KEEP_CLOCK_AND_REMOVED, startStormDatabase, type StormDatabase } from './database.ts'
+import { startMovedClock, type MovedClock } from './moved/start-moved.ts'
+import { now, recorder, type StormRecord } from './records.ts'
 import { supervise, type Supervised } from './supervised.ts'
+import type { Terms } from './terms.ts'
 
 /** What a storm blows over: three servers on one PostgreSQL, and three agents, each behind lines that can be disturbed. */
 
@@ -19,21 +20,9 @@ const SERVERS = 3
 const AGENTS = 3
 const SERVER = join(import.meta.dirname, '../support/programs/short-lease-program.ts')
 const CLOCK = join(import.meta.dirname, 'jumping-clock.mjs')
-const FENCE_AFTER_MS = 6_000
-const STOP_GRACE_MS = 1_000
 /** Of an agent: for its kernels' directories, and small enough to be filled in a moment. */
 const DISK_BYTES = 32 * 2 ** 20
 const UP_WITHIN_MS = 120_000
-
-/** Silence is borne for seconds, so that a minute has many leases; the margin is as much longer than the fence's grace. */
-export const STORM_LEASE: Lease = {
-  heartbeatMs: 1_000,
-  checkIntervalMs: 250,
-  suspectAfterMs: 4_000,
-  lostAfterMs: 8_000,
-  fenceMarginMs: 12_000,
-  outageAfterMs: 2_000,
-}
 
 export interface StormAgent extends Supervised {
   /** One for each server. */
@@ -51,6 +40,11 @@ export interface StormServer extends Supervised {
 
 export interface Ground extends AsyncDisposable {
   readonly directory: string
+  readonly terms: Terms
+  /** Null: time passes by itself. */
+  readonly clock: MovedClock | null
+  /** To what a fault happens at the moment. */
+  readonly troubled: Set<string>
   /** Where kernels write their lines. */
   readonly lines: string
   readonly records: string
@@ -66,7 +60,7 @@ export interface Ground extends AsyncDisposable {
 }
 
 /** @param directory empty, and readable for other users: PostgreSQL is one */
-export async function layGround(directory: string, progress: (line: string) => void): Promise<Ground> {
+export async function layGround(directory: string, terms: Terms, progress: (line: string) => void): Promise<Ground> {
   await using resources = new AsyncDisposableStack()
   const [lines, records, logs] = ['lines', 'records', 'logs'].map((name) => join(directory, name)) as [
     string,
@@ -77,6 +71,9 @@ export async function layGround(directory: string, progress: (line: string) => v
   await chmod(lines, 0o777)
   const record = recorder<StormRecord>(join(records, 'storm.ndjson'))
 
+  record({ kind: 'terms', at: now(), terms })
+  const clock = terms.stepSeconds > 0 ? resources.use(await startMovedClock(directory)) : null
+
   progress('a PostgreSQL')
   const database = await startStormDatabase(join(directory, 'postgres'))
   resources.defer(() => database.stop())
@@ -84,9 +81,11 @@ export async function layGround(directory: string, progress: (line: string) => v
   const db = openDatabase({ connectionString: databaseUrl, connectionsMax: 2, onError: () => {} })
   resources.defer(() => db.close())
   await db.query(
-    'UPDATE resource_groups SET fence_after_ms = $1, stop_grace_ms = $2, prepare_timeout_ms = 30000, create_timeout_ms = 30000',
-    [FENCE_AFTER_MS, STOP_GRACE_MS],
+    `UPDATE resource_groups SET fence_after_ms = $1, stop_grace_ms = $2, prepare_timeout_ms = $3, create_timeout_ms = $3,
+       terminate_timeout_ms = $4`,
+    [terms.fenceAfterMs, terms.stopGraceMs, terms.prepareTimeoutMs, terms.terminateTimeoutMs],
   )
+  await db.query(KEEP_CLOCK_AND_REMOVED)
 
   progress(`${SERVERS} servers`)
   const openLine = async (target: string) => {
@@ -94,7 +93,13 @@ export async function layGround(directory: string, progress: (line: string) => v
     resources.defer(() => line.close())
     return line
   }
-  const environment = { ...cleanEnvironment(), REPRISE_LOG_FORMAT: 'json', STORM_DIRECTORY: directory }
+  const environment = {
+    ...cleanEnvironment(),
+    ...clock?.environment,
+    REPRISE_LOG_FORMAT: 'json',
+    STORM_DIRECTORY: directory,
+  }
+  const node = [process.execPath, ...(clock?.nodeArguments ?? [])]
   const servers: StormServer[] = []
   for (let index = 1; index <= SERVERS; index++) {
     const line = await openLine(databaseUrl)
@@ -102,7 +107,7 @@ export async function layGround(directory: string, progress: (line: string) => v
     const httpPort = String(await lastingPort())
     const made = supervise({
       name,
-      args: [SERVER, JSON.stringify(STORM_LEASE)],
+      command: [...node, SERVER, JSON.stringify(terms.lease)],
       environment: {
         ...environment,
         REPRISE_DATA_DIR: join(directory, 'server'),
@@ -111,6 +116,11 @@ export async function layGround(directory: string, progress: (line: string) => v
         REPRISE_HOST: '127.0.0.1',
         REPRISE_PORT: httpPort,
         REPRISE_ROLES: 'api,scheduler',
+        ...(terms.keepHours !== null && {
+          REPRISE_KEEP_CHAINS: `${terms.keepHours}h`,
+          REPRISE_KEEP_EVENTS: `${terms.keepHours}h`,
+          REPRISE_KEEP_LOGS: `${terms.keepHours}h`,
+        }),
       },
       logFile: join(logs, `${name}.log`),
       record,
@@ -138,9 +148,10 @@ export async function layGround(directory: string, progress: (line: string) => v
     const { secret } = await client.createToken({ name, role: 'AGENT' })
     const urls = agentLines.map(({ url }) => url)
     const given = ['--server', urls.join(','), '--name', name, '--slots', 'cpu=4,mem=4g', '--data-dir', dataDir]
+    const program = [...node, '--import', CLOCK, MAIN, 'agent', ...given]
     const made = supervise({
       name,
-      args: ['--import', CLOCK, MAIN, 'agent', ...given],
+      command: clock?.command(...program) ?? program,
       // Kernels write into a directory that all attempts share.
       environment: { ...environment, REPRISE_TOKEN: secret, REPRISE_ISOLATION: 'none', STORM_CLOCK: clockFile },
       logFile: join(logs, `${name}.log`),
@@ -156,6 +167,9 @@ export async function layGround(directory: string, progress: (line: string) => v
   const kept = resources.move()
   return {
     directory,
+    terms,
+    clock,
+    troubled: new Set(),
     lines,
     records,
     databaseUrl,

@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs'
 
 /**
- * Imported before an agent: its wall clock is ahead of the machine's by the milliseconds in the file STORM_CLOCK, which
- * is read again at each SIGUSR2.
+ * Imported before an agent: its wall clock is ahead of the machine's, or of what it has been moved to, by the
+ * milliseconds in the file STORM_CLOCK.
  */
 // oxlint-disable-next-line node/no-process-env -- set by the storm
 const file = process.env.STORM_CLOCK
+const LOOK_MS = 50
 let ahead = 0
 
 function read() {
@@ -13,7 +14,7 @@ function read() {
 }
 
 read()
-process.on('SIGUSR2', read)
+setInterval(read, LOOK_MS).unref()
 
 const Real = Date
 const now = () => Real.now() + ahead

@@ -1,21 +1,24 @@
 import type { CreateSessionInput } from '../../src/client/node/index.ts'
 import type { Random } from '../support/random.ts'
+import type { Terms } from './terms.ts'
 
 /**
- * What sessions of a storm run: a program that writes a line about itself every 100 ms, into a file of its own, for as
- * many turns as its attempt has, and then ends with the code of its attempt.
+ * What sessions of a storm run: a program that writes a line about itself every 100 ms, into a file of its own, until
+ * the turns of its attempt are over, and then ends with the code of its attempt. How long a turn takes is one of the
+ * storm's terms.
  *
- * A line is `<uptime> <boot id> <chain> <session> <kernel> <attempt> <what>`. The time is read before the line is
- * written, so that its process lived then; a process lives from its first line to its last.
+ * A line is `<uptime> <moved uptime> <boot id> <chain> <session> <kernel> <attempt> <what>`: by the machine's clock, and
+ * by the one that its agent has. Both are read before the line is written, so that its process lived then; a process
+ * lives from its first line to its last.
  */
 
 export interface Kind {
   name: string
-  /** Turns of 100 ms and the exit code, by attempt; the last of them is for all later ones, too. */
+  /** Turns and the exit code, by attempt; the last of them is for all later ones, too. */
   attempts: readonly { turns: number; code: number }[]
   maxRetries: number
-  /** Seconds. */
-  batchTimeout?: number
+  /** The time limit, in turns. */
+  limit?: number
   /** Does not end at SIGTERM. */
   stubborn?: boolean
   clusterSize?: number
@@ -46,9 +49,9 @@ export const KINDS: readonly Kind[] = [
     maxRetries: 6,
   },
   { name: 'long', attempts: [{ turns: 150, code: 0 }], maxRetries: 6 },
-  { name: 'too-long', attempts: [{ turns: FOREVER, code: 0 }], maxRetries: 1, batchTimeout: 5 },
-  { name: 'stubborn', attempts: [{ turns: FOREVER, code: 0 }], maxRetries: 1, batchTimeout: 5, stubborn: true },
-  { name: 'just-in-time', attempts: [{ turns: 35, code: 0 }], maxRetries: 2, batchTimeout: 5 },
+  { name: 'too-long', attempts: [{ turns: FOREVER, code: 0 }], maxRetries: 1, limit: 50 },
+  { name: 'stubborn', attempts: [{ turns: FOREVER, code: 0 }], maxRetries: 1, limit: 50, stubborn: true },
+  { name: 'just-in-time', attempts: [{ turns: 35, code: 0 }], maxRetries: 2, limit: 50 },
   { name: 'pair', attempts: [{ turns: 20, code: 0 }], maxRetries: 4, clusterSize: 2 },
 ]
 
@@ -56,33 +59,34 @@ const PROGRAM = `
 file="$STORM_LINES/$REPRISE_KERNEL_ID.$$.$RANDOM"
 read -r boot </proc/sys/kernel/random/boot_id
 exec {out}>>"$file" {still}<> <(:)
-note() { read -r up rest </proc/uptime; echo "$up $boot $REPRISE_CHAIN_ID $REPRISE_SESSION_ID $REPRISE_KERNEL_ID $REPRISE_ATTEMPT $1" >&$out; }
+note() { read -r up rest <"$STORM_UPTIME"; read -r moved rest </proc/uptime; echo "$up $moved $boot $REPRISE_CHAIN_ID $REPRISE_SESSION_ID $REPRISE_KERNEL_ID $REPRISE_ATTEMPT $1" >&$out; }
 told() { note told; [ -n "$STORM_STUBBORN" ] || { trap '' TERM; note 'end 143'; exit 143; }; }
 trap told TERM
+hundredths() { now=$((10#\${moved/./})); }
 note begin
+hundredths
 set -- $STORM_ATTEMPTS
 n=$REPRISE_ATTEMPT; [ "$n" -le $# ] || n=$#
 turns=\${!n%:*} code=\${!n#*:}
-while [ "$turns" -gt 0 ]; do
+until=$((now + turns * STORM_TURN))
+while [ "$now" -lt "$until" ]; do
   read -r -t 0.1 -u $still
   note alive
-  turns=$((turns - 1))
+  hundredths
 done
 trap '' TERM
 note "end $code"
 exit "$code"
 `
 
-/** Seconds before a retry. */
-const DELAYS = [0.1, 0.5, 1, 3]
-const LONG_DELAYS = [60, 600, 3_600, 6 * 3_600]
-
 export function sessionOf(
   kind: Kind,
-  { lines, patient, random }: { lines: string; patient: boolean; random: Random },
+  { lines, uptime, terms, random }: { lines: string; uptime: string; terms: Terms; random: Random },
 ): CreateSessionInput {
   const environ = [
     { name: 'STORM_LINES', value: lines },
+    { name: 'STORM_UPTIME', value: uptime },
+    { name: 'STORM_TURN', value: String(terms.turnSeconds * 100) },
     { name: 'STORM_ATTEMPTS', value: kind.attempts.map(({ turns, code }) => `${turns}:${code}`).join(' ') },
     ...(kind.stubborn ? [{ name: 'STORM_STUBBORN', value: 'yes' }] : []),
   ]
@@ -91,13 +95,13 @@ export function sessionOf(
     command: ['bash', '-c', PROGRAM],
     environ,
     resourceSlots: [{ slot: 'cpu', amount: '0.25' }],
-    ...(kind.batchTimeout !== undefined && { batchTimeout: kind.batchTimeout }),
+    ...(kind.limit !== undefined && { batchTimeout: kind.limit * terms.turnSeconds }),
     ...(kind.clusterSize !== undefined && { clusterSize: kind.clusterSize, clusterMode: 'MULTI_NODE' }),
     retryPolicy: {
       maxRetries: kind.maxRetries,
-      retryDelay: random.pick(patient ? LONG_DELAYS : DELAYS),
+      retryDelay: random.pick(terms.delaysSeconds),
       backoff: random.pick(['FIXED', 'EXPONENTIAL'] as const),
-      maxRetryDelay: patient ? null : 8,
+      maxRetryDelay: terms.delayMaxSeconds,
       jitter: 'RANDOM',
       jitterRatio: 1,
     },

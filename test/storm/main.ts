@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Command } from 'commander'
 import { endLeftovers } from '../support/run/end-leftovers.ts'
+import { whyNoMovedClock } from './moved/start-moved.ts'
 import { formatStorm } from './report.ts'
 import { storm } from './storm.ts'
 
@@ -40,7 +41,7 @@ const program = new Command('storm')
   .option('--canary', 'plants a second dispatch, which the judge must find', false)
   .option(
     '--fast-forward',
-    "backoffs are of minutes and hours, and the database's clock is moved instead of waiting",
+    'moves time instead of waiting for backoffs, leases, fences, time limits and retention: a day takes minutes',
     false,
   )
   .action(main)
@@ -55,6 +56,8 @@ async function main({ minutes, seed, json, keep, canary, fastForward }: Options)
     console.error(`${seconds.padStart(5)} s  ${line}`)
   }
   if (process.platform !== 'linux') program.error('error: a storm needs Linux, whose /proc the kernels read')
+  const problem = fastForward ? await whyNoMovedClock() : null
+  if (problem !== null) program.error(`error: --fast-forward ${problem}`)
   // Everything with its name in a command line is ended with it: a name that nobody has given.
   const directory = await mkdtemp(join(keep ?? tmpdir(), 'reprise-storm-'))
   // PostgreSQL runs as another user if this one is root.

@@ -1,11 +1,12 @@
 import { appendFileSync, readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
+import type { Terms } from './terms.ts'
 
 /**
  * What a storm leaves for the judge, in `<directory>/records`: a line for each event, as JSON, written at once, so that
  * nothing is lost with the process that wrote it. Times are of two kinds: `up` is the machine's uptime in seconds,
- * which nobody can set and all processes share; `wall` is the machine's wall clock in milliseconds, which the database
- * has, too.
+ * which nobody can set and all processes share; `wall` is the process's wall clock in milliseconds, which the database
+ * has, too, unless its clock was moved.
  */
 
 export interface Moment {
@@ -40,6 +41,8 @@ export type ClientRecord =
       creationId?: string
       sessionId?: string
       clientKey?: string
+      /** The number of the call whose link is followed. */
+      linkOf?: number
     }
   | {
       kind: 'answered'
@@ -52,10 +55,23 @@ export type ClientRecord =
       epoch?: number
       children?: string[]
       attempts?: SeenAttempt[]
+      /** The session is not there any more. */
+      isGone?: boolean
+      /** Of a download. */
+      httpStatus?: number
       message?: string
     }
 
-export type ClientCall = 'create' | 'terminate' | 'cancelRetry' | 'retryNow' | 'resubmit' | 'read'
+export type ClientCall =
+  | 'create'
+  | 'terminate'
+  | 'cancelRetry'
+  | 'retryNow'
+  | 'resubmit'
+  | 'read'
+  /** Asks for a link, which is good once and for a minute. */
+  | 'link'
+  | 'follow'
 
 /** What a subscriber received, in the order in which it did. */
 export interface EventRecord {
@@ -78,8 +94,10 @@ export type StormRecord =
       signal: string | null
       log: string[]
     }
-  /** From then on the database's clock is so far ahead of the machine's, or was in a moment. */
-  | { kind: 'clock'; at: Moment; aheadMs: number }
+  /** How long everything takes. The first record. */
+  | { kind: 'terms'; at: Moment; terms: Terms }
+  /** From then on some clock may be so far ahead of the machine's; `done`: from then on all of them are. */
+  | { kind: 'clock'; at: Moment; aheadMs: number; done: boolean }
   /** All chains had ended, as far as the storm could see; `late` if it gave up waiting. */
   | { kind: 'settled'; at: Moment; late: boolean; waitingFor: string }
 

@@ -9,11 +9,12 @@ const COLUMNS = [{ width: 66 }, { width: 13, right: true }]
 /** For a terminal of 80 columns: what happened, and what became of each promise. */
 export function formatStorm({ seed, seconds, faults, hoursAhead, verdict }: StormResult): string {
   const total = Object.values(faults).reduce((sum, count) => sum + count, 0)
-  const { sessions, chains, retries, resubmissions, runs, calls, unanswered, events, received, violations } = verdict
+  const { sessions, chains, retries, resubmissions, runs, calls, unanswered, events, received } = verdict
+  const { leasesLost, timedOut, chainsRemoved, violations } = verdict
   const row = (name: string, value: string | number) => formatColumns(COLUMNS, [name, String(value)])
   const lines = [
     `seed ${seed}, ${Math.round(seconds)} s with the time to calm down`,
-    ...(hoursAhead > 0 ? [`the database's clock moved ahead by ${hoursAhead.toFixed(1)} hours`] : []),
+    ...(hoursAhead > 0 ? [`time was moved ahead by ${hoursAhead.toFixed(1)} hours`] : []),
     '',
     ...row('faults', total),
     ...Object.entries(faults).flatMap(([name, count]) => row(`  ${name}`, count)),
@@ -22,6 +23,9 @@ export function formatStorm({ seed, seconds, faults, hoursAhead, verdict }: Stor
     ...row('sessions', sessions),
     ...row('  automatic retries', retries),
     ...row('  resubmissions', resubmissions),
+    ...row('  that timed out', timedOut),
+    ...row('chains that grew too old', chainsRemoved),
+    ...row('leases that ran out', leasesLost),
     ...row('processes of kernels', runs),
     ...row('calls of clients', calls),
     ...row('  without an answer', unanswered),

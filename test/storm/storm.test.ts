@@ -7,12 +7,13 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { eventually } from '../support/eventually.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 import { endLeftovers } from '../support/run/end-leftovers.ts'
-import { CANARIES } from './canaries.ts'
+import { CANARIES, MOVED_CANARIES, type Canary } from './canaries.ts'
 import type { Violation } from './judge/promises.ts'
+import { whyNoMovedClock } from './moved/start-moved.ts'
 import { formatStorm } from './report.ts'
-import { askJudge, storm, type StormResult } from './storm.ts'
+import { askJudge, storm, type StormOptions, type StormResult } from './storm.ts'
 
-/** A minute of storm with a fixed seed, and whether the judge notices what is planted. Needs /proc. */
+/** Short storms with a fixed seed, in real and in moved time, and whether the judge notices what is planted. */
 
 const SEED = 20_261_128
 /** A minute, the start of eight processes, and what has to end afterwards, on a busy machine. */
@@ -24,63 +25,96 @@ const UNCHECK = `DO $do$ DECLARE t text; c text; BEGIN
   LOOP EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', t, c); END LOOP; END $do$`
 const MAIN = join(import.meta.dirname, 'main.ts')
 
-describe.skipIf(process.platform !== 'linux')('a storm of a minute', () => {
-  let result: StormResult
-  /** What the judge has found after each canary, beside what it had found before. */
-  const noticed = new Map<string, Violation[]>()
-  const planted = new Map<string, string>()
+/** What the judge has found after each canary, beside what it had found before. */
+interface Noticed {
+  result: StormResult
+  planted: ReadonlyMap<string, string>
+  noticed: ReadonlyMap<string, readonly Violation[]>
+}
 
+async function judgedStorm(
+  how: Pick<StormOptions, 'minutes' | 'seed' | 'fastForward'>,
+  canaries: readonly Canary[],
+): Promise<Noticed> {
+  const directory = await temporaryDirectory('storm')
+  const planted = new Map<string, string>()
+  const noticed = new Map<string, Violation[]>()
+  const result = await storm({
+    directory,
+    ...how,
+    canary: false,
+    signal: new AbortController().signal,
+    progress: () => {},
+    async judged(ground, { violations }) {
+      const client = new pg.Client({ connectionString: ground.databaseUrl })
+      await client.connect()
+      // It is stopped when everything else is: the connection may break then.
+      client.on('error', () => {})
+      await client.query('SET session_replication_role = replica')
+      await client.query(UNCHECK)
+      let before = violations
+      for (const { name, plant } of canaries) {
+        planted.set(name, await plant({ directory, client }))
+        const { violations: after } = await askJudge(ground)
+        const isNew = (one: Violation) =>
+          !before.some((known) => known.subject === one.subject && known.what === one.what)
+        noticed.set(name, after.filter(isNew))
+        before = after
+      }
+      await client.end()
+    },
+  })
+  return { result, planted, noticed }
+}
+
+function expectNoticed({ planted, noticed }: Noticed, { name, promise }: Canary): void {
+  const found = noticed.get(name)!
+  const accused = found.filter((one) => one.promise === promise).map(({ subject }) => subject)
+  expect(accused, JSON.stringify(found)).toContain(planted.get(name))
+}
+
+describe.skipIf(process.platform !== 'linux')('a storm of a minute', () => {
+  let judged: Noticed
   beforeAll(async () => {
-    const directory = await temporaryDirectory('storm')
-    result = await storm({
-      directory,
-      minutes: 1,
-      seed: SEED,
-      canary: false,
-      fastForward: false,
-      signal: new AbortController().signal,
-      progress: () => {},
-      async judged(ground, { violations }) {
-        const client = new pg.Client({ connectionString: ground.databaseUrl })
-        await client.connect()
-        // It is stopped when everything else is: the connection may break then.
-        client.on('error', () => {})
-        await client.query('SET session_replication_role = replica')
-        await client.query(UNCHECK)
-        let before = violations
-        for (const { name, plant } of CANARIES) {
-          planted.set(name, await plant({ directory, client }))
-          const { violations: after } = await askJudge(ground)
-          noticed.set(
-            name,
-            after.filter((one) => !before.some((known) => known.subject === one.subject && known.what === one.what)),
-          )
-          before = after
-        }
-        await client.end()
-      },
-    })
+    judged = await judgedStorm({ minutes: 1, seed: SEED, fastForward: false }, CANARIES)
   }, TIMEOUT_MS)
 
   test('breaks no promise', () => {
+    const { result } = judged
     expect(result.verdict.violations, formatStorm(result)).toEqual([])
     expect(result.verdict.sessions).toBeGreaterThan(20)
     expect(result.verdict.retries).toBeGreaterThan(5)
     expect(Object.keys(result.faults).length).toBeGreaterThan(4)
   })
 
-  test.each(CANARIES)('the judge notices $name', ({ name, promise }) => {
-    const found = noticed.get(name)!
-    const accused = found.filter((one) => one.promise === promise).map(({ subject }) => subject)
-    expect(accused, JSON.stringify(found)).toContain(planted.get(name))
-  })
+  test.each(CANARIES)('the judge notices $name', (canary) => expectNoticed(judged, canary))
 
   test('its report fits into 80 columns', () => {
+    const { result, noticed } = judged
     const verdict = { ...result.verdict, violations: [...noticed.values()].flat() }
     const report = formatStorm({ ...result, verdict })
     expect(Math.max(...report.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80)
     expect(report).toMatch(/^Never two live attempts of a chain +BROKEN: \d+$/m)
   })
+})
+
+const whyNot = await whyNoMovedClock()
+
+describe.skipIf(whyNot !== null)(`a storm that moves time${whyNot === null ? '' : ` (${whyNot})`}`, () => {
+  let judged: Noticed
+  beforeAll(async () => {
+    judged = await judgedStorm({ minutes: 0.4, seed: SEED, fastForward: true }, MOVED_CANARIES)
+  }, TIMEOUT_MS)
+
+  test('breaks no promise in half a day, in which leases run out and chains are removed', () => {
+    const { result } = judged
+    expect(result.verdict.violations, formatStorm(result)).toEqual([])
+    expect(result.hoursAhead).toBeGreaterThan(8)
+    expect(result.verdict.sessions).toBeGreaterThan(5)
+    expect(result.verdict.chainsRemoved).toBeGreaterThan(0)
+  })
+
+  test.each(MOVED_CANARIES)('the judge notices $name', (canary) => expectNoticed(judged, canary))
 })
 
 describe.skipIf(process.platform !== 'linux')('npm run storm', () => {

@@ -5,12 +5,13 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { randomOf } from '../support/random.ts'
 import type { ClientsOptions } from './clients-program.ts'
-import { moveTime, prepareClock } from './fast-forward.ts'
+import { letPass, moveTime } from './fast-forward.ts'
 import { blow } from './faults.ts'
 import { layGround, type Ground } from './ground.ts'
 import type { Verdict } from './judge/judge-program.ts'
 import { now, readRecords, type StormRecord } from './records.ts'
 import { sabotage } from './sabotage.ts'
+import { MOVED_TIME, REAL_TIME } from './terms.ts'
 
 /** Faults at a time, and the pause after each. */
 const LANES = 3
@@ -19,8 +20,10 @@ const CLIENTS = 3
 /** For each client; a storm of a minute makes about a third of that many sessions. */
 const SESSIONS_PER_MINUTE = 60
 const OPEN_MAX = 14
-const SETTLED_WITHIN_MS = 240_000
+const READ_WITHIN_MS = 240_000
 const SETTLED_FOR_MS = 2_000
+/** Two hours: longer than any lease, and than what is old may stay. */
+const QUIET_STEPS = 12
 const JUDGE = join(import.meta.dirname, 'judge/judge-program.ts')
 const CLIENTS_PROGRAM = join(import.meta.dirname, 'clients-program.ts')
 
@@ -31,7 +34,7 @@ export interface StormOptions {
   seed: number
   /** Plants a second dispatch, which the judge must find. */
   canary: boolean
-  /** Moves the database's clock instead of waiting for backoffs, which are long. */
+  /** Moves time instead of waiting: for leases, fences, limits, backoffs and retention. */
   fastForward: boolean
   signal: AbortSignal
   progress(line: string): void
@@ -44,7 +47,7 @@ export interface StormResult {
   seconds: number
   /** By name, how often. */
   faults: Record<string, number>
-  /** By which the database's clock was moved. */
+  /** By which all clocks were moved. */
   hoursAhead: number
   verdict: Verdict
 }
@@ -53,16 +56,14 @@ export interface StormResult {
 export async function storm(options: StormOptions): Promise<StormResult> {
   const { directory, minutes, seed, canary, fastForward, signal, progress, judged } = options
   const began = performance.now()
-  await using ground = await layGround(directory, progress)
+  await using ground = await layGround(directory, fastForward ? MOVED_TIME : REAL_TIME, progress)
   signal.throwIfAborted()
-  if (fastForward) await prepareClock(ground.db)
   const clients = startClients(ground, {
     seed,
     sessionsMax: Math.max(12, Math.round(SESSIONS_PER_MINUTE * minutes)),
-    patient: fastForward,
   })
   const ended = new AbortController()
-  const forwarding = fastForward ? moveTime(ground.db, { signal: ended.signal, record: ground.record }) : null
+  const forwarding = fastForward ? moveTime(ground, AbortSignal.any([signal, ended.signal])) : null
   const calm = new AbortController()
   const either = AbortSignal.any([signal, calm.signal])
   const timer = setTimeout(() => calm.abort(), minutes * 60_000)
@@ -80,7 +81,14 @@ export async function storm(options: StormOptions): Promise<StormResult> {
     signal.throwIfAborted()
     if (planted !== null) progress(await planted)
     progress('the storm is over: waiting for everything to end')
-    await endClients(ground, clients, signal, progress)
+    const allHasEnded = async () => {
+      await settle(ground, signal, progress)
+      // What is old by then has to be gone.
+      if (fastForward) await letPass(ground, QUIET_STEPS, signal)
+      ended.abort()
+      await forwarding
+    }
+    await endClients(ground, clients, allHasEnded, signal)
   } finally {
     clearTimeout(timer)
     clearInterval(telling)
@@ -99,32 +107,37 @@ export async function storm(options: StormOptions): Promise<StormResult> {
   return { seed, seconds, faults: countOf(faults), hoursAhead: aheadMs / 3_600_000, verdict }
 }
 
-function startClients(ground: Ground, how: Pick<ClientsOptions, 'seed' | 'sessionsMax' | 'patient'>): ChildProcess {
+function startClients(ground: Ground, how: Pick<ClientsOptions, 'seed' | 'sessionsMax'>): ChildProcess {
   const options: ClientsOptions = {
     urls: ground.clientLines.map(({ url }) => url),
     token: ground.token,
     records: ground.records,
     lines: ground.lines,
+    uptime: ground.clock?.machineUptime ?? '/proc/uptime',
+    terms: ground.terms,
     ...how,
     clients: CLIENTS,
     openMax: OPEN_MAX,
   }
   const log = openSync(join(ground.directory, 'logs/clients.log'), 'a')
-  return spawn(process.execPath, [CLIENTS_PROGRAM, JSON.stringify(options)], { stdio: ['pipe', log, log] })
+  return spawn(process.execPath, [...(ground.clock?.nodeArguments ?? []), CLIENTS_PROGRAM, JSON.stringify(options)], {
+    stdio: ['pipe', log, log],
+    env: { ...process.env, ...ground.clock?.environment },
+  })
 }
 
 /** Clients begin nothing new, everything that they have begun ends, and they read all of it once more. */
 async function endClients(
   ground: Ground,
   clients: ChildProcess,
+  allHasEnded: () => Promise<void>,
   signal: AbortSignal,
-  progress: (line: string) => void,
 ): Promise<void> {
   const gone = once(clients, 'exit')
   clients.stdin!.write('end\n')
-  await settle(ground, signal, progress)
+  await allHasEnded()
   clients.stdin!.write('read\n')
-  const [status] = (await Promise.race([gone, sleep(SETTLED_WITHIN_MS, [null], { ref: false })])) as [number | null]
+  const [status] = (await Promise.race([gone, sleep(READ_WITHIN_MS, [null], { ref: false })])) as [number | null]
   signal.throwIfAborted()
   if (status !== 0)
     ground.record({ kind: 'exit', at: now(), process: 'clients', wanted: false, status, signal: null, log: [] })
@@ -139,7 +152,7 @@ const UNSETTLED = `SELECT
 
 /** Waits until nothing is under way for a while. */
 async function settle(ground: Ground, signal: AbortSignal, progress: (line: string) => void): Promise<void> {
-  const deadline = performance.now() + SETTLED_WITHIN_MS
+  const deadline = performance.now() + ground.terms.settledWithinMs
   let since: number | null = null
   let waitingFor = ''
   for (let turn = 0; performance.now() < deadline; turn++) {

@@ -13,6 +13,8 @@ const LOG_LINES = 12
 /** A program of ours that runs for as long as the storm, whatever happens to its processes. */
 export interface Supervised {
   readonly name: string
+  /** Of the process that runs now. */
+  pid(): number | null
   /** SIGKILL; it is started again when `restart` is called. */
   kill(): Promise<void>
   restart(): void
@@ -24,12 +26,13 @@ export interface Supervised {
 
 export function supervise(options: {
   name: string
-  args: readonly string[]
+  command: readonly string[]
   environment: NodeJS.ProcessEnv
   logFile: string
   record: (record: StormRecord) => void
 }): Supervised {
-  const { name, args, environment, logFile, record } = options
+  const { name, command, environment, logFile, record } = options
+  const [program, ...args] = command as [string, ...string[]]
   let child: ChildProcess | null = null
   /** Nobody wants a process now. */
   let resting = false
@@ -38,7 +41,7 @@ export function supervise(options: {
   function start(): void {
     if (child !== null || resting || stopping) return
     const log = openSync(logFile, 'a')
-    const started = spawn(process.execPath, args, { env: environment, stdio: ['ignore', log, log] })
+    const started = spawn(program, args, { env: environment, stdio: ['ignore', log, log] })
     closeSync(log)
     child = started
     started.once('exit', (status, signal) => void ended(status, signal))
@@ -57,6 +60,7 @@ export function supervise(options: {
   start()
   return {
     name,
+    pid: () => child?.pid ?? null,
     async kill() {
       resting = true
       const dying = child

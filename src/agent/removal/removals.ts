@@ -2,12 +2,16 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { messageOf } from '../../observability/error-message.ts'
 import type { Logger } from '../../observability/log.ts'
+import { guarded } from '../../waiting/guarded.ts'
+import { isPassing } from '../passing-faults.ts'
 import { BIN, DROPPED, dropSync, emptyBin, moveIntoBin, newBin } from './remove-tree.ts'
 
 /** Then others have their turn. */
 const PASS_MS = 1_000
 /** Half of libuv's threads: launches need the others. */
 const AT_ONCE_MAX = 2
+/** Until a removal that failed for a reason that passes is tried again. */
+const TRY_AGAIN_MS = 5_000
 
 /** What nobody needs any more, and is removed in the background, in passes of a bounded time, in turn. */
 export interface Removals {
@@ -28,12 +32,15 @@ interface Removal {
   path: string
   /** Null until it is in one. */
   bin: string | null
+  /** This has been logged. */
+  hasFailed?: boolean
 }
 
 /** @param passMs for tests: 0 is a pass for each file */
 export function createRemovals({ log, passMs = PASS_MS }: { log: Logger; passMs?: number }): Removals {
   const waiting: Removal[] = []
   const working = new Set<Promise<void>>()
+  const postponed = new Set<NodeJS.Timeout>()
   let workers = 0
   let closed = false
 
@@ -45,6 +52,18 @@ export function createRemovals({ log, passMs = PASS_MS }: { log: Logger; passMs?
     working.add(work)
   }
 
+  function postpone(removal: Removal): void {
+    const again = () => {
+      postponed.delete(timer)
+      add(removal)
+    }
+    const timer = setTimeout(
+      guarded(again, () => {}),
+      TRY_AGAIN_MS,
+    ).unref()
+    postponed.add(timer)
+  }
+
   const next = () => (closed ? undefined : waiting.shift())
 
   /** Never rejects. */
@@ -53,9 +72,13 @@ export function createRemovals({ log, passMs = PASS_MS }: { log: Logger; passMs?
       try {
         if (await isMoreLeft(removal)) waiting.push(removal)
       } catch (error) {
+        const passes = isPassing(error)
+        if (passes && !closed) postpone(removal)
+        if (removal.hasFailed === true) continue
+        removal.hasFailed = true
         log.warn(
           { path: removal.bin ?? removal.path, error: messageOf(error) },
-          'what is needed by nobody could not be removed; the next start tries again',
+          `what is needed by nobody could not be removed; ${passes ? 'it is tried again' : 'the next start tries again'}`,
         )
       }
     }
@@ -94,6 +117,7 @@ export function createRemovals({ log, passMs = PASS_MS }: { log: Logger; passMs?
     },
     async close() {
       closed = true
+      for (const timer of postponed) clearTimeout(timer)
       await Promise.all(working)
     },
   }

@@ -62,7 +62,12 @@ export function newBin(path: string): string {
 /** @returns false if there is nothing */
 export async function moveIntoBin(path: string, bin: string): Promise<boolean> {
   if ((await lstat(path).catch(ifGone)) === null) return false
-  await mkdir(bin, OWNER_ALL)
+  try {
+    await mkdir(bin, OWNER_ALL)
+  } catch (error) {
+    if (!isOneOf(error, 'ENOSPC', 'EDQUOT') || !(await becameBin(path, bin))) throw error
+    return true
+  }
   try {
     await moveUp(Buffer.from(path), bin)
     return true
@@ -71,6 +76,19 @@ export async function moveIntoBin(path: string, bin: string): Promise<boolean> {
     if (isOneOf(error, 'ENOENT')) return false
     throw error
   }
+}
+
+/**
+ * On a full disk, what is removed would be what makes space: a directory in which nobody else can replace anything is a
+ * bin as it is.
+ */
+async function becameBin(path: string, bin: string): Promise<boolean> {
+  const found = await lstat(path)
+  const isOwn = found.uid === process.getuid?.() && (found.mode & 0o022) === 0
+  if (!isOwn || !found.isDirectory()) return false
+  await rename(path, bin)
+  await chmod(bin, OWNER_ALL)
+  return true
 }
 
 /**

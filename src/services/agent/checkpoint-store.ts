@@ -10,7 +10,7 @@ import { createArchiveReader } from '../../archive/read-archive.ts'
 import type { CheckpointCopy } from '../../domain/agent/protocol.ts'
 import { RepriseError } from '../../domain/errors.ts'
 import { RELAY_ENTRIES_MAX } from '../../domain/limits.ts'
-import { ifMissing, syncDirectory } from '../code/code-store.ts'
+import { ifMissing, readFileChunks, syncDirectory } from '../code/code-store.ts'
 import { diskFull, isDiskFull } from '../database-outage.ts'
 import { inputError } from '../input/parse-input.ts'
 
@@ -76,10 +76,9 @@ export function createCheckpointStore(options: { directory: string; bytesMax: nu
     },
     has: async (chainId, sha256) => (await stat(pathOf(chainId, sha256)).catch(ifMissing)) !== null,
     async open(chainId, sha256) {
-      const file = await open(pathOf(chainId, sha256)).catch(ifMissing)
-      if (file === null) return null
-      const { size } = await file.stat()
-      return { bytes: size, chunks: file.createReadStream({ highWaterMark: READ_BYTES }) }
+      const path = pathOf(chainId, sha256)
+      const found = await stat(path).catch(ifMissing)
+      return found === null ? null : { bytes: found.size, chunks: readFileChunks(path) }
     },
     chains: async () => ((await readdir(root).catch(ifMissing)) ?? []).filter((name) => isUuid(name)),
     async removeOthers(chainId, sha256, ageMs = 0) {

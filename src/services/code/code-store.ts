@@ -75,10 +75,8 @@ export function createCodeStore(options: { directory: string; bytesMax: number; 
     },
     has: async (key) => (await sizeOf(pathOf(key))) !== null,
     async open(key) {
-      const file = await open(pathOf(key)).catch(ifMissing)
-      if (file === null) return null
-      const { size } = await file.stat()
-      return { bytes: size, chunks: file.createReadStream({ highWaterMark: READ_BYTES }) }
+      const bytes = await sizeOf(pathOf(key))
+      return bytes === null ? null : { bytes, chunks: readFileChunks(pathOf(key)) }
     },
     remove: (key) => rm(pathOf(key), { force: true }),
     projects: async () => (await readdir(root).catch(ifMissing)) ?? [],
@@ -99,6 +97,16 @@ export function createCodeStore(options: { directory: string; bytesMax: number; 
 }
 
 const READ_BYTES = 256 * 1024
+
+/** Opens the file with the first read: one that nobody comes to read is never open, and another is closed at the end. */
+export async function* readFileChunks(path: string): AsyncGenerator<Uint8Array, void> {
+  await using file = await open(path)
+  for (;;) {
+    const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(READ_BYTES), 0, READ_BYTES)
+    if (bytesRead === 0) return
+    yield buffer.subarray(0, bytesRead)
+  }
+}
 
 /** Checks it while it is written; returns once it is on the disk. */
 async function write(

@@ -2,16 +2,22 @@ import { messageOf } from '../../observability/error-message.ts'
 
 const WAY_OUT = 'Or name a PostgreSQL server of your own in REPRISE_DATABASE_URL.'
 
+const DISK_FULL = /ENOSPC|EDQUOT|No space left on device|Disk quota exceeded/i
+
 /** The embedded PostgreSQL cannot be used. The message says what happened and how to fix it. */
 export class EmbeddedPostgresError extends Error {
+  /** `ENOSPC` where a full disk is why: it can be used once there is space. */
+  readonly code?: string
+
   constructor(message: string, options?: { cause: unknown }) {
     super(`${message} ${WAY_OUT}`, options)
     this.name = 'EmbeddedPostgresError'
+    if (DISK_FULL.test(message)) this.code = 'ENOSPC'
   }
 }
 
 const KNOWN: [pattern: RegExp, advice: string][] = [
-  [/ENOSPC|No space left on device/i, 'The disk is full: free some space.'],
+  [DISK_FULL, 'The disk is full: free some space.'],
   [
     /EROFS|Read-only file system/i,
     'The file system is read-only: set REPRISE_DATA_DIR to a place that can be written.',

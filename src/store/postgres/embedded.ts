@@ -9,6 +9,8 @@ import { ensureRunning, runsWith, stopServer, type Settings } from './postmaster
 import { embeddedSettings } from './settings.ts'
 
 export interface EmbeddedPostgres {
+  /** Where its files are. */
+  directory: string
   /** As superuser. */
   connectionString: string
   /** As the role that `ensureServerRole` makes. */
@@ -40,6 +42,7 @@ export async function startEmbeddedPostgres(options: {
   const keeper = new Keeper(cluster, dataDir, embeddedSettings(options.connectionsMax), options.log)
   const { address, adopted } = await keeper.take()
   return {
+    directory: cluster.directory,
     connectionString: connectionString(cluster, address, EMBEDDED_DATABASE),
     serverConnectionString: serverConnectionString(cluster, address, EMBEDDED_DATABASE),
     adopted,

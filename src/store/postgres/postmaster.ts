@@ -2,6 +2,7 @@ import { readFile, rename, stat, unlink } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isEmbeddedDiskFull } from '../../observability/process-faults.ts'
 import type { Address, Cluster } from './cluster.ts'
 import { EmbeddedPostgresError, explained } from './embedded-error.ts'
 import { isPostgres } from './process-table.ts'
@@ -144,7 +145,9 @@ async function start(cluster: Cluster, settings: Settings, wanted?: Address): Pr
       const log = await readFile(cluster.logFile, 'utf8').catch(() => '')
       const said = Buffer.from(log).subarray(logStart).toString() || (error as Error).message
       if (/Address already in use/i.test(said) && attempt < PORT_ATTEMPTS_MAX) continue
-      throw explained('The embedded PostgreSQL did not start', new Error(said))
+      // On a full disk its log has nothing.
+      const why = isEmbeddedDiskFull(cluster.directory) ? `No space left on device\n${said}` : said
+      throw explained('The embedded PostgreSQL did not start', new Error(why))
     }
   }
 }

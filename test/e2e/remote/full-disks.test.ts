@@ -1,24 +1,33 @@
 import { execFileSync } from 'node:child_process'
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import {
   closeSync,
   existsSync,
   mkdirSync,
   openSync,
+  readdirSync,
   readFileSync,
   rmSync,
   statfsSync,
   writeFileSync,
   writeSync,
 } from 'node:fs'
+import { Agent, request } from 'node:http'
 import { dirname, join } from 'node:path'
+import { text as textIn } from 'node:stream/consumers'
+import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { readAdminToken, startServer } from '../../../src/cli/demo/server-process.ts'
+import { connectionString, openCluster } from '../../../src/store/postgres/cluster.ts'
+import { EMBEDDED_DATABASE } from '../../../src/store/postgres/embedded.ts'
+import { addressOf, readPidFile } from '../../../src/store/postgres/postmaster.ts'
+import { copyPreparedCluster } from '../../support/database/prepared-cluster.ts'
 import { eventually } from '../../support/eventually.ts'
 import { commandLine } from '../../support/programs/command-line.ts'
 import { whyNoMounts } from '../../support/run/mounts.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import { endKernelsOf } from './kernel-notes.ts'
-import { type RemoteFleet, startRemoteFleet, textOf } from './remote-fleet.ts'
+import { PATIENT_LEASE, type RemoteFleet, startRemoteFleet, textOf } from './remote-fleet.ts'
 
 /** Disks of an agent and of a server that are full, and have space again: what runs goes on, and all else by itself. */
 
@@ -77,6 +86,33 @@ async function startsLater(name: string, environment: Record<string, string>) {
   return { agent }
 }
 
+async function newArchive(): Promise<{ sha256: string; archive: Buffer }> {
+  const content = await temporaryDirectory('content')
+  writeFileSync(join(content, 'hello.sh'), `echo ${randomUUID()}\n`.repeat(10_000))
+  const archive = execFileSync('tar', ['--format=ustar', '-C', content, '-cf', '-', 'hello.sh'])
+  return { archive, sha256: createHash('sha256').update(archive).digest('hex') }
+}
+
+/** A connection that is there before the disk is full. @returns what makes the database write until it ends */
+async function holdDatabase(directory: string): Promise<() => Promise<void>> {
+  const cluster = await openCluster(directory)
+  const address = addressOf((await readPidFile(cluster))!)
+  const client = new pg.Client({ connectionString: connectionString(cluster, address, EMBEDDED_DATABASE) })
+  client.on('error', () => {})
+  await client.connect()
+  return async () => {
+    for (let segments = 0; segments < 100; segments++) {
+      try {
+        await client.query(`SELECT pg_logical_emit_message(false, 'test', 'x')`)
+        await client.query('SELECT pg_switch_wal()')
+      } catch {
+        return client.end().catch(() => {})
+      }
+    }
+    throw new Error('the database has space for 100 further files of its log')
+  }
+}
+
 const fenceOf = (name: string) => Number(readFileSync(join(fleet.agentDir(name), 'fence'), 'latin1').split(' ')[0])
 
 /** Writes a line, and then each time that a step is allowed; ends with 3 at the last. */
@@ -117,8 +153,9 @@ describe.skipIf(noMounts !== null)(`disks that are full${noMounts === null ? '' 
     expect(ended!.statusReason).not.toMatch(/vanished|lost/)
     await eventually(async () => textOf((await fleet.chain(ends))[0]!).includes('output may be missing here'))
 
+    const reprise = commandLine({ REPRISE_URL: fleet.url, REPRISE_TOKEN: fleet.adminToken })
     const waits = await fleet.createSession({ command: ['echo', 'there was space again'] })
-    const { stdout } = await commandLine({ REPRISE_URL: fleet.url, REPRISE_TOKEN: fleet.adminToken })('doctor')
+    const { stdout } = await reprise('doctor')
     expect(stdout).toContain('takes no new kernels: the disk of')
     const page = await (
       await fetch(`${fleet.url}/metrics`, { headers: { authorization: `Bearer ${fleet.adminToken}` } })
@@ -150,7 +187,15 @@ describe.skipIf(noMounts !== null)(`disks that are full${noMounts === null ? '' 
     await eventually(async () => (await agentNamed('marked')).refuses)
     writeFileSync(join(work, 'go1'), '')
     await reached(work, 2)
+    const reprise = commandLine({ REPRISE_URL: fleet.url, REPRISE_TOKEN: fleet.adminToken })
+    const enter = () => reprise('exec', running, '--no-stdin', '--', 'echo', 'inside')
+    const refused = await enter()
+    expect(refused).toMatchObject({ status: 5, stdout: '' })
+    expect(refused.stderr).toMatch(/ENOSPC.*CHANNEL_NOT_OPENED/)
+    const files = readdirSync(fleet.agentDir('marked'), { recursive: true }).map(String)
+    expect(files.filter((name) => /exec\./.test(name))).toEqual([])
     empty(disk)
+    expect(await enter()).toMatchObject({ stdout: 'inside\n' })
     await eventually(async () => (await agentNamed('marked')).refuses === null)
     for (const step of [2, 3]) writeFileSync(join(work, `go${step}`), '')
     await fleet.until(running, ([first]) => first?.status === 'ERROR')
@@ -177,16 +222,86 @@ describe.skipIf(noMounts !== null)(`disks that are full${noMounts === null ? '' 
     await agent.stop()
   })
 
+  test('of an agent that has never run: it waits for space, and then has an id and all else', async () => {
+    const disk = dirname(fleet.agentDir('newborn'))
+    mountAt(disk, '24m')
+    fill(disk)
+    const late = await startsLater('newborn', { REPRISE_ISOLATION: 'none' })
+    expect((await agentNamed('newborn')) === undefined).toBe(true)
+    empty(disk)
+    const agent = await late.agent
+    expect(await agentNamed('newborn')).toMatchObject({ status: 'ALIVE', refuses: null })
+    await agent.stop()
+  })
+
+  test('of a server and its embedded database: errors say so, what runs goes on, and so does all else with space', async () => {
+    const disk = await temporaryDirectory('embedded')
+    mountAt(disk, '400m')
+    const dataDir = join(disk, 'data')
+    mkdirSync(dataDir, { mode: 0o711 })
+    await copyPreparedCluster(join(dataDir, 'postgres'))
+    const env = { REPRISE_ISOLATION: 'none' }
+    let server = await startServer({ dataDir, port: 0, onLog: () => {}, env })
+    const adminToken = await readAdminToken(dataDir)
+    const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' }
+    const answered = async (path: string, body: object) => {
+      const response = await fetch(`${server.url}${path}`, { method: 'POST', headers, body: JSON.stringify(body) })
+      return { status: response.status, body: (await response.json()) as any }
+    }
+    const create = (command: string[]) => answered('/v2/sessions', { name: 'embedded', command })
+    const statusOf = async (id: string) =>
+      ((await (await fetch(`${server.url}/v2/sessions/${id}`, { headers })).json()) as { status?: string }).status
+    const work = await temporaryDirectory('steps')
+    const running = (await create(steps(work))).body.id
+    await reached(work, 1)
+
+    const useUpLog = await holdDatabase(join(dataDir, 'postgres'))
+    fill(disk)
+    await useUpLog()
+    const refused = await eventually(async () => {
+      const answer = await create(['true'])
+      return answer.status !== 201 && answer
+    })
+    expect(refused).toMatchObject({ status: 507, body: { code: 'SERVER_DISK_FULL' } })
+    const graphql = await answered('/graphql', { query: '{ sessions(first: 1) { edges { node { id } } } }' })
+    expect(graphql).toMatchObject({ status: 507, body: { errors: [{ extensions: { code: 'SERVER_DISK_FULL' } }] } })
+    const ready = await fetch(`${server.url}/readyz`)
+    expect([ready.status, await ready.json()]).toMatchObject([503, { reason: 'no database: its disk is full' }])
+    writeFileSync(join(work, 'go1'), '')
+    await reached(work, 2)
+
+    empty(disk)
+    const begun = await eventually(async () => {
+      const answer = await create(['true'])
+      return answer.status === 201 && answer
+    })
+    await eventually(async () => (await statusOf(begun.body.id)) === 'TERMINATED')
+    const page = await (await fetch(`${server.url}/metrics`, { headers })).text()
+    expect(page).toMatch(/^bai_disk_full_total [1-9]/m)
+    for (const step of [2, 3]) writeFileSync(join(work, `go${step}`), '')
+    await eventually(async () => (await statusOf(running)) === 'ERROR')
+
+    // The next start finds it full, and so does the very first one of another server.
+    expect(await server.stop()).toBe(0)
+    for (const path of [dataDir, join(disk, 'another')]) {
+      fill(disk)
+      const log: string[] = []
+      const starting = startServer({ dataDir: path, port: 0, onLog: (line) => log.push(line), env })
+      await eventually(() => log.some((line) => line.includes('a disk is full; trying again')))
+      empty(disk)
+      server = await starting
+      expect((await fetch(`${server.url}/readyz`)).status).toBe(200)
+      expect(await server.stop()).toBe(0)
+    }
+  })
+
   test('of the server: an upload is refused with a code of its own, and taken once there is space', async () => {
     const disk = await temporaryDirectory('uploads')
     mountAt(disk, '4m')
     await fleet.server.stop()
     await fleet.restartServer({ REPRISE_CHECKPOINT_DIR: disk })
-    const content = await temporaryDirectory('content')
-    writeFileSync(join(content, 'hello.sh'), 'echo hello\n'.repeat(10_000))
-    const archive = execFileSync('tar', ['--format=ustar', '-C', content, '-cf', '-', 'hello.sh'])
+    const { sha256, archive } = await newArchive()
     const upload = async () => {
-      const sha256 = createHash('sha256').update(archive).digest('hex')
       const response = await fetch(`${fleet.url}/v2/code/${sha256}?project=default`, {
         method: 'PUT',
         headers: { authorization: `Bearer ${fleet.adminToken}`, 'content-type': 'application/x-tar' },
@@ -210,5 +325,61 @@ describe.skipIf(noMounts !== null)(`disks that are full${noMounts === null ? '' 
     expect((await upload()).status).toBeLessThan(300)
     await fleet.server.stop()
     await fleet.restartServer()
+  })
+})
+
+const canLimit = existsSync('/usr/bin/prlimit')
+
+/** Of a process that runs: which it has open it keeps. */
+function limitOpenFiles(pid: number, most: number): void {
+  execFileSync('prlimit', ['--pid', String(pid), `--nofile=${most}:`])
+}
+const openFilesOf = (pid: number) =>
+  Number(/^Max open files\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/limits`, 'latin1'))![1])
+
+describe.skipIf(!canLimit)(`no further file can be opened${canLimit ? '' : ' (skipped: there is no prlimit)'}`, () => {
+  test('by an agent: it and its kernels live on, new ones are refused, and all goes on', async () => {
+    await using patient = await startRemoteFleet({ lease: PATIENT_LEASE })
+    const agent = await patient.startAgent({ name: 'opened', token: await patient.token() })
+    const work = await temporaryDirectory('steps')
+    const running = await patient.createSession({ command: steps(work) })
+    await reached(work, 1)
+    const most = openFilesOf(agent.pid)
+    const fence = readFileSync(join(patient.agentDir('opened'), 'fence'), 'latin1')
+    limitOpenFiles(agent.pid, 3)
+    await eventually(() => agent.log.some((line) => /takes no new kernels/.test(line) && /EMFILE/.test(line)))
+    const waits = await patient.createSession({ command: ['echo', 'opened again'] })
+    writeFileSync(join(work, 'go1'), '')
+    await reached(work, 2)
+    limitOpenFiles(agent.pid, most)
+    await patient.until(waits, ([first]) => first?.status === 'TERMINATED')
+    for (const step of [2, 3]) writeFileSync(join(work, `go${step}`), '')
+    const [whole] = await patient.until(running, ([first]) => first?.status === 'ERROR')
+    expect(textOf(whole!)).toBe('step 1\nstep 2\nstep 3\n')
+    expect(readFileSync(join(patient.agentDir('opened'), 'fence'), 'latin1')).not.toBe(fence)
+    expect(await agent.stop()).toBe(0)
+  })
+
+  test('by a server: an upload is refused for now, and taken later', async () => {
+    const { sha256, archive } = await newArchive()
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    const ask = (method: string, path: string, body?: Buffer) =>
+      new Promise<{ status: number; text: string }>((resolve, reject) => {
+        const headers = { authorization: `Bearer ${fleet.adminToken}`, 'content-type': 'application/x-tar' }
+        const asking = request(`${fleet.url}${path}`, { method, headers, agent }, (response) => {
+          textIn(response).then((said) => resolve({ status: response.statusCode!, text: said }), reject)
+        })
+        asking.on('error', reject).end(body)
+      })
+    const path = `/v2/code/${sha256}?project=default`
+    // With a connection, and those to the database, that are there already.
+    expect((await ask('GET', '/v2/sessions')).status).toBe(200)
+    const most = openFilesOf(fleet.server.pid)
+    limitOpenFiles(fleet.server.pid, 3)
+    const refused = await ask('PUT', path, archive)
+    limitOpenFiles(fleet.server.pid, most)
+    expect([refused.status, (JSON.parse(refused.text) as { code: string }).code]).toEqual([429, 'TOO_MANY_REQUESTS'])
+    expect((await ask('PUT', path, archive)).status).toBeLessThan(300)
+    agent.destroy()
   })
 })

@@ -1,6 +1,6 @@
 /** Uploaded code: what is taken, kept and removed. */
 import { createHash } from 'node:crypto'
-import { readdir, utimes, writeFile, mkdir } from 'node:fs/promises'
+import { readdir, readlink, utimes, writeFile, mkdir } from 'node:fs/promises'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -159,6 +159,23 @@ describe('the store', () => {
     const input = { ...ask, sha256: CODE.sha256, bytes: null, source: source() }
     await expect(uploadCode(server.context, store, input)).rejects.toThrow('gone')
     expect(await files()).toEqual([])
+  })
+
+  test('its file is open only while somebody reads it, also if nobody begins or ends', async () => {
+    await upload(CODE)
+    const key = { projectId: DEFAULT_PROJECT_ID, sha256: CODE.sha256 }
+    const opened = async () => {
+      const names = await readdir('/proc/self/fd')
+      const links = await Promise.all(names.map((name) => readlink(`/proc/self/fd/${name}`).catch(() => '')))
+      return links.filter((link) => link.startsWith(directory)).length
+    }
+    await store.open(key)
+    expect(await opened()).toBe(0)
+    for await (const _ of (await store.open(key))!.chunks) {
+      expect(await opened()).toBe(1)
+      break
+    }
+    expect(await opened()).toBe(0)
   })
 
   test('what nobody names is removed when it is old, and what a session or a schedule has is not', async () => {

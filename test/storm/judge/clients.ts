@@ -1,10 +1,11 @@
-import type { Moment, StormRecord } from '../records.ts'
 import { isTerminal } from './chains.ts'
 import type { Call, Evidence, SessionRow } from './evidence.ts'
 import type { Accuse } from './promises.ts'
 
-/** The clock is moved a moment after that is recorded, or before it. */
-const CLOCK_MOVES_WITHIN_SECONDS = 2
+/** What is good for a minute, and the blur of a busy machine. */
+const LINK_SECONDS = 60
+const LINK_BLUR_SECONDS = 10
+const UNAUTHORIZED = 401
 
 /** What clients were told, beside what is there: accepted sessions, terminations, cancelled retries, resubmissions. */
 export function clientPromises(evidence: Evidence, accuse: Accuse): void {
@@ -12,6 +13,7 @@ export function clientPromises(evidence: Evidence, accuse: Accuse): void {
   const done = evidence.calls.filter(({ outcome }) => outcome === 'done')
   expectCreated(done, known, accuse)
   for (const call of done) {
+    if (call.call === 'link' || call.call === 'follow') continue
     const session = known.get(call.sessionId ?? '')
     if (session === undefined) {
       if (call.call !== 'create')
@@ -22,6 +24,7 @@ export function clientPromises(evidence: Evidence, accuse: Accuse): void {
   }
   expectKeysOnce(done, accuse)
   expectFinal(done, known, accuse)
+  expectLinks(done, evidence, accuse)
 }
 
 function expectCreated(done: readonly Call[], known: ReadonlyMap<string, SessionRow>, accuse: Accuse): void {
@@ -39,13 +42,13 @@ function expectCreated(done: readonly Call[], known: ReadonlyMap<string, Session
 }
 
 /** What is live ends, and no retry comes after the answer, unless people resubmit the chain. */
-function expectTerminated(call: Call, session: SessionRow, { sessions, storm }: Evidence, accuse: Accuse): void {
+function expectTerminated(call: Call, session: SessionRow, { sessions, clock }: Evidence, accuse: Accuse): void {
   const later = sessions.find(
     ({ chainId, origin, epoch, createdAt }) =>
       chainId === session.chainId &&
       origin === 'AUTO_RETRY' &&
       epoch === session.epoch &&
-      createdAt > databaseTime(call.answeredAt!, storm),
+      createdAt > clock.databaseMost(call.answeredAt!.up),
   )
   if (later !== undefined) accuse('asked', session.id, `was terminated, and ${later.id} retried it afterwards`)
 }
@@ -104,10 +107,24 @@ function expectFinal(done: readonly Call[], known: ReadonlyMap<string, SessionRo
   }
 }
 
-/** What the database's clock showed then, at the latest. */
-function databaseTime({ up, wall }: Moment, storm: readonly StormRecord[]): number {
-  const ahead = storm
-    .filter((record) => record.kind === 'clock')
-    .findLast(({ at }) => at.up <= up + CLOCK_MOVES_WITHIN_SECONDS)
-  return wall + (ahead?.aheadMs ?? 0)
+/** A link that is older than a minute leads nowhere; one that is not, and was not used before, leads somewhere. */
+function expectLinks(done: readonly Call[], { clock }: Evidence, accuse: Accuse): void {
+  const links = new Map(
+    done.filter(({ call }) => call === 'link').map((call) => [`${call.client} ${call.number}`, call]),
+  )
+  for (const { call, client, number, linkOf, httpStatus, askedAt, answeredAt } of done) {
+    const made = links.get(`${client} ${linkOf}`)
+    if (call !== 'follow' || made === undefined || httpStatus === null) continue
+    const who = `${client} call ${number}`
+    const [from, to] = [made.answeredAt!.up, askedAt.up]
+    const leastAge = to - from + clock.aheadLeast(to) - clock.aheadMost(from)
+    const mostAge =
+      answeredAt!.up - made.askedAt.up + clock.aheadMost(answeredAt!.up) - clock.aheadLeast(made.askedAt.up)
+    if (leastAge > LINK_SECONDS && httpStatus !== UNAUTHORIZED) {
+      accuse('asked', who, `a link that was ${Math.round(leastAge)} s old led to ${httpStatus}`)
+    }
+    if (mostAge < LINK_SECONDS - LINK_BLUR_SECONDS && httpStatus === UNAUTHORIZED) {
+      accuse('asked', who, `a link that was at most ${Math.round(mostAge)} s old was refused`)
+    }
+  }
 }

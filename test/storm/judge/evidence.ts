@@ -10,6 +10,7 @@ import {
   type SeenAttempt,
   type StormRecord,
 } from '../records.ts'
+import type { Terms } from '../terms.ts'
 
 /** Everything that the judge looks at: what kernels, clients and the storm wrote down themselves, and the tables. */
 export interface Evidence {
@@ -18,11 +19,20 @@ export interface Evidence {
   /** By subscriber. */
   received: readonly (readonly EventRecord[])[]
   storm: readonly StormRecord[]
+  terms: Terms
+  clock: Clock
+  /** Also what has been removed since. */
   sessions: readonly SessionRow[]
   kernels: readonly KernelRow[]
   decisions: ReadonlyMap<string, DecisionRow>
   /** In the order of the outbox. */
   events: readonly EventRow[]
+  /** When an agent was LOST and heard again, by its name; in milliseconds of the database's clock. */
+  leases: readonly LeaseRow[]
+  removed: readonly RemovedRow[]
+  /** Milliseconds of the database's clock. */
+  endedAt: number
+  settledAt: number
 }
 
 /** The life of one process of a kernel, by its own lines. */
@@ -36,6 +46,9 @@ export interface Run {
   /** Uptime in seconds. */
   firstAt: number
   lastAt: number
+  /** By the clock that its agent has. */
+  movedFirstAt: number
+  movedLastAt: number
   /** The code with which it said that it ends; null if something ended it. */
   endedWith: number | null
   /** Whether it received SIGTERM. */
@@ -58,6 +71,11 @@ export interface Call {
   epoch: number | null
   children: readonly string[]
   attempts: readonly SeenAttempt[]
+  isGone: boolean
+  /** Of the call in its client's file. */
+  number: number
+  linkOf: number | null
+  httpStatus: number | null
   message: string
 }
 
@@ -85,8 +103,27 @@ export interface SessionRow {
   terminatedAt: number | null
 }
 
+export interface LeaseRow {
+  agent: string
+  to: string
+  at: number
+}
+
+/** A row that retention has removed. */
+export interface RemovedRow {
+  source: 'sessions' | 'kernels' | 'retry_decisions' | 'session_events'
+  at: number
+  xid: string
+  id: string
+  sessionId: string | null
+  /** Of an event: when it happened. */
+  occurredAt: number | null
+}
+
 export interface KernelRow {
   id: string
+  /** Null if it was never given to one. */
+  agent: string | null
   sessionId: string
   status: string
   exitCode: number | null
@@ -112,17 +149,61 @@ export interface EventRow {
   childId: string | null
 }
 
+/** The rows that are there, and those that were removed. Those of other tables are left out before anything is read. */
+const everIn = (table: string) =>
+  `(SELECT * FROM ${table} UNION ALL
+    SELECT (jsonb_populate_record(NULL::${table}, data)).*
+    FROM (SELECT data FROM seeds.removed WHERE source = '${table}' OFFSET 0) AS own)`
+
 const SESSIONS = `SELECT id, name, chain_id AS "chainId", parent_session_id AS "parentId", creation_id AS "creationId", attempt,
   epoch, origin, status, result, exit_code AS "exitCode", failure_cause AS cause, status_reason AS reason,
   retry_count AS "retryCount", max_retries AS "maxRetries", batch_timeout AS "batchTimeout", terminated_by AS "terminatedBy",
   cluster_size AS "clusterSize", (extract(epoch FROM created_at) * 1000)::float8 AS "createdAt",
-  (extract(epoch FROM terminated_at) * 1000)::float8 AS "terminatedAt" FROM sessions ORDER BY chain_id, attempt, id`
-const KERNELS = `SELECT id, session_id AS "sessionId", status, exit_code AS "exitCode", stopped,
-  confirmed_gone AS "confirmedGone", slots_held AS "slotsHeld", reason FROM kernels`
-const DECISIONS = `SELECT session_id AS "sessionId", phase, child_session_id AS "childId" FROM retry_decisions`
+  (extract(epoch FROM terminated_at) * 1000)::float8 AS "terminatedAt"
+  FROM ${everIn('sessions')} AS sessions ORDER BY chain_id, attempt, id`
+const KERNELS = `SELECT k.id, a.name AS agent, session_id AS "sessionId", k.status, exit_code AS "exitCode", stopped,
+  confirmed_gone AS "confirmedGone", slots_held AS "slotsHeld", reason
+  FROM ${everIn('kernels')} AS k LEFT JOIN agents a ON a.id = k.agent_id`
+const DECISIONS = `SELECT session_id AS "sessionId", phase, child_session_id AS "childId" FROM ${everIn('retry_decisions')} AS d`
 const EVENTS = `SELECT e.xid || ':' || e.id AS place, type, session_id AS "sessionId", chain_id AS "chainId",
   data ->> 'from' AS from, data ->> 'to' AS to, data ->> 'childSessionId' AS "childId"
-  FROM session_events e WHERE session_id IS NOT NULL ORDER BY e.xid, e.id`
+  FROM ${everIn('session_events')} AS e WHERE session_id IS NOT NULL ORDER BY e.xid, e.id`
+
+const LEASES = `SELECT a.name AS agent, to_status AS to, (extract(epoch FROM last_at) * 1000)::float8 AS at
+  FROM scheduling_history h JOIN agents a ON a.id = h.entity_id WHERE h.entity = 'AGENT' AND to_status IS NOT NULL`
+const REMOVED = `SELECT source, xid::text, data ->> 'id' AS id, (extract(epoch FROM at) * 1000)::float8 AS at,
+  coalesce(data ->> 'session_id', data ->> 'sessionId') AS "sessionId",
+  (extract(epoch FROM (data ->> 'occurred_at')::timestamptz) * 1000)::float8 AS "occurredAt" FROM seeds.removed`
+const NOW = `SELECT (extract(epoch FROM reprise_now()) * 1000)::float8 AS at`
+
+/** How far the clock was ahead that all programs have, and what the database's clock was. */
+export interface Clock {
+  /** In seconds, at this uptime of the machine: at the least, and at the most. */
+  aheadLeast(up: number): number
+  aheadMost(up: number): number
+  /** The latest that the database's clock can have shown at this uptime, in milliseconds. */
+  databaseMost(up: number): number
+  databaseLeast(up: number): number
+}
+
+function clockOf(storm: readonly StormRecord[]): Clock {
+  const moves = storm.filter((record) => record.kind === 'clock')
+  const done = moves.filter((move) => move.done)
+  const ahead = (among: typeof moves, up: number) => (among.findLast(({ at }) => at.up <= up)?.aheadMs ?? 0) / 1000
+  const { wall, up: first } = storm[0]!.at
+  const aheadLeast = (up: number) => ahead(done, up)
+  const aheadMost = (up: number) => ahead(moves, up)
+  const databaseOf = (up: number, seconds: number) => wall + (up - first + seconds) * 1000
+  return {
+    aheadLeast,
+    aheadMost,
+    databaseMost: (up) => databaseOf(up + RESOLUTION_SECONDS, aheadMost(up)),
+    databaseLeast: (up) => databaseOf(up - RESOLUTION_SECONDS, aheadLeast(up)),
+  }
+}
+
+/** Of the machine's uptime. */
+const RESOLUTION_SECONDS = 0.02
 
 export async function readEvidence(directory: string, databaseUrl: string): Promise<Evidence> {
   const records = join(directory, 'records')
@@ -135,15 +216,24 @@ export async function readEvidence(directory: string, databaseUrl: string): Prom
     const rows = async <Row extends pg.QueryResultRow>(text: string) => (await client.query<Row>(text)).rows
     const decisions = await rows<DecisionRow>(DECISIONS)
     const events = await rows<Omit<EventRow, 'cursor'> & { place: string }>(EVENTS)
+    const storm = await readRecords<StormRecord>(join(records, 'storm.ndjson'))
+    const clock = clockOf(storm)
+    const settled = storm.find((record) => record.kind === 'settled')
     return {
       runs: await readRuns(join(directory, 'lines')),
       calls: (await Promise.all(clients.map((name) => readCalls(join(records, name), name)))).flat(),
       received: await Promise.all(subscribers.map((name) => readRecords<EventRecord>(join(records, name)))),
-      storm: await readRecords<StormRecord>(join(records, 'storm.ndjson')),
+      storm,
+      terms: storm.find((record) => record.kind === 'terms')!.terms,
+      clock,
       sessions: await rows<SessionRow>(SESSIONS),
       kernels: await rows<KernelRow>(KERNELS),
       decisions: new Map(decisions.map((row) => [row.sessionId, row])),
       events: events.map(({ place, ...event }) => ({ ...event, cursor: btoa(place).replaceAll('=', '') })),
+      leases: await rows<LeaseRow>(LEASES),
+      removed: await rows<RemovedRow>(REMOVED),
+      settledAt: settled === undefined ? Number.POSITIVE_INFINITY : clock.databaseMost(settled.at.up),
+      endedAt: (await rows<{ at: number }>(NOW))[0]!.at,
     }
   } finally {
     await client.end()
@@ -163,7 +253,8 @@ function runOf(file: string, text: string): Run | null {
     .slice(0, -1)
     .map((line) => line.split(' '))
   if (lines.length === 0) return null
-  const [, bootId, chainId, sessionId, kernelId, attempt] = lines[0]! as [
+  const [, , bootId, chainId, sessionId, kernelId, attempt] = lines[0]! as [
+    string,
     string,
     string,
     string,
@@ -171,9 +262,10 @@ function runOf(file: string, text: string): Run | null {
     string,
     string,
   ]
-  const identity = lines[0]!.slice(1, 6).join(' ')
+  const identity = lines[0]!.slice(2, 7).join(' ')
   const times = lines.map(([up]) => Number(up))
-  const end = lines.find(([, , , , , , what]) => what === 'end')
+  const moved = lines.map(([, up]) => Number(up))
+  const end = lines.find(([, , , , , , , what]) => what === 'end')
   return {
     file,
     bootId,
@@ -183,9 +275,11 @@ function runOf(file: string, text: string): Run | null {
     attempt: Number(attempt),
     firstAt: Math.min(...times),
     lastAt: Math.max(...times),
-    endedWith: end === undefined ? null : Number(end[7]),
-    told: lines.some(([, , , , , , what]) => what === 'told'),
-    torn: lines.filter((line) => line.slice(1, 6).join(' ') !== identity).length,
+    movedFirstAt: Math.min(...moved),
+    movedLastAt: Math.max(...moved),
+    endedWith: end === undefined ? null : Number(end[8]),
+    told: lines.some(([, , , , , , , what]) => what === 'told'),
+    torn: lines.filter((line) => line.slice(2, 7).join(' ') !== identity).length,
   }
 }
 
@@ -208,6 +302,10 @@ async function readCalls(path: string, client: string): Promise<Call[]> {
         epoch: answer?.epoch ?? null,
         children: answer?.children ?? [],
         attempts: answer?.attempts ?? [],
+        isGone: answer?.isGone ?? false,
+        number: asked.number,
+        linkOf: asked.linkOf ?? null,
+        httpStatus: answer?.httpStatus ?? null,
         message: answer?.message ?? '',
       },
     ]

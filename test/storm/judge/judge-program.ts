@@ -1,5 +1,6 @@
 import { readEvidence, type Evidence } from './evidence.ts'
 import { judge, type Violation } from './promises.ts'
+import { hasTimedOut } from './runs.ts'
 
 /**
  * `judge-program.ts <directory> <database URL>`: judges a storm by what it left, and prints the verdict as JSON. It uses
@@ -17,11 +18,16 @@ export interface Verdict {
   unanswered: number
   events: number
   received: number
+  /** Leases that ran out, sessions that took too long, and chains that retention removed. */
+  leasesLost: number
+  timedOut: number
+  chainsRemoved: number
   violations: Violation[]
 }
 
 function verdictOf(evidence: Evidence): Verdict {
-  const { sessions, runs, calls, events, received } = evidence
+  const { sessions, runs, calls, events, received, leases, removed } = evidence
+  const gone = new Set(removed.map(({ id }) => id))
   return {
     sessions: sessions.length,
     chains: new Set(sessions.map(({ chainId }) => chainId)).size,
@@ -32,6 +38,9 @@ function verdictOf(evidence: Evidence): Verdict {
     unanswered: calls.filter(({ outcome }) => outcome === 'unknown').length,
     events: events.length,
     received: received.flat().length,
+    leasesLost: leases.filter(({ to }) => to === 'LOST').length,
+    timedOut: sessions.filter(hasTimedOut).length,
+    chainsRemoved: sessions.filter(({ id, chainId }) => id === chainId && gone.has(id)).length,
     violations: judge(evidence),
   }
 }

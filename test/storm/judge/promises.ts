@@ -2,7 +2,9 @@ import { chainPromises } from './chains.ts'
 import type { Evidence } from './evidence.ts'
 import { clientPromises } from './clients.ts'
 import { eventPromises } from './events.ts'
+import { retentionPromises } from './retention.ts'
 import { runPromises } from './runs.ts'
+import { silencePromises } from './silence.ts'
 
 /** What is promised, in the order of the report. */
 export const PROMISES = {
@@ -14,6 +16,9 @@ export const PROMISES = {
   events: 'Events come at least once, and in order per chain',
   'exit-code': 'Exit codes are those of the programs',
   'time-limit': 'Time limits are kept, and nothing ends before its own',
+  lease: 'A silent agent is lost when its lease is over',
+  fence: 'Nothing runs on behind its fence',
+  retention: 'Only old chains are removed, and only whole ones',
   left: 'Nothing is left running or booked',
   process: 'No server or agent ends by itself',
 } as const
@@ -34,7 +39,8 @@ export type Accuse = (promise: PromiseName, subject: string, what: string) => vo
 export function judge(evidence: Evidence): Violation[] {
   const violations: Violation[] = []
   const accuse: Accuse = (promise, subject, what) => violations.push({ promise, subject, what })
-  for (const look of [chainPromises, runPromises, clientPromises, eventPromises]) look(evidence, accuse)
+  for (const look of [chainPromises, runPromises, clientPromises, eventPromises, silencePromises, retentionPromises])
+    look(evidence, accuse)
   for (const record of evidence.storm) {
     if (record.kind !== 'exit' || record.wanted) continue
     accuse('process', record.process, `ended by itself with ${record.status ?? record.signal}: ${lastLine(record.log)}`)

@@ -1,3 +1,4 @@
+import type { Terms } from '../terms.ts'
 import type { Evidence, KernelRow, Run, SessionRow } from './evidence.ts'
 import type { Accuse } from './promises.ts'
 
@@ -10,14 +11,10 @@ import type { Accuse } from './promises.ts'
 
 const SIGKILL_CODE = 137
 const SIGTERM_CODE = 143
-/**
- * How much longer than its limit a program may live: for the fence and the grace of an agent that is halted or cut off,
- * on a machine that is busy.
- */
-const OVERTIME_SECONDS = 40
-/** Its agent counts from before the program's first line. */
-const BEGUN_EARLIER_SECONDS = 3
 const TIMED_OUT = /time.?out|timed out|time limit/i
+
+export const hasTimedOut = ({ cause, reason }: SessionRow) =>
+  cause === 'KERNEL_NONZERO_EXIT' && TIMED_OUT.test(reason ?? '')
 
 export function runPromises(evidence: Evidence, accuse: Accuse): void {
   const { runs, sessions, kernels } = evidence
@@ -33,9 +30,10 @@ export function runPromises(evidence: Evidence, accuse: Accuse): void {
     expectSuccess(
       session,
       runs.filter(({ sessionId }) => sessionId === session.id),
+      evidence.terms,
       accuse,
     )
-  for (const run of runs) expectLimit(run, known.get(run.sessionId), accuse)
+  for (const run of runs) expectLimit(run, known.get(run.sessionId), evidence.terms, accuse)
   expectNothingLeft(evidence, accuse)
 }
 
@@ -73,8 +71,8 @@ function expectTruth(session: SessionRow, kernel: KernelRow, runs: readonly Run[
   }
   const { endedWith, told } = last
   if (exitCode === endedWith) return
-  // Killed before it could say so, or after it had said that it ends.
-  const killed = exitCode === SIGKILL_CODE && (endedWith === null || kernel.stopped)
+  // Killed before it could say so, or after it had said that it ends: one that was told to may be out of time then.
+  const killed = exitCode === SIGKILL_CODE && (endedWith === null || kernel.stopped || told)
   const ended = exitCode === SIGTERM_CODE && endedWith === null && !told
   if (!killed && !ended) {
     accuse('exit-code', session.id, `kernel ${kernel.id} has the exit code ${exitCode}, and ended with ${endedWith}`)
@@ -82,7 +80,7 @@ function expectTruth(session: SessionRow, kernel: KernelRow, runs: readonly Run[
 }
 
 /** A success is one of all that ran to its end; a program that said 0 in time did not fail. */
-function expectSuccess(session: SessionRow, runs: readonly Run[], accuse: Accuse): void {
+function expectSuccess(session: SessionRow, runs: readonly Run[], terms: Terms, accuse: Accuse): void {
   const { id, result, reason, cause, batchTimeout } = session
   const zero = runs.filter(({ endedWith }) => endedWith === 0)
   if (result === 'SUCCESS' && zero.length === 0) {
@@ -100,24 +98,27 @@ function expectSuccess(session: SessionRow, runs: readonly Run[], accuse: Accuse
       accuse('exit-code', id, `failed with ${session.exitCode}, and its program ended with ${own.endedWith}`)
     }
   }
-  const inTime = zero.find(
-    (run) => batchTimeout === null || run.lastAt - run.firstAt + BEGUN_EARLIER_SECONDS < batchTimeout,
-  )
+  // It began before its first line, and ended after its last.
+  const inTime = zero.find((run) => batchTimeout === null || livedFor(run) + 2 * terms.blurSeconds < batchTimeout)
   // A lost agent cannot tell: its kernels count as failed, whatever they did.
   if (inTime !== undefined && cause !== 'AGENT_TRANSIENT' && session.terminatedBy === null) {
     accuse('exit-code', id, `failed (${cause}: ${reason}), and its program had ended with 0 in time`)
   }
 }
 
-function expectLimit(run: Run, session: SessionRow | undefined, accuse: Accuse): void {
+/** By the clock that its agent has, too. */
+const livedFor = ({ movedFirstAt, movedLastAt }: Run) => movedLastAt - movedFirstAt
+
+/** An agent that is halted or cut off stops nothing: then the fence does, some time after the limit. */
+function expectLimit(run: Run, session: SessionRow | undefined, terms: Terms, accuse: Accuse): void {
   if (session === undefined || session.batchTimeout === null) return
-  const { id, batchTimeout, reason, cause } = session
-  const lived = run.lastAt - run.firstAt
-  if (lived > batchTimeout + OVERTIME_SECONDS) {
+  const { id, batchTimeout } = session
+  const lived = livedFor(run)
+  const overtime = terms.overtimeSeconds + (terms.stepSeconds > 0 ? terms.fenceAfterMs / 1000 : 0)
+  if (lived > batchTimeout + overtime) {
     accuse('time-limit', id, `its program lived for ${lived.toFixed(1)} s, with a limit of ${batchTimeout} s`)
   }
-  const timedOut = cause === 'KERNEL_NONZERO_EXIT' && TIMED_OUT.test(reason ?? '')
-  if (timedOut && run.endedWith === null && lived + BEGUN_EARLIER_SECONDS < batchTimeout) {
+  if (hasTimedOut(session) && run.endedWith === null && lived + 2 * terms.blurSeconds < batchTimeout) {
     accuse('time-limit', id, `timed out after ${lived.toFixed(1)} s, with a limit of ${batchTimeout} s`)
   }
 }

@@ -39,7 +39,7 @@ export const PARTS = {
     'test/e2e/deployments/*.test.ts',
     'test/e2e/remote/{checkpoints,embedded-agents,full-disks,partitions,published-checkpoints,relay-crashes,relay-faults,remote-agents,standstill,upload}.test.ts',
     'test/integration/access/{admission,strangers}.test.ts',
-    'test/integration/agent/{agent-logs,agent-outages,agent-swarm,chain-directories,uploaded-code}.test.ts',
+    'test/integration/agent/{agent-logs,agent-outages,agent-swarm,chain-directories,full-agent-disk,uploaded-code}.test.ts',
     'test/integration/agent/{checkpoints,checkpoint-failures,decided-isolation,published-checkpoints,relayed-checkpoints,relayed-placement,snapshot-checkpoint}.test.ts',
     'test/integration/chain/chain-pages.test.ts',
     'test/integration/client/{retries,streams}.test.ts',

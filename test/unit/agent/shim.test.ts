@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
@@ -56,6 +56,12 @@ test('a status counts by whole lines', () => {
   expect(parseStatus(`outside\n${text}`)).toMatchObject({ outsideCgroup: true, exitCode: 137 })
 })
 
+test('a kernel began when its shim has read the uptime, and with older shims when its process was started', () => {
+  expect(parseStatus(`began ${STAT}|99.25\n`)).toMatchObject({ shim: parseProcStat(STAT), beganAtSeconds: 99.25 })
+  expect(parseStatus(`began ${STAT}\n`)).toMatchObject({ shim: { pid: 4711 }, beganAtSeconds: 1_234.56 })
+  expect(parseStatus('began \n')).toMatchObject({ shim: null, beganAtSeconds: null })
+})
+
 test('a shell reads quoted text as it was', () => {
   const texts = fc
     .sample(anyText({ maxLength: 20 }), { numRuns: 200, seed: 1 })
@@ -80,7 +86,7 @@ test.each([
     )
     // In a group of its own, which it ends with itself.
     spawnSync('/bin/sh', ['-c', 'exec setsid sh ./run.t 8>said'], { cwd: directory })
-    expect(existsSync(join(directory, 'stdout'))).toBe(there)
+    expect(readFileSync(join(directory, 'stdout'), 'utf8')).toBe(there ? 'ran\n' : '')
     expect(readFileSync(join(directory, 'said'), 'latin1')).toMatch(
       there ? /^k t began .*\nk t used [\d.]+\|\|\|.*\nk t exit 0\n$/ : /^k t failed\n$/,
     )

@@ -66,7 +66,10 @@ interface Sink extends AsyncDisposable {
 
 async function openSink(path: string, stream: LogStreamName): Promise<Sink> {
   const file: FileHandle = await open(logPath(path, stream), APPEND, 0o600)
-  const { size, mtime } = await file.stat()
+  const { size, mtime } = await file.stat().catch(async (error: unknown) => {
+    await file.close()
+    throw error
+  })
   let skip = size
   return {
     bytes: size,

@@ -76,7 +76,7 @@ function failureOf(error: unknown, sha256: string): FailureError | null {
 }
 
 /** Of this machine's file system. */
-const LOCAL = ['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'EEXIST', 'ENOTEMPTY', 'ENAMETOOLONG', 'EMFILE', 'EIO']
+const LOCAL = ['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'EEXIST', 'ENOTEMPTY', 'ENAMETOOLONG', 'EIO']
 
 class DamagedError extends Error {}
 
@@ -113,6 +113,8 @@ async function download(placing: CodePlacing, part: string): Promise<void> {
     throw new DamagedError(`the uploaded code ${sha256} is damaged: its SHA-256 is ${found}`)
   } finally {
     clearInterval(timer)
+    // What has not been read of the answer would keep its connection open.
+    ending.abort(new Error('it is not read any further'))
   }
 }
 

@@ -1,10 +1,12 @@
 import { parseCpuMeter, parsePeak } from '../process/limits/usage-meters.ts'
 import type { ClockReading } from '../time-limit.ts'
-import { parseProcStat, type ProcStat, ticksPerSecond } from '../process/proc-stat.ts'
+import { parseProcStat, type ProcStat, startedAtSeconds, ticksPerSecond } from '../process/proc-stat.ts'
 
 /** What `status` says of a kernel; its writers are the shim, the isolation's first process, and a claiming agent. */
 export interface ShimStatus {
   shim: ProcStat | null
+  /** When the shim began, as uptime of the machine. */
+  beganAtSeconds: number | null
   used: ShimUsage | null
   exitCode: number | null
   /** The command could not enter its cgroup. */
@@ -34,6 +36,14 @@ export interface ShimUsage {
   waitedCpuSeconds: number
 }
 
+/** @param text the shim's own stat line, a bar, and the uptime; of shims of older versions the stat line alone */
+export function parseBegan(text: string): Pick<ShimStatus, 'shim' | 'beganAtSeconds'> {
+  const shim = parseProcStat(text)
+  const uptime = text.slice(text.lastIndexOf('|') + 1)
+  const beganAtSeconds = SECONDS.test(uptime) ? Number(uptime) : shim === null ? null : startedAtSeconds(shim)
+  return { shim, beganAtSeconds }
+}
+
 /** @param text uptime, memory meter, CPU meter, the shim's own stat line and the command's end, with bars between */
 export function parseShimUsage(text: string): ShimUsage | null {
   const [uptime = '', peak = '', cpu = '', ...rest] = text.split('|')
@@ -54,6 +64,7 @@ const SECONDS = /^\d+(\.\d+)?$/
 export function parseStatus(text: string): ShimStatus {
   const status: ShimStatus = {
     shim: null,
+    beganAtSeconds: null,
     used: null,
     exitCode: null,
     outsideCgroup: false,
@@ -69,7 +80,7 @@ export function parseStatus(text: string): ShimStatus {
 
 function applyStatusLine(status: ShimStatus, line: string): void {
   const [word, rest] = splitOnce(line.trimStart())
-  if (word === 'began') status.shim = parseProcStat(rest)
+  if (word === 'began') Object.assign(status, parseBegan(rest))
   if (word === 'used') status.used = parseShimUsage(rest)
   if (word === 'exit') status.exitCode = Number(rest)
   if (word === 'outside') status.outsideCgroup = true

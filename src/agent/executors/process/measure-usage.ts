@@ -2,7 +2,7 @@ import type { KernelUsage } from '../../../domain/agent/kernel-usage.ts'
 import { messageOf } from '../../../observability/error-message.ts'
 import { type UsageMark, writeMark } from '../kernel-directory/kernel-directory.ts'
 import { readMeters } from './limits/usage-meters.ts'
-import { startedAtSeconds, uptimeSeconds } from './proc-stat.ts'
+import { uptimeSeconds } from './proc-stat.ts'
 import type { ProcessHost } from './process-host.ts'
 import type { ProcessKernel } from './process-kernel.ts'
 
@@ -38,9 +38,9 @@ function meteredUsage({ outside, used, cgroup }: ProcessKernel) {
   return { peakMemoryBytes, cpuSeconds }
 }
 
-function wallSeconds({ shim, used, seen, watched }: ProcessKernel): number | null {
-  if (shim === null || (used === null && !watched)) return seen?.wallSeconds ?? null
-  return Math.max(0, (used?.endedAtSeconds ?? uptimeSeconds()) - startedAtSeconds(shim))
+function wallSeconds({ shim, beganAt, used, seen, watched }: ProcessKernel): number | null {
+  if (shim === null || beganAt === null || (used === null && !watched)) return seen?.wallSeconds ?? null
+  return Math.max(0, (used?.endedAtSeconds ?? uptimeSeconds()) - beganAt)
 }
 
 /** Without it, a later instance knows less. */

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { foundBefore } from './chain/chain-directory.ts'
 import { endKernel } from './end-kernel.ts'
 import * as directory from '../kernel-directory/kernel-directory.ts'
-import { isAlive, startedAtSeconds } from './proc-stat.ts'
+import { isAlive } from './proc-stat.ts'
 import type { ProcessHost } from './process-host.ts'
 import type { ProcessKernel } from './process-kernel.ts'
 import { parseStatus, type ShimStatus } from '../kernel-directory/shim-status.ts'
@@ -41,7 +41,7 @@ async function takeOver(host: ProcessHost, kernel: ProcessKernel, record: direct
   kernel.found = foundBefore(host, record.spec)
   kernel.shim = status.shim
   kernel.startedAt = times.startedAt
-  kernel.beganAt = status.shim === null ? null : startedAtSeconds(status.shim)
+  kernel.beganAt = status.beganAtSeconds
   const mark = directory.readStopMark(kernel.path)
   kernel.killAt = mark?.killAt ?? null
   kernel.stopError = mark?.error ?? null

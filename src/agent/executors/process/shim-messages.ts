@@ -1,9 +1,9 @@
+import { diskFault } from '../../disk-watch.ts'
 import { endKernel } from './end-kernel.ts'
 import type { ShimMessage } from './fence/fork-server.ts'
-import { parseProcStat, startedAtSeconds } from './proc-stat.ts'
 import type { ProcessHost } from './process-host.ts'
 import type { ProcessKernel } from './process-kernel.ts'
-import { parseShimUsage } from '../kernel-directory/shim-status.ts'
+import { parseBegan, parseShimUsage } from '../kernel-directory/shim-status.ts'
 
 export function handleShimMessage(host: ProcessHost, message: ShimMessage): void {
   const kernel = host.book.kernels.get(message.kernelId)
@@ -15,14 +15,16 @@ export function handleShimMessage(host: ProcessHost, message: ShimMessage): void
     endKernel(host, kernel, Number(message.rest), new Date().toISOString())
   }
   if (message.word === 'failed' && kernel.phase === 'LAUNCHING') {
-    host.book.fail(kernel, 'executor-failed', 'the shim could not be started')
+    const fault = diskFault(host.book.kernelsDir)
+    host.book.fail(kernel, 'executor-failed', `the shim could not be started${fault === null ? '' : `: ${fault}`}`)
   }
 }
 
-function begin(host: ProcessHost, kernel: ProcessKernel, stat: string): void {
+function begin(host: ProcessHost, kernel: ProcessKernel, line: string): void {
   if (kernel.phase !== 'LAUNCHING') return
-  kernel.shim = parseProcStat(stat)
-  kernel.beganAt = kernel.shim === null ? null : startedAtSeconds(kernel.shim)
+  const { shim, beganAtSeconds } = parseBegan(line)
+  kernel.shim = shim
+  kernel.beganAt = beganAtSeconds
   kernel.watched = true
   kernel.nextLifeCheckAt = performance.now() + HEARD_LIFE_CHECK_MS
   host.book.began(kernel, new Date().toISOString())

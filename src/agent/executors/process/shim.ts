@@ -13,6 +13,7 @@ import { quote } from './shell/quote.ts'
  * - `status` is created exclusively: whichever of shim and agent creates it decides whether the command ever runs.
  * - A removal deletes `spec.json` before `status`. A shim launched by an earlier instance may reach its claim only
  *   while the kernel, which another shim has run, is being removed; it then finds no `spec.json` and runs nothing.
+ * - Files for the output are there before the claim: on a full disk, the command would not run, and count as failed.
  * - A line in `status` counts once its newline is written. The file is opened before the command starts, so a full disk
  *   rarely loses the exit line. One `write` per line is atomic without a rename.
  * - A fence that has passed, or is one of an earlier boot, keeps the command from running: the launch may have waited
@@ -22,6 +23,8 @@ import { quote } from './shell/quote.ts'
  *   before any signal of a stop, and is checked after the reset.
  * - The command enters the kernel's cgroup, the shim does not. So the shim can kill all that the command has left
  *   there, and writes `exit` only once nothing of it is left. In a PID namespace the operating system does the same.
+ * - When it begins and when the command has ended is read from one clock. The start time in its stat line is by another
+ *   one where a container has an uptime of its own (LXC): a difference of the two says nothing about a time limit.
  * - When the command has ended is read at once: what it leaves behind does not count against its time limit.
  * - What the command has used is read once nothing of it is left, and stands before `exit`: in the cgroup's meters, which
  *   count all of it, and in the shim's own stat line, which counts what was waited for. In a PID namespace that is all
@@ -52,6 +55,7 @@ export function shimScript(options: ShimOptions): string {
   return `trap : HUP INT QUIT TERM USR1 USR2 ALRM PIPE
 exec </dev/null 2>/dev/null
 trap 'echo "${tag} failed" >&8' EXIT
+exec 7>>stdout 7>>stderr 7>&-
 set -C
 exec 9>status
 set +C
@@ -59,7 +63,8 @@ set +C
 trap - EXIT
 say() { echo "$*" >&9; echo "${tag} $*" >&8; }
 read -r stat </proc/$$/stat
-${cgroup === null ? '' : `echo ${quote(`group ${cgroup.path}`)} >&9\n`}say "began $stat"
+${cgroup === null ? '' : `echo ${quote(`group ${cgroup.path}`)} >&9\n`}read -r since rest </proc/uptime
+say "began $stat|$since"
 if read -r until boot <../../fence; then
   read -r booted </proc/sys/kernel/random/boot_id
   read -r up rest </proc/uptime

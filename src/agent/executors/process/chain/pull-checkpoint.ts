@@ -75,7 +75,7 @@ function finalReason(error: unknown): string | null {
 }
 
 /** Of this machine's file system. */
-const LOCAL = ['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'EEXIST', 'ENOTEMPTY', 'ENAMETOOLONG', 'EMFILE', 'EIO']
+const LOCAL = ['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'EEXIST', 'ENOTEMPTY', 'ENAMETOOLONG', 'EIO']
 
 async function fetchInto(
   host: ChainHost,
@@ -127,12 +127,17 @@ async function fetchInto(
       }
       if (got !== archiveBytes) throw new DamagedError(`it is damaged: it ends after ${got} of ${archiveBytes} bytes`)
     }
-    await extractArchive(checked(), draft, { owner, entriesMax: RELAY_ENTRIES_MAX })
+    await extractArchive(checked(), draft, { owner, entriesMax: RELAY_ENTRIES_MAX }).finally(() => {
+      unpacked.destroy()
+      zstd.destroy()
+    })
     const found = hash.digest('hex')
     if (found !== sha256) throw new DamagedError(`it is damaged: its SHA-256 is ${found}, and was ${sha256}`)
     if (isWanted()) placeFetched(host, spec, draft)
   } finally {
     clearInterval(timer)
+    // What has not been read of the answer would keep its connection, or the server's file, open.
+    ending.abort(new Error('it is not read any further'))
     await removeTree(draft).catch(() => {})
   }
 }

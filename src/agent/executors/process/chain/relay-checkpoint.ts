@@ -130,7 +130,13 @@ async function untilGone<T>(signal: AbortSignal, work: () => Promise<T>): Promis
   }
 }
 
-const PASSING: readonly string[] = ['SERVER_STARTING', 'SERVER_STOPPING', 'REQUEST_TIMEOUT', 'DATABASE_UNAVAILABLE']
+const PASSING: readonly string[] = [
+  'SERVER_STARTING',
+  'SERVER_STOPPING',
+  'REQUEST_TIMEOUT',
+  'DATABASE_UNAVAILABLE',
+  'TOO_MANY_REQUESTS',
+]
 
 function isRefusal(error: unknown): boolean {
   if (error instanceof RepriseError) return !PASSING.includes(error.code)

@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { writeFileSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import { join } from 'node:path'
 import type { Socket } from 'node:net'
@@ -61,22 +61,32 @@ function start(
   const bounds = `ulimit -c 0; ulimit -n ${host.limits.openFiles} 2>/dev/null`
   const file = join(path, `exec.${randomBytes(8).toString('hex')}`)
   const script = commandScript(entry, { work: join(path, 'work'), argv: request.command, environ, bounds })
-  writeFileSync(file, script, { mode: 0o600, flag: 'wx' })
   const command = ['/bin/sh', '-c', entryScript(entry, kernel, file), 'reprise-exec']
   const env = { PATH: systemPath() }
-  if (request.tty) {
-    const { columns, rows } = request
-    const { child, stream, resize } = openTerminal(command, { cwd: path, env, uid, columns, rows })
-    return {
-      ...channelOf(host, kernel, entry, child, { stdin: keyboardOf(stream), stdout: stream, stderr: null }),
-      resize,
-    }
+  try {
+    writeFileSync(file, script, { mode: 0o600, flag: 'wx' })
+    return started()
+  } catch (error) {
+    // Otherwise its program removes it, with the secrets that it holds.
+    rmSync(file, { force: true })
+    throw error
   }
-  const [program = '', ...args] = command
-  const stdio = withoutInherited(['pipe', 'pipe', 'pipe'])
-  const child = withPipes(spawn(program, args, { cwd: path, env, detached: true, stdio }))
-  const [stdout, stderr] = [child.stdout as Socket, child.stderr as Socket]
-  return channelOf(host, kernel, entry, child, { stdin: child.stdin!, stdout, stderr })
+
+  function started(): KernelChannel {
+    if (request.tty) {
+      const { columns, rows } = request
+      const { child, stream, resize } = openTerminal(command, { cwd: path, env, uid, columns, rows })
+      return {
+        ...channelOf(host, kernel, entry, child, { stdin: keyboardOf(stream), stdout: stream, stderr: null }),
+        resize,
+      }
+    }
+    const [program = '', ...args] = command
+    const stdio = withoutInherited(['pipe', 'pipe', 'pipe'])
+    const child = withPipes(spawn(program, args, { cwd: path, env, detached: true, stdio }))
+    const [stdout, stderr] = [child.stdout as Socket, child.stderr as Socket]
+    return channelOf(host, kernel, entry, child, { stdin: child.stdin!, stdout, stderr })
+  }
 }
 
 interface Streams {
