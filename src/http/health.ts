@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { startingProblem } from '../rest/starting-problem.ts'
+import { startingProblem } from '../rest/problem.ts'
 import { within } from '../waiting/wait.ts'
 import { respond } from './respond.ts'
 
