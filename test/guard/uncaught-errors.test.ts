@@ -37,7 +37,7 @@ const HARMLESS: Record<string, number> = {
   // What it takes is guarded.
   'src/graphql/transport/websocket-sockets.ts': 3,
   'src/http/http-server.ts': 1,
-  'src/http/slow-readers.ts': 1,
+  'src/http/request-limits.ts': 1,
   'src/http/static-answer.ts': 2,
   'src/http/tls-pair.ts': 1,
   'src/observability/stop-signals.ts': 1,

@@ -3,12 +3,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 
 const REQUEST_ID = /^[\w.:-]{8,128}$/
 
-/** The path of the request, without its query. */
+/** Returns the path of the request without its query. */
 export function pathOf({ url }: IncomingMessage): string {
   return url!.split('?', 1)[0]!
 }
 
-/** The value of the first cookie of this name. Looks no further: what there is may have 16 kB. */
+/** Returns the value of the first cookie with this name. Does not parse the others: the header may have 16 kB. */
 export function cookieOf({ headers }: IncomingMessage, name: string): string | undefined {
   const { cookie = '' } = headers
   for (let at = cookie.indexOf(`${name}=`); at >= 0; at = cookie.indexOf(`${name}=`, at + 1)) {
@@ -20,8 +20,8 @@ export function cookieOf({ headers }: IncomingMessage, name: string): string | u
 }
 
 /**
- * What is wrong with the Host header. RFC 9112 (3.2) demands 400 for several, because a proxy may have gone by the
- * other one, and for none in a request of HTTP/1.1.
+ * Returns what is wrong with the Host header, or null. RFC 9112 (3.2) demands status 400 for several Host headers, because
+ * a proxy may have used another one, and for none in HTTP/1.1.
  */
 export function hostFault({ rawHeaders, httpVersion }: IncomingMessage): string | null {
   let hosts = 0
@@ -39,7 +39,7 @@ export function requestIdOf({ headers }: IncomingMessage): string {
   return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID()
 }
 
-/** Headers of every response: nothing may be framed, sniffed or leaked through a referrer. */
+/** Sets the headers of every response: no framing, no sniffing, no referrer. */
 export function setSafeHeaders(response: ServerResponse, requestId: string): void {
   response.setHeader('X-Request-Id', requestId)
   response.setHeader('X-Content-Type-Options', 'nosniff')
@@ -47,4 +47,13 @@ export function setSafeHeaders(response: ServerResponse, requestId: string): voi
   response.setHeader('Content-Security-Policy', "frame-ancestors 'none'")
   response.setHeader('Referrer-Policy', 'no-referrer')
   response.setHeader('Cross-Origin-Resource-Policy', 'same-origin')
+}
+
+export function respond(response: ServerResponse, status: number, contentType: string, body: string): void {
+  response.writeHead(status, {
+    'Content-Type': contentType,
+    'Content-Length': Buffer.byteLength(body),
+    'Cache-Control': 'no-store',
+  })
+  response.end(body)
 }
