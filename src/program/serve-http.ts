@@ -1,6 +1,6 @@
 import { join } from 'node:path'
-import { createLogRelay } from '../events/log-relay.ts'
-import { createStandings } from '../events/standings.ts'
+import { createLogRelay } from '../events/kernel-logs.ts'
+import { createChangeDetector } from '../events/change-detector.ts'
 import { type AgentApi, createAgentApi } from '../gateway/agent-api.ts'
 import type { Config } from './config.ts'
 import { readTrustedDocuments } from '../graphql/transport/read-trusted-documents.ts'
@@ -81,8 +81,8 @@ export async function serveHttp(parts: RuntimeParts, http: HttpServer): Promise<
   }
   const logRelay = createLogRelay({ db, topics, log })
   resources.defer(() => logRelay.stop())
-  const standings = createStandings({ db, log })
-  resources.defer(() => standings.stop())
+  const changeDetector = createChangeDetector({ db, log })
+  resources.defer(() => changeDetector.stop())
   const authenticate = createAuthenticator({ db, log, failures: createRates(config.failedAuthenticationsPerSecond) })
   const bundle = findUi(join(import.meta.dirname, '../..'))
   const ui = await readUi(parts, bundle)
@@ -101,7 +101,7 @@ export async function serveHttp(parts: RuntimeParts, http: HttpServer): Promise<
     bus,
     topics,
     logRelay,
-    standings,
+    changeDetector,
     wake,
     log,
     metrics,

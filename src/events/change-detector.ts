@@ -5,21 +5,21 @@ import type { Database } from '../store/database.ts'
 import { readStandings, type Standing } from '../store/sql/event/read-standings.sql.ts'
 
 /**
- * Sees for all followers in this process which agents and resubmissions have changed, which no event reports, with one
- * statement every RELAY_POLL_INTERVAL_MS. Rests while nobody follows.
+ * Detects changes of agents and resubmissions, which no event reports, for all followers in this process. Runs one
+ * statement every RELAY_POLL_INTERVAL_MS, and none while there are no followers.
  */
-export interface Standings {
+export interface ChangeDetector {
   /**
-   * Calls the listener after each change. Resolves once it is known how everything stands; `everything` counts all of it
-   * as changed.
+   * Calls the listener after each change. Resolves once the present state is known; with `everything`, all agents and
+   * resubmissions first count as changed.
    */
   watch(onChange: () => void, options: { everything: boolean }): Promise<Watch>
-  /** Resolves when no pass is under way. */
+  /** Resolves when no pass is running. */
   stop(): Promise<void>
 }
 
 export interface Watch {
-  /** What has changed since it was last asked. */
+  /** Returns what has changed since the last call. */
   take(): Pick<Standing, 'kind' | 'id' | 'projectId'>[]
   end(): void
 }
@@ -29,12 +29,12 @@ interface Known extends Standing {
   changedAt: number
 }
 
-/** Of what is gone. */
+/** The digest of a removed agent or resubmission. */
 const GONE = ''
-/** Every follower has had it long before. */
+/** A removed one is forgotten after this many passes, when all followers have long seen it. */
 const GONE_PASSES_MAX = 1_000
 
-export function createStandings(options: { db: Database; log: Logger; intervalMs?: number }): Standings {
+export function createChangeDetector(options: { db: Database; log: Logger; intervalMs?: number }): ChangeDetector {
   const { db, log, intervalMs = RELAY_POLL_INTERVAL_MS } = options
   const known = new Map<string, Known>()
   const listeners = new Set<() => void>()
@@ -44,7 +44,7 @@ export function createStandings(options: { db: Database; log: Logger; intervalMs
   let timer: NodeJS.Timeout | undefined
   let stopped = false
 
-  /** A pass that begins from now on; passes follow each other. */
+  /** Returns a pass that begins after this call; passes never overlap. */
   function pass(): Promise<void> {
     if (next) return next
     const begun = passing.then(async () => {

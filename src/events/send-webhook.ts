@@ -2,10 +2,10 @@ import { once } from 'node:events'
 import { request as requestHttp, type ClientRequest, type IncomingMessage } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
-import { WEBHOOK_EXCERPT_BYTES_MAX, WEBHOOK_RESPONSE_BYTES_MAX } from '../../domain/limits.ts'
-import { toStorableText } from '../../domain/storable-text.ts'
-import type { MayConnect } from '../../machine/address-guard.ts'
-import type { ResolveHost } from '../../machine/resolve-host.ts'
+import { WEBHOOK_EXCERPT_BYTES_MAX, WEBHOOK_RESPONSE_BYTES_MAX } from '../domain/limits.ts'
+import { toStorableText } from '../domain/storable-text.ts'
+import type { MayConnect } from '../machine/address-guard.ts'
+import type { ResolveHost } from '../machine/resolve-host.ts'
 
 export interface OutgoingWebhook {
   url: string
@@ -13,14 +13,14 @@ export interface OutgoingWebhook {
   body: string
 }
 
-/** How an attempt ended. `cut`: it was aborted because the process stops, and will be repeated. */
+/** The end of an attempt. `cut`: it was aborted because the process stops, and will be repeated. */
 export type SendOutcome = 'answered' | 'refused' | 'timeout' | 'failed' | 'cut'
 
 export interface SendResult {
   outcome: SendOutcome
   durationMs: number
   statusCode: number | null
-  /** For people; null if there was an answer. */
+  /** The error in words; null if there was an answer. */
   error: string | null
   /** The beginning of the response body. */
   response: string | null
@@ -80,7 +80,7 @@ export function createWebhookSender(options: {
         agent: false,
         signal: ending,
       })
-      // Errors after the answer or after the abort are of no interest.
+      // Errors after the answer or after the abort are ignored.
       outgoing.on('error', () => {})
       outgoing.on('socket', (socket) =>
         socket.once(secure ? 'secureConnect' : 'connect', () => clearTimeout(connecting)),
