@@ -1,35 +1,34 @@
 import {
-  RETENTION_INTERVAL_MS,
   RETENTION_BATCH_AGENTS_MAX,
   RETENTION_BATCH_CHAINS_MAX,
   RETENTION_BATCH_CODE_MAX,
   RETENTION_BATCH_ROWS_MAX,
-} from '../../domain/limits.ts'
-import { isBounded, type Retention } from '../../domain/retention.ts'
-import type { Logger } from '../../observability/log.ts'
-import type { Metrics } from '../../observability/metrics.ts'
-import type { CheckpointStore } from '../../services/agent/checkpoint-store.ts'
-import { removeRelayLeftovers } from '../../services/agent/relay-checkpoint.ts'
-import type { CodeStore } from '../../services/code/code-store.ts'
-import { removeCodeLeftovers, removeUnusedCode } from '../../services/code/remove-unused-code.ts'
-import type { Database } from '../../store/database.ts'
-import { readChainBounds } from '../../store/sql/chain/read-chain-bounds.sql.ts'
-import { dropOldCheckpoints } from '../../store/sql/retention/drop-old-checkpoints.sql.ts'
+  RETENTION_INTERVAL_MS,
+} from '../domain/limits.ts'
+import { isBounded, type Retention } from '../domain/retention.ts'
+import type { Logger } from '../observability/log.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import type { CheckpointStore } from '../services/agent/checkpoint-store.ts'
+import { removeRelayLeftovers } from '../services/agent/relay-checkpoint.ts'
+import type { CodeStore } from '../services/code/code-store.ts'
+import { removeCodeLeftovers, removeUnusedCode } from '../services/code/remove-unused-code.ts'
+import type { Database } from '../store/database.ts'
+import { readChainBounds } from '../store/sql/chain/read-chain-bounds.sql.ts'
+import { dropOldCheckpoints } from '../store/sql/retention/drop-old-checkpoints.sql.ts'
 import {
   removeOldAgentHistory,
   removeOldAgents,
   removeOldStores,
-} from '../../store/sql/retention/remove-old-agents.sql.ts'
-import { removeOldChains, removeOldResubmissions } from '../../store/sql/retention/remove-old-chains.sql.ts'
+} from '../store/sql/retention/remove-old-agents.sql.ts'
+import { removeOldChains, removeOldResubmissions } from '../store/sql/retention/remove-old-chains.sql.ts'
 import {
   removeOldDeploymentHistory,
   removeOldDeployments,
   removeOldRevisions,
-} from '../../store/sql/retention/remove-old-deployments.sql.ts'
-import { removeOldEvents, removeOldRows } from '../../store/sql/retention/remove-old-rows.sql.ts'
-import { removeOldScheduleRuns } from '../../store/sql/retention/remove-old-schedule-runs.sql.ts'
-import type { BackgroundService, RunReport } from '../background-service.ts'
-import { defineMeasuredService } from '../measured-service.ts'
+} from '../store/sql/retention/remove-old-deployments.sql.ts'
+import { removeOldEvents, removeOldRows } from '../store/sql/retention/remove-old-rows.sql.ts'
+import { removeOldScheduleRuns } from '../store/sql/retention/remove-old-schedule-runs.sql.ts'
+import { type BackgroundService, defineMeasuredService, type RunReport } from './background-service.ts'
 
 /** Keeps growing tables within the configured limits. */
 export function createRetentionService(context: {
@@ -51,7 +50,7 @@ export function createRetentionService(context: {
   })
 }
 
-/** Chains were removed before: what only they had is nobody's now. */
+/** Removes code that no session uses any more. Runs after chains were removed, which may have used it last. */
 async function removeCode(
   { db, log, code, codeKeptDays: keptDays }: { db: Database; log: Logger; code: CodeStore; codeKeptDays: number },
   signal: AbortSignal,
@@ -63,16 +62,16 @@ async function removeCode(
   return removed
 }
 
-/** How much is kept of the data that grows without bound. */
+/** Bounds of the data that would otherwise grow without end. */
 export interface RetentionPolicy {
   chains: Retention
   events: Retention
   logs: Retention
   audit: Retention
   agentHistory: Retention
-  /** Of chains that have succeeded. By age alone. */
+  /** Bound for checkpoints of chains that have succeeded, by age alone. */
   succeededCheckpoints: Retention
-  /** Of those that have failed for good, or were cancelled. */
+  /** Bound for checkpoints of chains that have failed for good or were cancelled. */
   failedCheckpoints: Retention
 }
 

@@ -1,8 +1,13 @@
-import { WEBHOOK_DELIVERY_INTERVAL_MS, WEBHOOK_FAN_OUT_INTERVAL_MS, WEBHOOK_RETENTION_BATCH_MAX, WEBHOOK_RETENTION_INTERVAL_MS, WEBHOOK_RETENTION_SECONDS } from '../../domain/limits.ts'
-import { createDeliveryPool, type DeliveryContext, fanOutWebhooks } from '../../events/deliver-webhooks.ts'
-import { expireWebhookDeliveries } from '../../store/sql/webhook/expire-webhook-deliveries.sql.ts'
-import type { BackgroundService, RunReport } from '../background-service.ts'
-import { defineMeasuredService } from '../measured-service.ts'
+import {
+  WEBHOOK_DELIVERY_INTERVAL_MS,
+  WEBHOOK_FAN_OUT_INTERVAL_MS,
+  WEBHOOK_RETENTION_BATCH_MAX,
+  WEBHOOK_RETENTION_INTERVAL_MS,
+  WEBHOOK_RETENTION_SECONDS,
+} from '../domain/limits.ts'
+import { createDeliveryPool, type DeliveryContext, fanOutWebhooks } from '../events/deliver-webhooks.ts'
+import { expireWebhookDeliveries } from '../store/sql/webhook/expire-webhook-deliveries.sql.ts'
+import { type BackgroundService, defineMeasuredService, type RunReport } from './background-service.ts'
 
 export type WebhookServiceName = 'fan-out-webhooks' | 'deliver-webhooks' | 'expire-webhook-deliveries'
 

@@ -1,19 +1,18 @@
-import { SCHEDULE_BATCH_MAX, SCHEDULE_INTERVAL_MS, SCHEDULE_WAIT_CHECK_MS } from '../../domain/limits.ts'
-import type { Logger } from '../../observability/log.ts'
-import type { Metrics } from '../../observability/metrics.ts'
-import type { SyncPoints } from '../../observability/sync-points.ts'
-import type { Wake } from '../../domain/wake.ts'
-import type { SecretBox } from '../../services/access/secret-box.ts'
-import { nextTurn } from '../../services/next-turn.ts'
-import { dueRuns } from '../../services/schedule/due-runs.ts'
-import { makeRuns, type DueRuns, type MadeRuns } from '../../services/schedule/make-runs.ts'
-import { wakeForRuns } from '../../services/schedule/wake-for-runs.ts'
-import type { Database } from '../../store/database.ts'
-import { claimSchedules, readDueSchedules, type HeldSchedule } from '../../store/sql/schedule/claim-schedules.sql.ts'
-import type { WrittenRun } from '../../store/sql/schedule/schedule-runs.sql.ts'
-import type { BackgroundService, RunReport } from '../background-service.ts'
-import { logOutcomes } from '../log-outcomes.ts'
-import { defineMeasuredService } from '../measured-service.ts'
+import { SCHEDULE_BATCH_MAX, SCHEDULE_INTERVAL_MS, SCHEDULE_WAIT_CHECK_MS } from '../domain/limits.ts'
+import type { Logger } from '../observability/log.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import type { SyncPoints } from '../observability/sync-points.ts'
+import type { Wake } from '../domain/wake.ts'
+import type { SecretBox } from '../services/access/secret-box.ts'
+import { nextTurn } from '../services/next-turn.ts'
+import { dueRuns } from '../services/schedule/due-runs.ts'
+import { type DueRuns, type MadeRuns, makeRuns } from '../services/schedule/make-runs.ts'
+import { wakeForRuns } from '../services/schedule/wake-for-runs.ts'
+import type { Database } from '../store/database.ts'
+import { claimSchedules, type HeldSchedule, readDueSchedules } from '../store/sql/schedule/claim-schedules.sql.ts'
+import type { WrittenRun } from '../store/sql/schedule/schedule-runs.sql.ts'
+import { type BackgroundService, defineMeasuredService, type RunReport } from './background-service.ts'
+import { logOutcomes } from './log-outcomes.ts'
 
 export interface ScheduleContext {
   db: Database
@@ -29,8 +28,8 @@ export function createScheduleService(context: ScheduleContext): BackgroundServi
 }
 
 /**
- * Makes the runs of schedules that are due, and starts those whose wait is over: in one transaction that holds the
- * schedules, so that each run is made once, whichever server makes it and whatever crashes.
+ * Creates the due runs of schedules, and starts queued runs whose wait is over. One transaction locks the schedules, so
+ * that each run is created once, on whichever server and despite crashes.
  */
 async function runSchedules(context: ScheduleContext): Promise<RunReport> {
   const { any, nextInMs } = await readDueSchedules(context.db, SCHEDULE_WAIT_CHECK_MS)
@@ -39,18 +38,18 @@ async function runSchedules(context: ScheduleContext): Promise<RunReport> {
     const claimed = await claimSchedules(tx, SCHEDULE_BATCH_MAX)
     const turns = await planInTurns(claimed)
     const result = turns.length === 0 ? null : await makeRuns(tx, context, turns)
-    // A server that dies here has made nothing.
+    // The crash: a server that ends here has created nothing.
     await context.sync.reached('run-schedules:before-commit')
     return { held: claimed, made: result }
   })
-  // Another server is making them.
+  // Another server has locked the due schedules.
   if (made === null) return { done: 0, againInMs: SCHEDULE_WAIT_CHECK_MS }
   wakeForRuns(context, made)
   tell(context.log, held, made)
   return { done: made.runs.length, more: true }
 }
 
-/** After a long downtime one schedule may take milliseconds. */
+/** Yields to the event loop between schedules: after a long downtime, one may take milliseconds. */
 async function planInTurns(claimed: readonly HeldSchedule[]): Promise<DueRuns[]> {
   const turns: DueRuns[] = []
   for (const schedule of claimed) {
