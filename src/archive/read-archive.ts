@@ -1,13 +1,17 @@
 import { setImmediate } from 'node:timers/promises'
-import { ArchiveError, checkTarget, createNames, plainName, type ArchiveEntry } from './archive-entry.ts'
-import { BLOCK_BYTES, TYPES } from './archive-format.ts'
 import {
+  type ArchiveEntry,
+  ArchiveError,
+  checkTarget,
+  createNames,
   EXTENDED_BYTES_MAX,
   EXTENDED_RECORDS_MAX,
+  plainName,
   SLICE_STEPS_MAX,
   STEP_BYTES,
   TRAILING_BYTES_MAX,
-} from './archive-limits.ts'
+} from './archive-entry.ts'
+import { BLOCK_BYTES, TYPES } from './archive-format.ts'
 
 export interface ArchiveBounds {
   /** Files, directories and links that it names. */

@@ -21,8 +21,11 @@ import { diskWarnings, readWarnings } from './read-warnings.ts'
 import { createPrisma, databaseOf } from '../store/prisma.ts'
 import type { DatabaseAccess } from './open-database-server.ts'
 import type { RuntimeParts } from './runtime-parts.ts'
-import { serverGateway } from './server-gateway.ts'
 import { checkpointDirectory } from './agent-options.ts'
+import { createGateway, type ServerGateway } from '../gateway/gateway.ts'
+import { readFile, rm, writeFile } from 'node:fs/promises'
+import { SERVER_URL_FILE } from '../client/node/server-url-file.ts'
+import { messageOf } from '../observability/error-message.ts'
 
 /** @throws Error with a message for people, if the files are not a valid pair */
 export async function readTls({ tlsCertFile: certFile, tlsKeyFile: keyFile }: Config): Promise<TlsSetup | undefined> {
@@ -172,4 +175,41 @@ function whyNotListening({ host, port }: Config, { code, message }: NodeJS.Errno
   if (code === 'EACCES') return `port ${port} needs more rights than this user has: set REPRISE_PORT to one above 1023`
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') return `this machine has no address ${host}: set REPRISE_HOST`
   return `cannot listen on ${host}:${port}: ${message}`
+}
+
+export function serverGateway({ db, wake, topics, lease, secrets, metrics, code, relay }: RuntimeParts): ServerGateway {
+  const logged = (kernelId: string) => topics.signal(`logs:${kernelId}`)
+  return createGateway({ db, wake, lease, secrets, metrics, code, relay, onAgent: wake.onAgent, logged })
+}
+
+/**
+ * Writes the server's URL into the data directory, for clients on this machine, and removes it at the end. If several
+ * servers share the directory, the last to start wins. After a crash the file stays, with an address that does not answer.
+ */
+export async function keepAddress(
+  dataDir: string,
+  url: string,
+  { resources, log }: Pick<RuntimeParts, 'resources' | 'log'>,
+): Promise<void> {
+  const path = join(dataDir, SERVER_URL_FILE)
+  const text = `${reachable(url)}\n`
+  try {
+    await writeFile(path, text, { mode: 0o600 })
+  } catch (error) {
+    // For example on a full disk: the server runs, but clients on this machine need its URL as an option.
+    log.warn(
+      { error: messageOf(error) },
+      `${path} could not be written: clients of this machine do not find the server`,
+    )
+    return
+  }
+  resources.defer(async () => {
+    const found = await readFile(path, 'utf8').catch(() => null)
+    if (found === text) await rm(path, { force: true })
+  })
+}
+
+/** Returns the loopback URL of a server that listens on all addresses. */
+function reachable(url: string): string {
+  return url.replace('://0.0.0.0:', '://127.0.0.1:').replace('://[::]:', '://[::1]:')
 }

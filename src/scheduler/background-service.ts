@@ -3,7 +3,7 @@ import type { Logger } from '../observability/log.ts'
 import { wait } from '../waiting/wait.ts'
 import { createWakeSignal } from '../waiting/wake-signal.ts'
 import { isDiskFull } from '../services/database-outage.ts'
-import { processFaults } from '../observability/process-faults.ts'
+import { processFaults } from '../observability/process-events.ts'
 import type { Metrics } from '../observability/metrics.ts'
 
 export interface RunReport {

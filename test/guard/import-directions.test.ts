@@ -32,8 +32,7 @@ const ALLOWED: Record<string, readonly string[] | 'everything'> = {
 const ALLOWED_IN_PROGRAM: Record<string, readonly string[]> = {
   'bundle.ts': [],
   'serve.ts': ['runtime.ts', 'command.ts', 'config.ts'],
-  'agent-command.ts': ['run-agent.ts'],
-  'server-commands.ts': ['serve.ts'],
+  'command-definitions.ts': ['run-agent.ts', 'serve.ts'],
   'agent-options.ts': ['config.ts'],
   'run-agent.ts': ['agent-options.ts', 'command.ts', 'config.ts'],
   'command.ts': ['config.ts'],

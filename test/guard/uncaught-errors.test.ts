@@ -40,7 +40,7 @@ const HARMLESS: Record<string, number> = {
   'src/http/request-limits.ts': 1,
   'src/http/static-answer.ts': 2,
   'src/http/tls-pair.ts': 1,
-  'src/observability/stop-signals.ts': 1,
+  'src/observability/process-events.ts': 1,
   'src/rest/serve-channels.ts': 1,
   'src/rest/event-stream.ts': 1,
   'src/services/agent/channel/serve-client.ts': 1,
@@ -59,13 +59,12 @@ const NEVER_REJECTS: Record<string, number> = {
   'src/agent/chain-sizes.ts': 1,
   'src/agent/executors/container/container-executor.ts': 1,
   'src/agent/executors/container/container-watch.ts': 3,
-  'src/channel/message-queue.ts': 3,
+  'src/channel/port-pair.ts': 4,
   'src/http/tls-pair.ts': 1,
   'src/services/access/authenticate.ts': 1,
   'src/graphql/graphql.ts': 1,
   // A port resolves whatever becomes of it.
   'src/agent/channel/channel-streams.ts': 2,
-  'src/channel/port-pair.ts': 1,
   'src/services/agent/channel/serve-client.ts': 1,
   // A signal to stop.
   'src/program/run-agent.ts': 1,

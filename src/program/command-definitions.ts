@@ -1,6 +1,38 @@
 import { Command } from 'commander'
 
-/** Each option overrides an environment variable, whose documentation has the details. */
+/**
+ * Defines `reprise serve`, `migrate` and `demo`. Their code is loaded when they are called. `describeConfiguration` is
+ * for the help of `serve`.
+ */
+export function serverCommands(environment: NodeJS.ProcessEnv, describeConfiguration?: () => string): Command[] {
+  const serve = new Command('serve')
+    .description('serve the API, drive sessions and run kernels, until SIGTERM or SIGINT')
+    .addHelpText('after', () => (describeConfiguration ? `\nEnvironment:\n${describeConfiguration()}` : ''))
+    .option('--new-admin-token', 'revoke the admin token that the servers of this database share, and make a new one')
+    .action(async (options: { newAdminToken?: boolean }) => {
+      const server = await import('./serve.ts')
+      process.exitCode = await server.serve(environment, options)
+    })
+  const migrate = new Command('migrate')
+    .description('migrate the database to this version, and exit')
+    .action(async () => {
+      const { migrateDatabase } = await import('./serve.ts')
+      process.exitCode = await migrateDatabase(environment)
+    })
+  const demo = new Command('demo')
+    .description(
+      'run sessions that fail and retry on a server of its own, kill that server in the middle, and check the outcome',
+    )
+    .option('-v, --verbose', "show the server's log")
+    .option('--stay', 'leave the server running afterwards, to look at it in a browser, until Ctrl-C')
+    .action(async (options: { verbose?: boolean; stay?: boolean }) => {
+      const { runDemo } = await import('../cli/demo/demo.ts')
+      process.exitCode = await runDemo({ verbose: options.verbose ?? false, stay: options.stay ?? false })
+    })
+  return [serve, migrate, demo]
+}
+
+/** Options of `reprise agent`; each overrides an environment variable, whose documentation has the details. */
 const OPTIONS = [
   ['--server <url,…>', 'servers of one database to run kernels for; any of them will do', 'REPRISE_SERVER_URL'],
   ['--token-file <path>', 'file with a token of role AGENT', 'REPRISE_TOKEN_FILE'],
@@ -25,7 +57,7 @@ const OPTIONS = [
   ['--slurm-queue <factor>', 'slots to offer, as a multiple of what the nodes have', 'REPRISE_SLURM_QUEUE'],
 ] as const
 
-/** `reprise agent`. Loads nothing of the server. */
+/** Defines `reprise agent`, which loads no code of the server. */
 export function agentCommand(version: string, environment: NodeJS.ProcessEnv): Command {
   const command = new Command('agent')
     .description('run kernels for servers on other machines, until SIGTERM or SIGINT; kernels outlive it')
