@@ -95,7 +95,10 @@ export function checkTarget(name: string, target: string): void {
   if (ups > name.split('/').length - 1) throw said(`leads to ${target}, which is outside`)
 }
 
-/** Directories (with their contents) and other entries (null) of a directory. Keys begin with `/`, so that names of digits are hashed like others. */
+/**
+ * Directories (with their contents) and other entries (null) of a directory. Keys begin with `/`, so that names of
+ * digits are hashed like others.
+ */
 type Tree = Map<string, Tree | null>
 
 /**

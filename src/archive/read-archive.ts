@@ -40,8 +40,8 @@ export interface ArchiveReader {
 const IGNORED = /^(mtime|atime|ctime|uid|gid|uname|gname|comment|charset|hdrcharset)$/
 
 /**
- * Reads an archive of anybody's: whatever is not in the subset is refused, as is what two programs may read in two ways.
- * Holds no more than a block and a name in memory.
+ * Reads an untrusted archive. Refuses everything outside the subset, and everything that two programs may read in two
+ * ways. Keeps no more than a block and a name in memory.
  */
 export function createArchiveReader({ entriesMax }: ArchiveBounds): ArchiveReader {
   const names = createNames()

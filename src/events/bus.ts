@@ -45,8 +45,8 @@ interface Entry {
 type Buckets = Map<string, Set<Entry>>
 
 /**
- * Each subscriber is in the bucket of its narrowest filter, or in those of its chains. An event is offered only to the buckets of its
- * session or deployment, its chain and its project, and to subscribers without such a filter.
+ * Each subscriber is in the bucket of its narrowest filter, or in those of its chains. An event is offered only to the
+ * buckets of its session or deployment, its chain and its project, and to subscribers without such a filter.
  */
 export function createEventBus(options: { queueEventsMax?: number } = {}): EventBus {
   const limit = options.queueEventsMax ?? SUBSCRIBER_QUEUE_EVENTS_MAX

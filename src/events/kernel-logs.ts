@@ -54,9 +54,10 @@ export function followKernelLogs(options: {
 }
 
 /**
- * Checks for all followers of logs in this process whether their kernels have written or ended, and signals the topics of
- * those that have. Runs one statement every RELAY_POLL_INTERVAL_MS, and none while there are no followers. Output that
- * arrives at this server is signalled at once by its gateway; the relay finds the output that other servers receive.
+ * Checks for all followers of logs in this process whether their kernels have written or ended, and signals the topics
+ * of those that have. Runs one statement every RELAY_POLL_INTERVAL_MS, and none while there are no followers. Output
+ * that arrives at this server is signalled at once by its gateway; the relay finds the output that other servers
+ * receive.
  */
 export interface LogRelay {
   /** @returns a function that ends the watch */

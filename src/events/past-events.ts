@@ -76,8 +76,8 @@ function stretchOf({ after = BEGINNING, before }: EventPageRequest, end: EventCu
 }
 
 /**
- * Checks that all events after this cursor still exist, because removed ones would be skipped silently. Also checks that
- * the database has reached the cursor: a restored copy that is older would have no events there for a long time.
+ * Checks that all events after this cursor still exist, because removed ones would be skipped silently. Also checks
+ * that the database has reached the cursor: a restored copy that is older would have no events there for a long time.
  *
  * @throws RepriseError CURSOR_EXPIRED; DATABASE_UNAVAILABLE while the database is a standby, and until a promoted one
  *   has begun its era

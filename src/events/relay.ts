@@ -20,7 +20,9 @@ export interface Relay {
   wake(): void
 }
 
-/** First pause after a wake-up: a read may find nothing yet because a transaction about to end holds back the horizon. */
+/**
+ * First pause after a wake-up: a read may find nothing yet because a transaction about to end holds back the horizon.
+ */
 const RELOOK_PAUSE_MIN_MS = 10
 const FAULT_PAUSE_MAX_MS = 5_000
 

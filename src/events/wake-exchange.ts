@@ -7,9 +7,9 @@ import { listen } from '../store/listen.ts'
 import type { WakeHints, WakeHub } from './wake-hub.ts'
 
 /**
- * Least time between two notifications: the first of a burst is sent at once, the rest as one. PostgreSQL serializes the
- * commits of transactions that notify, so the transactions that do the work do not notify. 40 notifications per second
- * and server leave that lock idle, and delay other servers by at most 25 ms.
+ * Least time between two notifications: the first of a burst is sent at once, the rest as one. PostgreSQL serializes
+ * the commits of transactions that notify, so the transactions that do the work do not notify. 40 notifications per
+ * second and server leave that lock idle, and delay other servers by at most 25 ms.
  */
 const NOTIFY_INTERVAL_MS = 25
 

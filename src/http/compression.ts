@@ -40,8 +40,8 @@ export function acceptedEncoding(header: string | undefined, offered: readonly s
 
 /**
  * Compresses answers that are sent with one `end` or have a length, as the client accepts. Answers that are written in
- * parts, such as event streams, are not changed. Compression does not reveal secrets by the lengths of answers (BREACH):
- * no other site can make a browser send a token.
+ * parts, such as event streams, are not changed. Compression does not reveal secrets by the lengths of answers
+ * (BREACH): no other site can make a browser send a token.
  */
 export function offerCompression(request: IncomingMessage, response: ServerResponse): void {
   response.setHeader('Vary', 'Accept-Encoding')

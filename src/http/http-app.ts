@@ -34,7 +34,7 @@ export interface HttpAppDependencies
   ui?: UiFiles | null | undefined
   /** The bundled page; without it, the first request renders it, which blocks all other requests meanwhile. */
   graphiql?: StaticBody | undefined
-  /** What people should know who run this server. Asks the database. */
+  /** Returns warnings for the operator. Queries the database. */
   warnings?: () => Promise<string[]>
 }
 

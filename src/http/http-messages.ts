@@ -20,8 +20,8 @@ export function cookieOf({ headers }: IncomingMessage, name: string): string | u
 }
 
 /**
- * Returns what is wrong with the Host header, or null. RFC 9112 (3.2) demands status 400 for several Host headers, because
- * a proxy may have used another one, and for none in HTTP/1.1.
+ * Returns what is wrong with the Host header, or null. RFC 9112 (3.2) demands status 400 for several Host headers,
+ * because a proxy may have used another one, and for none in HTTP/1.1.
  */
 export function hostFault({ rawHeaders, httpVersion }: IncomingMessage): string | null {
   let hosts = 0

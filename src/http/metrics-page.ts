@@ -24,8 +24,8 @@ export type AnswerMetrics = (request: IncomingMessage, response: ServerResponse)
 
 /**
  * Serves the page even while the database is unreachable, because the page then has to report that. Tokens cannot be
- * checked at that time, so readers that were allowed at the last check are still allowed; without the database, the page
- * has only figures of this process.
+ * checked at that time, so readers that were allowed at the last check are still allowed; without the database, the
+ * page has only figures of this process.
  */
 export function createMetricsAnswer(page: MetricsPage, identify: GraphQL['identify']): AnswerMetrics {
   const readers = new Set<string>()

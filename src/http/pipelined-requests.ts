@@ -150,8 +150,8 @@ function stopBehindHeads({ parser }: HttpSocket, isEnough: () => boolean): void 
 }
 
 /**
- * Stops reading from the socket. Node would resume after each request and each drained answer, unless `_paused` is true;
- * it also resets that field, so the field is made read-only.
+ * Stops reading from the socket. Node would resume after each request and each drained answer, unless `_paused` is
+ * true; it also resets that field, so the field is made read-only.
  */
 function keepFromReading(socket: HttpSocket): void {
   socket.pause()

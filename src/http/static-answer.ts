@@ -19,8 +19,8 @@ export interface StaticBody {
 const PIECE_BYTES = 32 * 1024
 
 /**
- * Serves an answer from memory, also to requests without a token. It is made, compressed and digested once. Clients that
- * already have it get a 304. Slow readers take no memory, because all responses share the same bytes.
+ * Serves an answer from memory, also to requests without a token. It is made, compressed and digested once. Clients
+ * that already have it get a 304. Slow readers take no memory, because all responses share the same bytes.
  */
 export function staticAnswer(body: StaticBody): SendStatic {
   const bodies = new Map<string, Promise<Buffer>>()

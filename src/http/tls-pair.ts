@@ -44,8 +44,8 @@ async function readNamed(variable: string, path: string): Promise<Buffer> {
 }
 
 /**
- * Calls `replace` when the files have another pair. An invalid pair is logged once, and the old one stays in use: a renewal
- * may write one file after the other.
+ * Calls `replace` when the files have another pair. An invalid pair is logged once, and the old one stays in use: a
+ * renewal may write one file after the other.
  * @returns a function that stops watching
  */
 export function watchTlsPair(

@@ -42,7 +42,8 @@ export const processFaults = {
 
 /**
  * Logs and counts uncaught errors instead of ending the process: a server or an agent has other work, and a restart may
- * fail for the same reason. Timers and listeners catch their own errors, which a guard test checks; this is the fallback.
+ * fail for the same reason. Timers and listeners catch their own errors, which a guard test checks; this is the
+ * fallback.
  */
 export function outliveUncaughtFaults(log: Logger): void {
   const note = (error: unknown) => {

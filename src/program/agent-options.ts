@@ -78,8 +78,8 @@ const START_PAUSE_MAX_MS = 15_000
 const PASSING = ['ENOSPC', 'EDQUOT', 'EROFS', 'EIO', 'EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN']
 
 /**
- * Starts an agent, and tries again while space is missing or the isolation of kernels cannot be determined. Neither is a
- * fault of the configuration, and running kernels wait for their agent.
+ * Starts an agent, and tries again while space is missing or the isolation of kernels cannot be determined. Neither is
+ * a fault of the configuration, and running kernels wait for their agent.
  *
  * @param waits called before each further try
  * @returns null if `signal` aborts before it has started

@@ -4,8 +4,8 @@ import { agentCommand, serverCommands } from './command-definitions.ts'
 import { runProgram } from '../cli/run-program.ts'
 
 /**
- * Only needed code is loaded, to start fast: servers and agents skip the client commands (a sixth of a server's start-up
- * time), and client commands skip the server's configuration (a fifth of theirs).
+ * Only needed code is loaded, to start fast: servers and agents skip the client commands (a sixth of a server's
+ * start-up time), and client commands skip the server's configuration (a fifth of theirs).
  */
 const [name] = process.argv.slice(2)
 const runs = ['serve', 'migrate', 'demo', 'agent'].includes(name ?? '')

@@ -110,7 +110,7 @@ interface StartOptions extends Pick<
   url: string | null
   signal: AbortSignal | undefined
   newAdminToken: boolean
-  /** What earlier tries of this start have created. */
+  /** Records what earlier tries of this start have created. */
   made: { adminToken: boolean }
 }
 
@@ -216,8 +216,8 @@ export async function migrateOnly(config: Config, log: Logger): Promise<string[]
 }
 
 /**
- * Makes the data directory, accessible only to this user. If that is root, other users may traverse but not list it: the
- * embedded database runs as another user, and kernels may do so.
+ * Makes the data directory, accessible only to this user. If that is root, other users may traverse but not list it:
+ * the embedded database runs as another user, and kernels may do so.
  *
  * @throws ConfigurationError for a directory such as `/tmp`, whose mode the server must not change
  */
@@ -235,7 +235,11 @@ async function makeDataDirectory(path: string): Promise<void> {
   if (uid === own && (mode & 0o777) !== wanted) await chmod(path, wanted)
 }
 
-/** Opens the key that encrypts secrets, and checks that all servers of the database use the same. @throws Error for people */
+/**
+ * Opens the key that encrypts secrets, and checks that all servers of the database use the same.
+ *
+ * @throws Error with a message for people
+ */
 async function openSecrets(options: {
   config: Config
   dataDir: string

@@ -133,7 +133,10 @@ function withOwn(trusted: TrustedDocuments | undefined, ui: UiFiles | null | und
   return trusted && new Map([...trusted, ...(ui?.documents ?? [])])
 }
 
-/** Returns null if the web UI is switched off, and undefined if it is missing or unreadable; the server works without it. */
+/**
+ * Returns null if the web UI is switched off, and undefined if it is missing or unreadable; the server works without
+ * it.
+ */
 async function readUi(
   { config, log, warnings }: RuntimeParts,
   directory: string | undefined,
@@ -184,7 +187,8 @@ export function serverGateway({ db, wake, topics, lease, secrets, metrics, code,
 
 /**
  * Writes the server's URL into the data directory, for clients on this machine, and removes it at the end. If several
- * servers share the directory, the last to start wins. After a crash the file stays, with an address that does not answer.
+ * servers share the directory, the last to start wins. After a crash the file stays, with an address that does not
+ * answer.
  */
 export async function keepAddress(
   dataDir: string,

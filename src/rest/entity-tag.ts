@@ -3,8 +3,8 @@ import type { MiddlewareHandler } from 'hono'
 
 /**
  * Adds an ETag of the content to responses to GET; a client that already has this content gets an empty 304. The
- * response is still computed: the tag saves bandwidth, not work. Responses that already have a tag and streams of events,
- * which do not end, stay as they are.
+ * response is still computed: the tag saves bandwidth, not work. Responses that already have a tag and streams of
+ * events, which do not end, stay as they are.
  */
 export const entityTag: MiddlewareHandler = async (c, next) => {
   await next()

@@ -198,7 +198,9 @@ interface ByteRange {
   last: number
 }
 
-/** Reads the header `Range` (RFC 9110, 14) for a text of `size` bytes. Null: ignore the header, as for several ranges. */
+/**
+ * Reads the header `Range` (RFC 9110, 14) for a text of `size` bytes. Null: ignore the header, as for several ranges.
+ */
 function byteRange(header: string | undefined, size: number): ByteRange | 'unsatisfiable' | null {
   const match = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header ?? '')
   if (!match || (match[1] === '' && match[2] === '')) return null

@@ -106,7 +106,10 @@ function refuseParameters(result: { success: true } | { success: false; error: z
   throw new RepriseError('VALIDATION_FAILED', detail, issues)
 }
 
-/** Refuses text that PostgreSQL cannot store. In a URL that is only NUL, `%00`: half a surrogate pair cannot be written in one. */
+/**
+ * Refuses text that PostgreSQL cannot store. In a URL that is only NUL, `%00`: half a surrogate pair cannot be written
+ * in one.
+ */
 const storableParameters: MiddlewareHandler = async (c, next) => {
   refuseUnstorable(c.req.queries())
   await next()

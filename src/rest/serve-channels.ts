@@ -52,8 +52,8 @@ interface Wanted {
 }
 
 /**
- * Accepts a token only in `Authorization`. Browsers cannot send that header with a WebSocket, and their cookie is ignored
- * here, so no page of any site can open a channel.
+ * Accepts a token only in `Authorization`. Browsers cannot send that header with a WebSocket, and their cookie is
+ * ignored here, so no page of any site can open a channel.
  */
 export function serveChannels(context: ChannelsContext): ServedChannels {
   const { db, wake, authenticate, openSubscriptions, log } = context

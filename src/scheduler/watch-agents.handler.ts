@@ -30,7 +30,9 @@ export async function watchAgents(context: {
   return { done: changed.length }
 }
 
-/** Regularly records that this server can hear agents. Silence of agents does not count while no server could hear them. */
+/**
+ * Regularly records that this server can hear agents. Silence of agents does not count while no server could hear them.
+ */
 export function createPresenceService(context: {
   db: Database
   log: Logger

@@ -5,7 +5,7 @@ const PULL_POLICIES = ['missing', 'always', 'never'] as const
 const IMAGE = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,510}$/, 'must be the name of an image')
 const SHM_BYTES_MAX = 1024 ** 4
 
-/** Of an agent whose executor is `container`. */
+/** Variables of an agent whose executor is `container`. */
 export const CONTAINER_VARIABLES = {
   containerEngine: variable({
     name: 'REPRISE_CONTAINER_ENGINE',
@@ -128,7 +128,7 @@ const WORDS = z.record(z.string(), WORD)
 const word = (name: `REPRISE_${string}`, meaning: string) =>
   variable({ name, default: 'none', meaning, unit: null, schema: WORD.optional() })
 
-/** Of an agent whose executor is `slurm`. */
+/** Variables of an agent whose executor is `slurm`. */
 export const SLURM_VARIABLES = {
   slurmDir: variable({
     name: 'REPRISE_SLURM_DIR',

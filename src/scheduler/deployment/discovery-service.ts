@@ -21,9 +21,9 @@ export function createDiscoveryService(context: {
 }
 
 /**
- * The contents of the files, by name. Traefik's directory provider does not read `.json`, so its file is YAML, of which JSON is a
- * subset. Traefik also treats files as templates; indented JSON never has two braces in a row, which would start an
- * expression.
+ * The contents of the files, by name. Traefik's directory provider does not read `.json`, so its file is YAML, of which
+ * JSON is a subset. Traefik also treats files as templates; indented JSON never has two braces in a row, which would
+ * start an expression.
  */
 const FILES: Readonly<Record<string, (services: readonly Service[]) => object>> = {
   'prometheus.json': prometheusTargets,

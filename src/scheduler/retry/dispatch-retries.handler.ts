@@ -47,8 +47,8 @@ const BATCH = {
 
 /**
  * Creates the children of due retries. A child is created in the transaction that marks its decision as DISPATCHED, and
- * `sessions.parent_session_id` is unique. So a failed attempt gets exactly one child, despite crashes and with any number
- * of servers.
+ * `sessions.parent_session_id` is unique. So a failed attempt gets exactly one child, despite crashes and with any
+ * number of servers.
  */
 export async function dispatchRetries(context: {
   db: Database
@@ -120,7 +120,7 @@ function dispatched(retry: DueRetry, child: NewSession) {
 interface SiftedRetries {
   /** May be dispatched if nothing holds them. */
   sound: DueRetry[]
-  /** Of the sound ones' children, by parent. */
+  /** Changes of the children of the sound retries, by parent. */
   changes: Map<string, StoredChildChanges>
   /**
    * By parent: policy or decision were damaged since the decision, which would otherwise fail the statement that

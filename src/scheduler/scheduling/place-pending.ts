@@ -114,8 +114,8 @@ function toPlaceable(session: PendingSession, quotas: QuotaUse[], keyUse: KeyUse
 type Keyed = Pick<PendingSession, 'id' | 'projectId' | 'concurrencyKey' | 'waitsForKey'>
 
 /**
- * Returns a function that gives the use of a session's concurrency key, or null if it has none. The keys stay locked for
- * the transaction; sessions without keys cost nothing.
+ * Returns a function that gives the use of a session's concurrency key, or null if it has none. The keys stay locked
+ * for the transaction; sessions without keys cost nothing.
  */
 async function lockKeys(tx: Queryable, sessions: readonly Keyed[]): Promise<(session: Keyed) => KeyUse | null> {
   const keyed = withKeys(sessions)
