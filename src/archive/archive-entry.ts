@@ -1,24 +1,56 @@
-import { type ArchiveLimit, DEPTH_MAX, IMPLIED_MAX, NAME_BYTES_MAX, PART_BYTES_MAX } from './archive-limits.ts'
+/**
+ * Limits of every archive. Without them, a small archive could cause much work: with them, reading takes a constant
+ * number of steps per byte, and extracting makes a bounded number of files.
+ */
+
+/** Bytes of a name or of a link's target: far below the limits of file systems, to leave room for the directory. */
+const NAME_BYTES_MAX = 1024
+/** Bytes of a name between two slashes: the limit of usual file systems. */
+const PART_BYTES_MAX = 255
+/** Parts of a name. A program that walks the tree may keep one directory open for each part. */
+const DEPTH_MAX = 128
+/** Directories in the whole archive that have no entry, but follow from names of files. */
+const IMPLIED_MAX = 20_000
+/** Bytes of an extended header: a name, a target, and fields of other programs. */
+export const EXTENDED_BYTES_MAX = 8192
+/** Records in an extended header; `tar` writes at most nine. */
+export const EXTENDED_RECORDS_MAX = 32
+/** Zeros behind the end: `tar` fills its last record, which has 10 KiB by default. */
+export const TRAILING_BYTES_MAX = 1024 * 1024
+
+/** Steps after which the reader yields to the event loop: a header, a part of a name, a record or 4 KiB of content. */
+export const SLICE_STEPS_MAX = 1_000
+export const STEP_BYTES = 4096
+
+/** The limit that an archive exceeds. */
+export type ArchiveLimit =
+  | 'entries'
+  | 'implied-directories'
+  | 'depth'
+  | 'name-bytes'
+  | 'extended-bytes'
+  | 'extended-records'
+  | 'trailing-bytes'
 
 /**
- * An archive of files as they travel between machines: a subset of the tar format of POSIX (pax), which `tar` writes
- * with `--format=posix` and reads. It holds plain files, directories and symbolic links, and nothing that leaves the
- * directory that it is extracted to.
+ * An entry of an archive that carries files between machines. Archives are a subset of the tar format of POSIX (pax),
+ * which `tar` reads, and writes with `--format=posix`. They have plain files, directories and symbolic links, and none
+ * leaves the directory that the archive is extracted to.
  */
 export interface ArchiveEntry {
   kind: 'file' | 'directory' | 'link'
-  /** Relative and plain: `lib/a.py`. */
+  /** A relative path without `.` and `..`, as `lib/a.py`. */
   name: string
   /** 0 unless it is a file. */
   bytes: number
   executable: boolean
-  /** Of a link; else null. */
+  /** The target of a link; null for other entries. */
   target: string | null
 }
 
-/** What is wrong with an archive, for people. */
+/** A fault of an archive, in words for people. */
 export class ArchiveError extends Error {
-  /** Which bound it is over; null if something else is wrong. */
+  /** The exceeded limit; null for another fault. */
   readonly limit: ArchiveLimit | null
 
   constructor(message: string, limit: ArchiveLimit | null = null) {
@@ -63,21 +95,24 @@ export function checkTarget(name: string, target: string): void {
   if (ups > name.split('/').length - 1) throw said(`leads to ${target}, which is outside`)
 }
 
-/** The directories within one, and what else is in it (null), by `/` and name: a number would be its own hash. */
+/**
+ * Directories (with their contents) and other entries (null) of a directory. Keys begin with `/`, so that names of
+ * digits are hashed like others.
+ */
 type Tree = Map<string, Tree | null>
 
 /**
- * Names that were taken, so that no entry replaces another or goes through a link. Each part of a name is looked up
- * once, in the directory that it is in.
+ * Keeps the names of all entries, so that none replaces another or passes through a link. Each part of a name is looked
+ * up once, in its directory.
  */
 export function createNames(): {
-  /** @returns directories that are not there yet, the outer before the inner; with the entry, if it is one */
+  /** @returns directories that have to be made, outer before inner, including the entry if it is a directory */
   take(entry: Pick<ArchiveEntry, 'kind' | 'name'>): string[]
 } {
   const root: Tree = new Map()
   let implied = 0
 
-  /** @returns what is in the directory in which the name is */
+  /** @returns the contents of the name's directory */
   function enter(name: string, missing: string[]): Tree {
     let tree = root
     let from = 0

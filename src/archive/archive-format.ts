@@ -10,7 +10,7 @@ const MTIME_SECONDS = 315_532_800
 export const ARCHIVE_END = new Uint8Array(2 * BLOCK_BYTES)
 
 /**
- * What stands before the content of an entry: the same bytes for the same entry, whoever owns it and whenever it was
+ * Returns the header before the content of an entry: the same bytes for the same entry, whoever owns it and whenever it was
  * written.
  */
 export function archiveHeader({ kind, name, bytes, executable, target }: ArchiveEntry): Uint8Array {
@@ -45,7 +45,7 @@ function recordsOf(path: string, target: string | null): string {
   return `${isLong(path) ? record('path', path) : ''}${isLong(target) ? record('linkpath', target) : ''}`
 }
 
-/** What stands behind the content of a file. */
+/** Returns the padding behind the content of a file. */
 export function archivePadding(bytes: number): Uint8Array {
   return new Uint8Array((BLOCK_BYTES - (bytes % BLOCK_BYTES)) % BLOCK_BYTES)
 }
@@ -58,7 +58,7 @@ function record(keyword: string, value: string): string {
   return `${length} ${keyword}=${value}\n`
 }
 
-/** What an extended header replaces. */
+/** Fields that an extended header replaces. */
 function cut(text: string): string {
   return Buffer.byteLength(text) > 100 ? 'extended' : text
 }

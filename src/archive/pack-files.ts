@@ -3,18 +3,18 @@ import { setImmediate } from 'node:timers/promises'
 import { ArchiveError, type ArchiveEntry } from './archive-entry.ts'
 import { ARCHIVE_END, archiveHeader, archivePadding, entryBytes } from './archive-format.ts'
 
-/** An entry, and where its content is. */
+/** An entry with the place of its content. */
 export interface PackedEntry extends ArchiveEntry {
   path: string
-  /** In place of the path, where that may have come to lead elsewhere. */
+  /** Used instead of the path if that may have been replaced meanwhile. */
   open?(): Promise<FileHandle>
 }
 
 const READ_BYTES = 256 * 1024
-/** Between which the event loop gets its turn: directories and links ask nothing of the file system. */
+/** Entries after which the packer yields to the event loop: directories and links cause no I/O. */
 const SLICE_ENTRIES = 256
 
-/** The archive of these entries, in their order. @throws ArchiveError if a file has changed its size */
+/** Yields the archive of these entries, in their order. @throws ArchiveError if a file has changed its size */
 export async function* packFiles(entries: readonly PackedEntry[]): AsyncGenerator<Uint8Array, void> {
   for (const [at, entry] of entries.entries()) {
     if (at % SLICE_ENTRIES === SLICE_ENTRIES - 1) await setImmediate()
@@ -27,7 +27,7 @@ export async function* packFiles(entries: readonly PackedEntry[]): AsyncGenerato
   yield ARCHIVE_END
 }
 
-/** How many bytes the archive has. */
+/** Returns the number of bytes of the archive. */
 export function packedBytes(entries: readonly PackedEntry[]): number {
   return entries.reduce((sum, entry) => sum + entryBytes(entry), ARCHIVE_END.length)
 }

@@ -1,13 +1,17 @@
 import { setImmediate } from 'node:timers/promises'
-import { ArchiveError, checkTarget, createNames, plainName, type ArchiveEntry } from './archive-entry.ts'
-import { BLOCK_BYTES, TYPES } from './archive-format.ts'
 import {
+  type ArchiveEntry,
+  ArchiveError,
+  checkTarget,
+  createNames,
   EXTENDED_BYTES_MAX,
   EXTENDED_RECORDS_MAX,
+  plainName,
   SLICE_STEPS_MAX,
   STEP_BYTES,
   TRAILING_BYTES_MAX,
-} from './archive-limits.ts'
+} from './archive-entry.ts'
+import { BLOCK_BYTES, TYPES } from './archive-format.ts'
 
 export interface ArchiveBounds {
   /** Files, directories and links that it names. */
@@ -36,8 +40,8 @@ export interface ArchiveReader {
 const IGNORED = /^(mtime|atime|ctime|uid|gid|uname|gname|comment|charset|hdrcharset)$/
 
 /**
- * Reads an archive of anybody's: whatever is not in the subset is refused, as is what two programs may read in two ways.
- * Holds no more than a block and a name in memory.
+ * Reads an untrusted archive. Refuses everything outside the subset, and everything that two programs may read in two
+ * ways. Keeps no more than a block and a name in memory.
  */
 export function createArchiveReader({ entriesMax }: ArchiveBounds): ArchiveReader {
   const names = createNames()

@@ -2,11 +2,11 @@ import { timingSafeEqual } from 'node:crypto'
 import type { ChannelPort } from '../domain/agent/channel-port.ts'
 import type { ChannelOrder } from '../domain/agent/protocol.ts'
 
-/** The channels for which somebody waits at this server. */
+/** Channels of this server that wait for the agent's end. */
 export interface ChannelHolders {
-  /** Resolves with the agent's end. `stop`: it is not waited for any more. */
+  /** Waits for the agent's end. `stop` ends the wait. */
   expect(order: Pick<ChannelOrder, 'channelId' | 'secret'>): { agent: Promise<ChannelPort>; stop(): void }
-  /** Called for an agent. @returns what takes its end; null if nobody waits here, or for another secret */
+  /** Called for an agent. @returns a function that takes its end; null if no channel waits here with this secret */
   find(order: Pick<ChannelOrder, 'channelId' | 'secret'>): ((agent: ChannelPort) => void) | null
 }
 
@@ -25,7 +25,7 @@ export function createChannelHolders(): ChannelHolders {
       if (found === undefined || given.length !== found.secret.length || !timingSafeEqual(given, found.secret))
         return null
       return (agent) => {
-        // The first one has it.
+        // Another connection was first.
         if (waiting.get(channelId) !== found) return agent.close(1008, 'another connection has this channel')
         waiting.delete(channelId)
         found.take(agent)

@@ -1,10 +1,9 @@
-import type { ChannelPort } from '../domain/agent/channel-port.ts'
-import { createMessageQueue, type MessageQueue } from './message-queue.ts'
+import type { ChannelClosing, ChannelMessage, ChannelPort } from '../domain/agent/channel-port.ts'
 
-/** Messages that one end may be ahead of the other. */
+/** Messages that one end may send before the other has read them. */
 const AHEAD_MAX = 16
 
-/** Two ends of a channel within one process. */
+/** Creates the two ends of a channel within one process. */
 export function createPortPair(): [ChannelPort, ChannelPort] {
   const [here, there] = [createRoom(), createRoom()]
   return [endOf(here, there), endOf(there, here)]
@@ -12,7 +11,7 @@ export function createPortPair(): [ChannelPort, ChannelPort] {
 
 interface Room {
   queue: MessageQueue
-  /** Resolves when nothing waits. */
+  /** Resolves when no message waits. */
   emptied(): Promise<void>
 }
 
@@ -45,5 +44,61 @@ function endOf(own: Room, others: Room): ChannelPort {
       own.queue.end({ code, reason })
     },
     closed: own.queue.closed,
+  }
+}
+
+/** Messages that have arrived at one end of a channel, in order, and then its closing. */
+interface MessageQueue extends Pick<ChannelPort, 'receive' | 'closed'> {
+  put(message: ChannelMessage): void
+  /** Ends the queue: no message follows. */
+  end(closing: ChannelClosing): void
+  /** Number of waiting messages. */
+  readonly length: number
+}
+
+/** @param hold called with true when a message waits, and with false when none does */
+export function createMessageQueue(hold: (full: boolean) => void): MessageQueue {
+  const waiting: ChannelMessage[] = []
+  const closed = Promise.withResolvers<ChannelClosing>()
+  let take: ((message: ChannelMessage) => Promise<void> | void) | undefined
+  let closing: ChannelClosing | undefined
+  let busy = false
+
+  async function takeAll(): Promise<void> {
+    if (busy || take === undefined) return
+    busy = true
+    try {
+      for (let first = waiting.shift(); first !== undefined; first = waiting.shift()) await take(first)
+    } catch {
+      // A message that cannot be handled ends the channel, not the process.
+      waiting.length = 0
+      closing ??= { code: 1011, reason: 'a message could not be handled' }
+    }
+    busy = false
+    hold(false)
+    if (closing !== undefined) closed.resolve(closing)
+  }
+
+  return {
+    put(message) {
+      if (closing !== undefined) return
+      waiting.push(message)
+      hold(true)
+      void takeAll()
+    },
+    end(how) {
+      closing ??= how
+      // This end was never read.
+      if (take === undefined) closed.resolve(closing)
+      else void takeAll()
+    },
+    receive(taker) {
+      take = taker
+      void takeAll()
+    },
+    closed: closed.promise,
+    get length() {
+      return waiting.length
+    },
   }
 }

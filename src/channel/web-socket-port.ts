@@ -1,7 +1,7 @@
 import type { RawData, WebSocket } from 'ws'
 import type { ChannelPort } from '../domain/agent/channel-port.ts'
 import { CHANNEL_PING_INTERVAL_MS, CHANNEL_WINDOW_BYTES } from '../domain/limits.ts'
-import { createMessageQueue } from './message-queue.ts'
+import { createMessageQueue } from './port-pair.ts'
 
 /** How long a closing may take before the connection is cut. */
 const CLOSE_WITHIN_MS = 3_000

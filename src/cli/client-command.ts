@@ -1,17 +1,8 @@
 import process from 'node:process'
 import { Command } from 'commander'
-import {
-  createClient,
-  findServer,
-  profilesPath,
-  readEnvironment,
-  readProfiles,
-  type Client,
-  type FoundServer,
-  type Progress,
-} from '../client/node/index.ts'
+import { type Client, createClient, findServer, type FoundServer, profilesPath, type Progress, readEnvironment, readProfiles } from '../client/node/index.ts'
 import { messageOf } from '../observability/error-message.ts'
-import { listenForStop } from '../observability/stop-signals.ts'
+import { listenForStop } from '../observability/process-events.ts'
 import { exitStatus } from './exit-codes.ts'
 import { createOutput, type Output } from './output/output.ts'
 import { presentError } from './present-error.ts'

@@ -1,5 +1,5 @@
 /**
- * An async generator that can be ended while it waits. The `return()` of a plain one queues up behind the
+ * Wraps an async generator so that it can be ended while it waits. The `return()` of a plain generator waits for the
  * pending `next()`, so a subscription without events would hold its resources until the next event.
  */
 export function abortableGenerator<T>(

@@ -1,19 +1,18 @@
-import type { EventCursor } from '../domain/event-cursor.ts'
-import { eventMatches, type EventFilter, type OutboxEvent } from '../domain/events.ts'
+import { compareCursors, type EventCursor } from '../domain/event-cursor.ts'
+import { type EventFilter, eventMatches, type OutboxEvent } from '../domain/events.ts'
 import { SUBSCRIBER_QUEUE_EVENTS_MAX } from '../domain/limits.ts'
-import { Subscriber } from './subscriber.ts'
 
-/** Fan-out of events within one process. Publishing never waits for a subscriber. */
+/** Distributes events within one process. Publishing never waits for a subscriber. */
 export interface EventBus {
   /** Called before the first `publish`: only events above this position will be published. */
   startAt(position: EventCursor): void
-  /** In cursor order, each event once. */
+  /** Expects events in cursor order, each once. */
   publish(events: readonly OutboxEvent[]): void
-  /** From the next published event on. */
+  /** Queues matching events from the next published one on. */
   subscribe(filter: EventFilter): Subscription
-  /** The same, into a sink of the subscriber's own. */
+  /** Passes matching events to a sink of the caller. */
   attach(filter: EventFilter, sink: EventSink): Attachment
-  /** The last published event: it has been offered to everybody. */
+  /** The cursor of the last published event, which all subscribers have been offered. */
   readonly position: EventCursor
   /** Ends all subscriptions, including later ones. */
   close(): void
@@ -25,15 +24,15 @@ export interface Subscription {
   unsubscribe(): void
 }
 
-/** Takes the events that match, one by one, and never makes the relay wait. */
+/** Receives matching events one by one, without making the relay wait. */
 export interface EventSink {
   push(event: OutboxEvent): void
-  /** No more will come. */
+  /** Called when no more events will come. */
   close(): void
 }
 
 export interface Attachment {
-  /** Everything after this position will be pushed. */
+  /** All matching events after this position will be pushed. */
   position: EventCursor
   detach(): void
 }
@@ -46,8 +45,8 @@ interface Entry {
 type Buckets = Map<string, Set<Entry>>
 
 /**
- * Each subscriber is in the bucket of its narrowest filter, or in those of its chains. An event is offered only to the buckets of its
- * session or deployment, its chain and its project, and to subscribers without such a filter.
+ * Each subscriber is in the bucket of its narrowest filter, or in those of its chains. An event is offered only to the
+ * buckets of its session or deployment, its chain and its project, and to subscribers without such a filter.
  */
 export function createEventBus(options: { queueEventsMax?: number } = {}): EventBus {
   const limit = options.queueEventsMax ?? SUBSCRIBER_QUEUE_EVENTS_MAX
@@ -137,5 +136,70 @@ export function createEventBus(options: { queueEventsMax?: number } = {}): Event
     get subscribers() {
       return open.size
     },
+  }
+}
+
+/** An answer of a subscriber's queue. After a gap, the subscriber must read the outbox from `after` on. */
+type Delivery = { kind: 'events'; events: OutboxEvent[] } | { kind: 'gap'; after: EventCursor } | { kind: 'closed' }
+
+/**
+ * The queue between the relay, which never waits, and one subscriber, which may be slow. When it overflows, it drops
+ * its content and remembers where that began: an overflow costs a read of the outbox, never an event.
+ */
+class Subscriber {
+  readonly #limit: number
+  #queue: OutboxEvent[] = []
+  /** The position up to which the subscriber has received everything; a gap begins here. */
+  #position: EventCursor
+  #gap = false
+  #closed = false
+  #waiting: (() => void) | undefined
+
+  constructor(position: EventCursor, limit: number) {
+    this.#position = position
+    this.#limit = limit
+  }
+
+  push(event: OutboxEvent): void {
+    if (this.#closed) return
+    // After an overflow the outbox will be read anyway; queueing would only use memory.
+    if (!this.#gap) {
+      if (this.#queue.length < this.#limit) this.#queue.push(event)
+      else this.#forget()
+    }
+    this.#waiting?.()
+  }
+
+  /** Resolves with all queued events, as soon as there is one. */
+  async take(): Promise<Delivery> {
+    while (!this.#closed && !this.#gap && this.#queue.length === 0) {
+      await new Promise<void>((resolve) => (this.#waiting = resolve))
+      this.#waiting = undefined
+    }
+    if (this.#closed) return { kind: 'closed' }
+    if (this.#gap) {
+      this.#gap = false
+      return { kind: 'gap', after: this.#position }
+    }
+    const events = this.#queue
+    this.#queue = []
+    this.#position = events.at(-1)!.cursor
+    return { kind: 'events', events }
+  }
+
+  /** The subscriber has read the outbox up to here. */
+  advance(to: EventCursor): void {
+    if (compareCursors(to, this.#position) > 0) this.#position = to
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#queue = []
+    this.#waiting?.()
+  }
+
+  #forget(): void {
+    this.#gap = true
+    this.#queue = []
   }
 }

@@ -1,49 +1,49 @@
 import { RepriseError } from '../domain/errors.ts'
 import { compareCursors, type EventCursor } from '../domain/event-cursor.ts'
 import type { EventFilter, OutboxEvent } from '../domain/events.ts'
-import { CHANGED_IDS_MAX, SCANNED_EVENTS_MAX, RELAY_BATCH_EVENTS_MAX } from '../domain/limits.ts'
+import { CHANGED_IDS_MAX, RELAY_BATCH_EVENTS_MAX, SCANNED_EVENTS_MAX } from '../domain/limits.ts'
 import type { Database } from '../store/database.ts'
 import { readHorizon, readMatchingEvents } from '../store/sql/event/read-events.sql.ts'
 import { wait } from '../waiting/wait.ts'
 import { createWakeSignal } from '../waiting/wake-signal.ts'
 import { abortableGenerator } from './abortable-generator.ts'
 import type { EventBus, EventSink } from './bus.ts'
-import { assertCursorKept } from './kept-cursor.ts'
-import type { Standings, Watch } from './standings.ts'
+import { assertCursorKept } from './past-events.ts'
+import type { ChangeDetector, Watch } from './change-detector.ts'
 
-/** What has changed, by id, since the batch before. */
+/** Ids of what has changed since the previous batch. */
 export interface ChangeBatch {
-  /** Everything up to here has been sent. */
+  /** All changes up to this cursor have been sent. */
   cursor: EventCursor
   chainIds: string[]
   sessionIds: string[]
   deploymentIds: string[]
   agentIds: string[]
   resubmissionIds: string[]
-  /** More has changed than is named. */
+  /** True if more has changed than the ids name. */
   missed: boolean
 }
 
-/** As long as nothing happens at all. */
+/** Wake-ups come from signals; this interval only guards against a lost one. */
 const IDLE_MS = 60_000
 
 /**
- * The ids of what changes, from a cursor or from now on: a batch as soon as something has, and the next one not before
- * `everyMs` later. Each event is part of one batch, whose cursor lies at or behind it. Agents and resubmissions have no
- * place in the order of events: from a cursor on, the first batch names all of them that have changed lately.
- * A follower that is slow gets larger batches; its memory is bounded by what a batch may name.
+ * Yields the ids of what changes, from a cursor or from now on. A batch comes as soon as something has changed, and the
+ * next one at least `everyMs` later. Each event is part of one batch, whose cursor is not before it. Agents and
+ * resubmissions are not part of the order of events: with a cursor, the first batch names all that have changed lately.
+ * A slow follower gets larger batches; the ids in a batch are bounded.
  */
 export function followChanges(options: {
   db: Database
   bus: EventBus
-  /** Undefined where only events are asked for. */
-  standings: Standings | undefined
+  /** Undefined if only events are followed. */
+  changeDetector: ChangeDetector | undefined
   filter: EventFilter
   after?: EventCursor | undefined
   everyMs: number
   closing: AbortSignal
 }): AsyncIterableIterator<readonly ChangeBatch[]> {
-  const { db, bus, standings, filter, after, everyMs, closing } = options
+  const { db, bus, changeDetector, filter, after, everyMs, closing } = options
   return abortableGenerator(async function* (signal) {
     const over = AbortSignal.any([signal, closing])
     const wakeSignal = createWakeSignal([over])
@@ -51,7 +51,7 @@ export function followChanges(options: {
     const { position, detach } = bus.attach(filter, gathered)
     let watch: Watch | undefined
     try {
-      watch = await standings?.watch(wakeSignal.raise, { everything: after !== undefined })
+      watch = await changeDetector?.watch(wakeSignal.raise, { everything: after !== undefined })
       let sent = after ? await catchUp(db, { after, filter, gathered }) : position
       if (after) wakeSignal.raise()
       while (!over.aborted && !gathered.closed) {
@@ -74,7 +74,7 @@ export function followChanges(options: {
   })
 }
 
-/** Gathers what the outbox has behind the cursor, and returns how far that is. */
+/** Gathers the events behind the cursor from the outbox, and returns the position up to which it has read. */
 async function catchUp(
   db: Database,
   { after, filter, gathered }: { after: EventCursor; filter: EventFilter; gathered: Gathering },
@@ -91,9 +91,9 @@ async function catchUp(
     position = read.through
     more = read.more
   }
-  // Whoever reads everything again has read all that is committed by now.
+  // A client that is told `missed` reads everything again, and so sees all that is committed by now.
   if (gathered.missed) position = await readHorizon(db)
-  // Some of them will come from the bus as well.
+  // The bus may deliver some of these events again.
   gathered.skipTo(position)
   return position
 }
@@ -103,7 +103,7 @@ type Ids = Omit<ChangeBatch, 'cursor' | 'missed'>
 interface Gathering extends EventSink {
   add(kind: keyof Ids, id: string): void
   miss(): void
-  /** What is pushed up to here is known. */
+  /** Ignores pushed events up to this position. */
   skipTo(position: EventCursor): void
   take(): Omit<ChangeBatch, 'cursor'>
   readonly isEmpty: boolean

@@ -7,8 +7,8 @@ import { abortableGenerator } from './abortable-generator.ts'
 import type { EventBus } from './bus.ts'
 
 /**
- * Events from a cursor on, or from now on, each once and in cursor order, in lists of those that are there. Also ends
- * when the bus closes.
+ * Yields events from a cursor on, or from now on, each once and in cursor order, in lists of those that are available.
+ * Also ends when the bus closes.
  *
  * No event is lost between the outbox and the live queue, because the queue is opened first. At that time the relay has
  * not published anything above its horizon, and the outbox is read at later horizons, which only grow. An event that a

@@ -6,8 +6,8 @@ import { abortableGenerator } from './abortable-generator.ts'
 import type { WakeHub } from './wake-hub.ts'
 
 /**
- * The progress of a resubmission: at once, then after each change, until it has ended. The server that does the work
- * wakes the followers on all servers; they also poll. Changes faster than the consumer are merged.
+ * Yields the progress of a resubmission: at once, then after each change, until it has ended. The server that does the
+ * work wakes the followers on all servers; they also poll. Changes are merged if they are faster than the consumer.
  */
 export function followResubmission(options: {
   db: Database

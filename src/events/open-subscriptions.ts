@@ -2,13 +2,10 @@ import { guarded } from '../waiting/guarded.ts'
 import { RepriseError } from '../domain/errors.ts'
 import { SUBSCRIPTIONS_PER_CONNECTION_MAX, SUBSCRIPTIONS_PER_TOKEN_MAX } from '../domain/limits.ts'
 
-/**
- * How often the tokens of open subscriptions and sockets are checked, so that a revoked token ends them even if nothing
- * arrives.
- */
+/** Interval at which the tokens of open subscriptions and sockets are checked, so that a revoked token ends them. */
 const TOKEN_CHECK_INTERVAL_MS = 2_000
 
-/** What is open by the right of a token. */
+/** A subscription or a socket that a token has opened. */
 interface Holder {
   tokenId: string
   stillAuthorized(): Promise<boolean>
@@ -27,8 +24,8 @@ interface OfToken {
 }
 
 /**
- * All open subscriptions of this process, over all transports, and all its sockets. The number of subscriptions is
- * limited, and all of them end when their token is revoked or expires.
+ * Tracks all open subscriptions of this process, over all transports, and all its sockets. Limits the number of
+ * subscriptions, and ends all of a token when it is revoked or expires.
  */
 export interface OpenSubscriptions {
   /**
@@ -36,11 +33,11 @@ export interface OpenSubscriptions {
    * @throws RepriseError TOO_MANY_SUBSCRIPTIONS
    */
   open(subscription: OpenSubscription): () => void
-  /** For a socket, which may have no subscription. Returns a function that removes it again. */
+  /** Tracks a socket, which may have no subscription. Returns a function that removes it again. */
   openSocket(socket: Holder): () => void
 }
 
-/** The next check decides. */
+/** A failed check is ignored: the next one decides. */
 const ignored = () => {}
 
 export function createOpenSubscriptions(closing: AbortSignal): OpenSubscriptions {
@@ -49,7 +46,7 @@ export function createOpenSubscriptions(closing: AbortSignal): OpenSubscriptions
   const timer = setInterval(guarded(checkTokens, ignored), TOKEN_CHECK_INTERVAL_MS).unref()
   closing.addEventListener('abort', () => clearInterval(timer), { once: true })
 
-  /** Checks each token once, however much it has open. If a check fails, the next one decides. */
+  /** Checks each token once, however many subscriptions it has. If a check fails, the next one decides. */
   async function checkTokens(): Promise<void> {
     const checks = [...byToken.values()].map(async ({ holders }) => {
       const [first] = holders

@@ -16,11 +16,13 @@ export interface Relay {
   /** Resolves once the starting position is known: events committed later are published. */
   start(): Promise<void>
   stop(): Promise<void>
-  /** A transaction has committed events, here or on another server. */
+  /** Called when a transaction has committed events, here or on another server. */
   wake(): void
 }
 
-/** A read right after a wake-up may find nothing because a transaction that is about to end holds back the horizon. */
+/**
+ * First pause after a wake-up: a read may find nothing yet because a transaction about to end holds back the horizon.
+ */
 const RELOOK_PAUSE_MIN_MS = 10
 const FAULT_PAUSE_MAX_MS = 5_000
 
@@ -28,10 +30,7 @@ export function createRelay(options: {
   db: Database
   bus: EventBus
   log: Logger
-  /**
-   * Called where the database that answers may be another one, promoted meanwhile: after a fault, or on a new
-   * connection.
-   */
+  /** Called after a fault and on a new connection, because another database may have been promoted meanwhile. */
   settle: () => Promise<void>
   pollIntervalMs?: number
 }): Relay {
@@ -55,7 +54,7 @@ export function createRelay(options: {
         settled = opened
         const events = await readEvents(db, position, RELAY_BATCH_EVENTS_MAX)
         faults = 0
-        // Read from a server that has not been settled with: that comes first.
+        // A new connection was opened during the read: `settle` has to be called before these events are used.
         if (db.opened() !== settled) continue
         if (events.length > 0) {
           position = events.at(-1)!.cursor

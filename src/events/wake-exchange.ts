@@ -7,9 +7,9 @@ import { listen } from '../store/listen.ts'
 import type { WakeHints, WakeHub } from './wake-hub.ts'
 
 /**
- * The first notification of a burst is sent at once, the rest as one. PostgreSQL serializes the commits of transactions
- * that notify, so the transactions that do the work do not notify themselves. 40 notifications per second and server
- * leave that lock idle, and delay what another server sees by at most 25 ms.
+ * Least time between two notifications: the first of a burst is sent at once, the rest as one. PostgreSQL serializes
+ * the commits of transactions that notify, so the transactions that do the work do not notify. 40 notifications per
+ * second and server leave that lock idle, and delay other servers by at most 25 ms.
  */
 const NOTIFY_INTERVAL_MS = 25
 
@@ -92,7 +92,7 @@ interface Notifier {
 function createNotifier(options: {
   db: Database
   channel: string
-  /** Returns and clears what has accumulated; called when a notification is sent. */
+  /** Returns and clears the collected hints; called when a notification is sent. */
   takePayload: () => string
   log: Logger
 }): Notifier {

@@ -1,7 +1,6 @@
 import type { FollowTopic, Wake, WakeTopic } from '../domain/wake.ts'
-import { Listeners } from './listeners.ts'
 
-/** What one server sends to the others. */
+/** Wake-ups that one server sends to the others. */
 export interface WakeHints {
   topics: readonly (WakeTopic | FollowTopic)[]
   /** Null stands for all agents, if there are too many to name. */
@@ -13,7 +12,7 @@ export interface WakeHints {
  * which every listener also polls.
  */
 export interface WakeHub extends Wake {
-  /** @returns what removes the listener */
+  /** @returns a function that removes the listener */
   on(topic: WakeTopic | FollowTopic, listener: () => void): () => void
   onAgent(agentId: string, listener: () => void): () => void
   /**
@@ -62,4 +61,48 @@ export function createWakeHub(): WakeHub {
 /** Topics that several servers may listen to at once. */
 function mayHaveReaders(topic: WakeTopic | FollowTopic): boolean {
   return topic === 'events' || topic === 'sync-discovery' || topic.startsWith('resubmission:')
+}
+
+/** Hints within one process that something may have changed in the database. */
+export interface Topics {
+  signal(topic: Topic): void
+  /** @returns a function that removes the listener */
+  on(topic: Topic, listener: () => void): () => void
+}
+
+type Topic = `logs:${string}`
+
+export function createTopics(): Topics {
+  const listeners = new Listeners<Topic>()
+  return {
+    signal: (topic) => listeners.call(topic),
+    on: (topic, listener) => listeners.add(topic, listener),
+  }
+}
+
+/** Callbacks by key; a key without callbacks takes no memory. */
+class Listeners<Key> {
+  readonly #byKey = new Map<Key, Set<() => void>>()
+
+  /** @returns a function that removes the listener */
+  add(key: Key, listener: () => void): () => void {
+    const set = this.#byKey.get(key) ?? new Set()
+    this.#byKey.set(key, set.add(listener))
+    return () => {
+      if (set.delete(listener) && set.size === 0 && this.#byKey.get(key) === set) this.#byKey.delete(key)
+    }
+  }
+
+  has(key: Key): boolean {
+    return this.#byKey.has(key)
+  }
+
+  /** A listener may remove itself while it is called. */
+  call(key: Key): void {
+    for (const listener of this.#byKey.get(key) ?? []) listener()
+  }
+
+  callAll(): void {
+    for (const key of this.#byKey.keys()) this.call(key)
+  }
 }

@@ -36,7 +36,7 @@ import { databaseAway, isDatabaseOutage, outageOf } from '../services/database-o
 import { parseInput } from '../services/input/parse-input.ts'
 import { parseJson, readBody, RequestGone } from '../services/input/read-body.ts'
 import type { Viewer } from '../services/service-context.ts'
-import type { ServerGateway } from '../agent/gateway.ts'
+import type { ServerGateway } from './gateway.ts'
 import { createPolls } from './polls.ts'
 
 /** The fields that the gateway needs before the service validates the whole sync. */

@@ -1,9 +1,8 @@
 import { initContextCache } from '@pothos/core'
 import type { EventBus } from '../events/bus.ts'
-import type { LogRelay } from '../events/log-relay.ts'
-import type { Standings } from '../events/standings.ts'
-import type { Topics } from '../events/topics.ts'
-import type { WakeHub } from '../events/wake-hub.ts'
+import type { LogRelay } from '../events/kernel-logs.ts'
+import type { ChangeDetector } from '../events/change-detector.ts'
+import type { Topics, WakeHub } from '../events/wake-hub.ts'
 import type { PrismaClient } from '../generated/prisma/client.ts'
 import type { Logger } from '../observability/log.ts'
 import type { Metrics } from '../observability/metrics.ts'
@@ -27,7 +26,7 @@ export interface GraphQLServices {
   bus: EventBus
   topics: Topics
   logRelay: LogRelay
-  standings: Standings
+  changeDetector: ChangeDetector
   wake: WakeHub
   authenticate: Authenticate
   log: Logger

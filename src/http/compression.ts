@@ -2,15 +2,15 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip, zstdCompress } from 'node:zlib'
 
-/** Shorter bodies fit one packet as they are. */
-const COMPRESSED_FROM_BYTES = 1_024
+/** Shorter bodies fit into one packet without compression. */
+export const COMPRESSED_FROM_BYTES = 1_024
 
-/** What is written in parts and is longer than this is not held until its end. */
+/** A longer body that is written in parts is sent as it comes, not compressed. */
 const COMPRESSED_PARTS_BYTES_MAX = 4 * 1024 * 1024
 
 const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }
 
-/** In order of preference. All of them work on the thread pool: the event loop only waits. */
+/** Encoders in order of preference. All run on the thread pool, not on the event loop. */
 export const ENCODERS: Readonly<Record<string, (body: Buffer) => Promise<Buffer>>> = {
   zstd: promisify(zstdCompress),
   br: (body) => promisify(brotliCompress)(body, BROTLI),
@@ -20,10 +20,10 @@ export const ENCODINGS: readonly string[] = Object.keys(ENCODERS)
 
 const COMPRESSIBLE = /^(?:text\/(?!event-stream)|application\/(?:[\w.-]+\+)?(?:json|openmetrics-text|xml|yaml))/i
 
-/** No client has more to say; taking a longer header apart would take milliseconds. */
+/** Longer headers are ignored: parsing them would take milliseconds. */
 const ACCEPTED_LENGTH_MAX = 512
 
-/** The first of those that the client accepts most; null if it accepts none, or does not say. */
+/** Returns the encoding that the client prefers; null if it accepts none or sends no header. */
 export function acceptedEncoding(header: string | undefined, offered: readonly string[] = ENCODINGS): string | null {
   if (header === undefined || header.length > ACCEPTED_LENGTH_MAX) return null
   const weights = new Map(
@@ -39,9 +39,9 @@ export function acceptedEncoding(header: string | undefined, offered: readonly s
 }
 
 /**
- * Whatever is answered with one `end`, or has a length, is compressed as the client asked. What is written in parts as it
- * comes, such as event streams, passes as it is. Secrets are not guessed from the lengths of answers (BREACH): nobody else can make a
- * browser send a token.
+ * Compresses answers that are sent with one `end` or have a length, as the client accepts. Answers that are written in
+ * parts, such as event streams, are not changed. Compression does not reveal secrets by the lengths of answers
+ * (BREACH): no other site can make a browser send a token.
  */
 export function offerCompression(request: IncomingMessage, response: ServerResponse): void {
   response.setHeader('Vary', 'Accept-Encoding')
@@ -57,7 +57,7 @@ export function offerCompression(request: IncomingMessage, response: ServerRespo
     for (const part of parts) response.write(part)
   }
 
-  /** What has a length is whole, even if it is written in parts. */
+  /** Returns whether the length is known, so that a body written in parts can be held and compressed. */
   function isKnown(): boolean {
     const length = Number(response.getHeader('Content-Length') ?? Infinity)
     return length <= COMPRESSED_PARTS_BYTES_MAX && isCompressible(response, status ?? response.statusCode, length)

@@ -5,39 +5,46 @@ import { renderGraphiQLPage } from '../graphql/transport/graphiql-page.ts'
 import { createGraphQL, type GraphQLDependencies } from '../graphql/graphql.ts'
 import { STRANGER_MESSAGE_BYTES_MAX } from '../graphql/limits/limits.ts'
 import { GRAPHQL_PATH } from '../graphql/server.ts'
-import { LOGIN_HEADER, takeSessionCookie } from '../rest/access/browser-sessions.ts'
-import { serveChannels, type ChannelOptions } from '../rest/channel/serve-channels.ts'
+import { LOGIN_HEADER, takeSessionCookie } from '../rest/browser-sessions.ts'
+import { type ChannelOptions, serveChannels } from '../rest/serve-channels.ts'
 import { OPENAPI_PATH } from '../rest/openapi.ts'
 import { createRest, REST_PREFIX, type RestDependencies } from '../rest/rest.ts'
 import { offerCompression } from './compression.ts'
-import { indexPage } from './index-page.ts'
 import { createMetricsAnswer, type MetricsPage } from './metrics-page.ts'
-import type { Mount } from './mount.ts'
-import { pathOf, requestIdOf } from './request-head.ts'
-import { respond } from './respond.ts'
+import { pathOf, requestIdOf, respond } from './http-messages.ts'
 import type { ServedRoute } from './route-table.ts'
 import { staticAnswer, type StaticBody } from './static-answer.ts'
 import { GRAPHIQL_HEADERS, type UiFiles } from './ui-files.ts'
+
+/** A component that serves some paths of the HTTP server. */
+interface Mount {
+  readonly paths: readonly string[]
+  handle(request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void>
+  /** Takes over the socket. @returns false if it upgrades nothing at the request's path */
+  upgrade?(request: IncomingMessage, socket: Duplex, head: Buffer): boolean
+  /** Called when the server closes; answers waiting requests at once. */
+  end(): void
+}
 
 export interface HttpAppDependencies
   extends Omit<GraphQLDependencies, 'staticAnswer'>, Pick<RestDependencies, 'code'>, ChannelOptions {
   metricsPage: MetricsPage
   mounts?: readonly Mount[]
-  /** Null: it is switched off. Undefined: it has not been bundled. */
+  /** Null if the web UI is switched off, undefined if it has not been bundled. */
   ui?: UiFiles | null | undefined
-  /** The page as it was bundled; without it, the first request makes it, during which nothing else is served. */
+  /** The bundled page; without it, the first request renders it, which blocks all other requests meanwhile. */
   graphiql?: StaticBody | undefined
-  /** What people should know who run this server. Asks the database. */
+  /** Returns warnings for the operator. Queries the database. */
   warnings?: () => Promise<string[]>
 }
 
-/** Everything that is served once the server has started. */
+/** Serves all paths of a started server but the health probes. */
 export interface HttpApp {
   /** Resolves once the database has answered. */
   warnings(): Promise<string[]>
-  /** Of the web UI that it serves. */
+  /** The build of the web UI, if one is served. */
   readonly build: string | undefined
-  /** All that it serves. */
+  /** All routes that it serves. */
   readonly routes: readonly ServedRoute[]
   /** Whether the connection has shown a valid token. */
   isKnown(connection: object): boolean
@@ -125,11 +132,35 @@ const RENDERED_GRAPHIQL: StaticBody = {
   headers: GRAPHIQL_HEADERS,
 }
 
-/** A browser that opens the address, and no client of the API. */
+/** Returns whether a browser opens the address, as opposed to a client of the API. */
 function asksForPage({ method, headers }: IncomingMessage): boolean {
   return method === 'GET' && headers.accept?.includes('text/html') === true
 }
 
 function isRead({ method }: IncomingMessage): boolean {
   return method === 'GET' || method === 'HEAD'
+}
+
+const HOW_TO_BUNDLE = `<p>This server has no web UI: it has not been bundled. <code>npm start</code> does so, and says why if it cannot.</p>
+`
+
+/** The page at `/` of a server without a web UI: a list of its addresses. */
+function indexPage(isUnbundled: boolean): string {
+  return `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>Reprise</title>
+<style>body { font: 16px/1.5 system-ui, sans-serif; max-width: 40rem; margin: 4rem auto; padding: 0 1rem }</style>
+<h1>Reprise</h1>
+<p>Compute sessions that retry themselves.</p>
+${isUnbundled ? HOW_TO_BUNDLE : ''}<ul>
+  <li><a href="/graphql">/graphql</a>: GraphiQL in a browser; GraphQL over HTTP, server-sent events and graphql-ws for programs</li>
+  <li><a href="/v2/openapi.json">/v2</a>: the same as JSON over HTTP, as an OpenAPI document</li>
+  <li><a href="/healthz">/healthz</a>: whether the process runs</li>
+  <li><a href="/readyz">/readyz</a>: whether it can work</li>
+  <li>/metrics: what it does and has done, for Prometheus</li>
+</ul>
+<p>Requests carry <code>Authorization: Bearer …</code>. The first token stands in the file
+<code>admin-token</code> of the server's data directory.</p>
+`
 }

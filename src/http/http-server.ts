@@ -7,16 +7,16 @@ import type { Logger } from '../observability/log.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { inSpan, type Tracer } from '../observability/trace.ts'
 import { guarded } from '../waiting/guarded.ts'
-import { answerHealth, answerNotReady, answerReadiness, answerStarting } from './health.ts'
 import type { HttpApp } from './http-app.ts'
 import { serveInTurns } from './pipelined-requests.ts'
-import { hostFault, pathOf, requestIdOf, setSafeHeaders } from './request-head.ts'
-import { REQUEST_LIMITS, serverOptions, type RequestLimits } from './request-limits.ts'
-import { respond } from './respond.ts'
+import { hostFault, pathOf, requestIdOf, respond, setSafeHeaders } from './http-messages.ts'
+import { cutOffSlowReaders, REQUEST_LIMITS, type RequestLimits, serverOptions } from './request-limits.ts'
 import type { TlsPair } from './tls-pair.ts'
 import { createRouteTable, type ServedRoute } from './route-table.ts'
-import { cutOffSlowReaders } from './slow-readers.ts'
 import { watchRequest } from './watch-request.ts'
+import { startingProblem } from '../rest/problem.ts'
+import { within } from '../waiting/wait.ts'
+import { isEmbeddedDiskFull } from '../observability/process-events.ts'
 
 /**
  * Listens from the beginning of the start to the end of the stop:
@@ -32,34 +32,37 @@ export interface HttpServer {
   listen(host: string, port: number): Promise<string>
   /** Sets the phase that is reported until the server serves. */
   note(phase: 'starting' | 'migrating'): void
-  /** `details`: what a ready server reports beside that. */
+  /** Begins to serve; `details` are added to the answer of `/readyz`. */
   serve(app: HttpApp, details?: Readonly<Record<string, string>>): void
   /** Drains, closes, and waits for requests in flight, up to CUT_OFF_AFTER_MS. A second call waits for the first. */
   close(): Promise<void>
-  /** For connections from now on, where it speaks TLS. */
+  /** Uses this certificate for new connections; does nothing without TLS. */
   replaceTls(pair: TlsPair): void
 }
 
-/** Served from the first moment. */
+/** Served even before the server has started. */
 const PROBES: ServedRoute[] = ['/healthz', '/readyz'].map((path) => ({ method: 'GET', path }))
 
-/** A database that has not answered the last probe by then is asked by the next one, too. */
+/** A database that answers more slowly counts as unreachable. */
+const READY_WITHIN_MS = 2_000
+
+/** Probes share one query of the database for this time; after that, a new probe sends another. */
 const ASKED_AGAIN_AFTER_MS = 1_000
 
-/** How long a client may take to read why its upgrade is refused. */
+/** The socket of a client whose upgrade was refused is destroyed after this time. */
 const REFUSED_MS = 5_000
 
-/** How long requests in flight may take to finish; Ctrl-C in a terminal should not seem to hang. */
+/** Requests in flight may take this time to finish when the server closes; Ctrl-C should not seem to hang. */
 const CUT_OFF_AFTER_MS = 5_000
 
 export function createHttpServer(options: {
   log: Logger
   metrics: Metrics
   trace: Tracer
-  /** Time between `close()` and the end of serving. */
+  /** After `close()`, the server still serves for this time. */
   drainMs?: number
   requestLimits?: RequestLimits
-  /** With it, the server speaks nothing but TLS. */
+  /** If given, the server accepts only TLS. */
   tls?: TlsPair | undefined
 }): HttpServer {
   const { log, drainMs = 0, requestLimits = REQUEST_LIMITS, tls } = options
@@ -88,7 +91,7 @@ export function createHttpServer(options: {
   const failed = (error: unknown) => log.error({ err: error }, 'the HTTP server met a fault')
   let asked: { at: number; answer: Promise<string[]> } | undefined
 
-  /** Whoever asks while the database is being asked waits for the same answer, unless that is overdue. */
+  /** Shares the query that is in flight, unless it is overdue. */
   function askReadiness(): Promise<string[]> {
     if (asked && performance.now() - asked.at < ASKED_AGAIN_AFTER_MS) return asked.answer
     const answer = app!.warnings()
@@ -116,7 +119,7 @@ export function createHttpServer(options: {
   }
 
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    // Node listens to these no more, and one that nobody hears ends the process.
+    // Node no longer listens for errors of an upgraded socket; an error without a listener would end the process.
     socket.on('error', () => socket.destroy())
     try {
       upgrade(request, socket, head)
@@ -125,11 +128,11 @@ export function createHttpServer(options: {
       socket.destroy()
     }
   })
-  // Such as a connection that cannot be accepted, as too many files are open.
+  // For example, a connection that cannot be accepted because too many files are open.
   server.on('error', failed)
 
   function upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
-    // Its answer would come before those that wait.
+    // An upgrade would be answered before the requests that wait on this connection.
     if (isBusy(socket)) return void socket.destroy()
     if (hostFault(request) !== null) return refuseUpgrade(socket, '400 Bad Request')
     if (!app) return refuseUpgrade(socket, '503 Service Unavailable\r\nRetry-After: 1')
@@ -180,7 +183,7 @@ export function createHttpServer(options: {
   }
 }
 
-/** Node has given up the connection, so nothing else closes it if the client does not. */
+/** Destroys the socket after a time, because Node no longer manages an upgraded connection. */
 function refuseUpgrade(socket: Duplex, answer: string): void {
   socket.on('error', () => {})
   socket.resume().end(`HTTP/1.1 ${answer}\r\nConnection: close\r\n\r\n`)
@@ -190,4 +193,35 @@ function refuseUpgrade(socket: Duplex, answer: string): void {
 
 function urlOf(scheme: string, { address, family, port }: AddressInfo): string {
   return `${scheme}://${family === 'IPv6' ? `[${address}]` : address}:${port}`
+}
+
+/** Healthy means that the process runs and its event loop is not blocked. */
+function answerHealth(response: ServerResponse): void {
+  respond(response, 200, 'application/json', '{"status":"ok"}\n')
+}
+
+/** Ready means that the database is reachable. Warnings are for the operator. */
+async function answerReadiness(
+  response: ServerResponse,
+  ask: () => Promise<readonly string[]>,
+  details: Readonly<Record<string, string>>,
+): Promise<void> {
+  const warnings = await within(READY_WITHIN_MS, ask()).catch(() => undefined)
+  if (warnings === undefined) {
+    return answerNotReady(response, isEmbeddedDiskFull() ? 'no database: its disk is full' : 'no database')
+  }
+  const ready = { status: 'ready', ...details, ...(warnings.length > 0 && { warnings }) }
+  respond(response, 200, 'application/json', `${JSON.stringify(ready)}\n`)
+}
+
+function answerNotReady(response: ServerResponse, reason: string): void {
+  respond(response, 503, 'application/json', `${JSON.stringify({ status: 'not ready', reason })}\n`)
+}
+
+/** Answers all requests but health probes while the server starts. */
+function answerStarting(response: ServerResponse, requestId: string): void {
+  const { status, body } = startingProblem(requestId)
+  response.setHeader('Retry-After', '1')
+  response.setHeader('Connection', 'close')
+  respond(response, status, 'application/problem+json', JSON.stringify(body))
 }

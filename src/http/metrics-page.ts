@@ -3,33 +3,34 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { GraphQL } from '../graphql/graphql.ts'
 import { within } from '../waiting/wait.ts'
 import { offerCompression } from './compression.ts'
-import { respond } from './respond.ts'
-import { staticAnswer, type SendStatic } from './static-answer.ts'
+import { respond } from './http-messages.ts'
+import { type SendStatic, staticAnswer } from './static-answer.ts'
 
 export interface MetricsPage {
   render: () => Promise<string>
-  /** Whether it is served without a token. */
+  /** Whether the page is served without a token. */
   public: boolean
 }
 
-/** Whoever scrapes waits for 10 s, in which the page has to be rendered as well. */
+/** A scraper usually waits 10 s, which must also suffice to render the page. */
 const IDENTIFY_WITHIN_MS = 3_000
 const READERS_MAX = 100
 
-/** How long a page that everybody may read is sent again as it is: rendering it asks the database. */
+/** A public page is cached for this time, because rendering it queries the database. */
 const PUBLIC_FOR_MS = 1_000
 
-/** Answers requests for the page. */
+/** Answers a request for the page. */
 export type AnswerMetrics = (request: IncomingMessage, response: ServerResponse) => Promise<void>
 
 /**
- * The page has to say that the database is away, which alone knows the tokens. So who was allowed to read it the last
- * time that the database answered may read it until it answers again: figures, and not those of the database.
+ * Serves the page even while the database is unreachable, because the page then has to report that. Tokens cannot be
+ * checked at that time, so readers that were allowed at the last check are still allowed; without the database, the
+ * page has only figures of this process.
  */
 export function createMetricsAnswer(page: MetricsPage, identify: GraphQL['identify']): AnswerMetrics {
   const readers = new Set<string>()
 
-  /** Null: may read it. */
+  /** Returns null if the caller may read the page. */
   async function refusalOf(authorization: string | undefined): Promise<{ status: number; refusal: string } | null> {
     const key = createHash('sha256')
       .update(authorization ?? '')
@@ -46,7 +47,7 @@ export function createMetricsAnswer(page: MetricsPage, identify: GraphQL['identi
     return null
   }
 
-  /** Of a public page: the last one that was rendered. */
+  /** The cached public page. */
   let rendered: { until: number; send: SendStatic } | undefined
 
   function sendRendered(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -68,7 +69,7 @@ export function createMetricsAnswer(page: MetricsPage, identify: GraphQL['identi
 
 const HEADERS = { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8', 'Cache-Control': 'no-store' } as const
 
-/** Null if it fails or takes too long. */
+/** Resolves with null if the promise fails or takes too long. */
 async function inTime<T>(asked: Promise<T>): Promise<T | null> {
   return (await within(IDENTIFY_WITHIN_MS, asked).catch(() => null)) ?? null
 }

@@ -3,23 +3,23 @@ import type { Server as TlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 
 /**
- * Requests that a client sends without waiting for answers. One is served at a time and one more is parsed; what follows
- * stays as bytes, and nothing more is read from the connection, until the answer before has been handed to the system.
- * Without this, Node parses and serves all that it has read at once, which is up to 2,500 requests, and keeps every
- * answer in memory.
+ * Bounds requests that a client sends without waiting for answers. One is served at a time and one more is parsed. The
+ * following ones stay as bytes, and nothing more is read from the connection, until the current answer has been handed
+ * to the system. Without this, Node parses and serves all that it has read at once, up to 2,500 requests, and keeps all
+ * answers in memory.
  */
 
-/** HPE_PAUSED of llhttp: what the parser calls for each request returns it to stop behind the head of that request. */
+/** HPE_PAUSED of llhttp: `onIncoming` returns it to stop the parser behind the head of the request. */
 const PAUSE = 21
 const NOTHING = Buffer.alloc(0)
 
 /**
- * Bytes of waiting requests that are kept for all connections without a valid token. Each may have 64 KiB, which is what
- * Node reads at once. Beyond this, the connection that asks for more is closed.
+ * Bytes of waiting requests that are kept for all connections without a valid token together. One connection may have
+ * 64 KiB, the most that Node reads at once. A connection that would exceed the sum is closed.
  */
 const KEPT_BYTES_OF_STRANGERS_MAX = 16 * 1024 * 1024
 
-/** Node's own parser and flow control, which `@types/node` does not have. */
+/** The parser and flow control of Node, which `@types/node` does not declare. */
 interface HttpSocket extends Socket {
   _paused: boolean
   parser: {
@@ -43,7 +43,7 @@ interface Kept {
 /** The requests of one connection. */
 interface Turns {
   take(request: IncomingMessage, response: ServerResponse, serve: RequestListener): void
-  /** The parser has stopped before these bytes. */
+  /** Keeps these bytes, before which the parser has stopped. */
   keep(bytes: Buffer): void
   readonly isBusy: boolean
 }
@@ -79,10 +79,10 @@ export function serveInTurns(
 
 function openTurns(socket: HttpSocket, kept: Kept): Turns {
   let answering = false
-  /** One, as long as the parser stops when it is told to. */
+  /** Has at most one item, because the parser stops after one request. */
   const waiting: (() => void)[] = []
   let unparsed: Buffer = NOTHING
-  /** Counted until the connection has shown a token, or closed. */
+  /** Bytes that count towards the sum, until the connection has shown a token or closed. */
   let counted = 0
 
   function count(bytes: number): void {
@@ -108,7 +108,7 @@ function openTurns(socket: HttpSocket, kept: Kept): Turns {
     beginNext()
     if (socket.parser === null) return
     socket.parser.resume()
-    // Node's own listener parses them.
+    // Node's listener parses these bytes.
     if (bytes.length > 0) socket.emit('data', bytes)
     if (waiting.length === 0) socket.resume()
   }
@@ -126,13 +126,13 @@ function openTurns(socket: HttpSocket, kept: Kept): Turns {
       keepFromReading(socket)
     },
     keep(bytes) {
-      // A copy, if most of what was read would be kept in memory for nothing.
+      // Copies the bytes if they are less than half of the buffer, which is then freed.
       unparsed = bytes.length * 2 < bytes.buffer.byteLength ? Buffer.from(bytes) : bytes
       if (!kept.isKnown(socket)) {
         count(unparsed.length)
         if (kept.bytes > KEPT_BYTES_OF_STRANGERS_MAX) return void socket.destroy()
       }
-      // Ends a request that has no body: it would count as one that is late.
+      // Ends a request without a body, which would otherwise count as late.
       socket.parser?.resume()
       socket.parser?.execute(NOTHING)
     },
@@ -142,7 +142,7 @@ function openTurns(socket: HttpSocket, kept: Kept): Turns {
   }
 }
 
-/** Calls of `onIncoming` are answered with 0 for requests with nothing special about them. */
+/** Makes the parser stop after a request. `onIncoming` returns 0 for ordinary requests. */
 function stopBehindHeads({ parser }: HttpSocket, isEnough: () => boolean): void {
   if (parser === null) return
   const { onIncoming } = parser
@@ -150,8 +150,8 @@ function stopBehindHeads({ parser }: HttpSocket, isEnough: () => boolean): void 
 }
 
 /**
- * Node reads on whenever a request has been read or an answer has drained, unless the socket says that it was paused
- * for another reason, which is then taken back.
+ * Stops reading from the socket. Node would resume after each request and each drained answer, unless `_paused` is
+ * true; it also resets that field, so the field is made read-only.
  */
 function keepFromReading(socket: HttpSocket): void {
   socket.pause()
@@ -173,7 +173,7 @@ const REFUSALS: Readonly<Record<string, string>> = {
   ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
 }
 
-/** As Node does it without a listener: nothing is written into an answer that has begun. */
+/** Refuses a request as Node does without a listener: writes nothing into an answer that has begun. */
 function refuseUnreadable(socket: Socket, error: ParserError): void {
   const { _httpMessage: answer } = socket as { _httpMessage?: { headersSent: boolean } | null }
   if (socket.writable && answer?.headersSent !== true) {

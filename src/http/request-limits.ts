@@ -1,37 +1,94 @@
-/** How slow HTTP clients may be. WebSockets have pings instead. */
+import type { Server, ServerResponse } from 'node:http'
+import type { Server as TlsServer } from 'node:https'
+import type { Socket } from 'node:net'
+
+/** Time limits for HTTP clients. WebSockets have pings instead. */
 export interface RequestLimits {
-  /** For receiving all headers of a request. */
+  /** Time to receive all headers of a request. */
   headersWithinMs: number
-  /** For receiving the whole request. */
+  /** Time to receive the whole request. */
   requestWithinMs: number
   /**
-   * For a connection without a byte in either direction. A client that does not read its response is disconnected
-   * within twice this time.
+   * Time that a connection may have without a byte in either direction. A client that does not read its response is
+   * disconnected within twice this time.
    */
   stalledAfterMs: number
-  /** The same for a connection that has not shown a valid token, and whose client does not read its response. */
+  /** The same for a client that does not read its response and has not shown a valid token. */
   strangerStalledAfterMs?: number
 }
 
 export const REQUEST_LIMITS: RequestLimits = {
   // Headers arrive in one packet or a few; a client that sends them byte by byte only occupies a socket.
   headersWithinMs: 15_000,
-  // The largest request at half a megabit per second.
+  // Enough for the largest request at half a megabit per second.
   requestWithinMs: 120_000,
-  // Five pings of an event stream: a client that has read none of them is gone.
+  // The time of five pings of an event stream.
   stalledAfterMs: 60_000,
 }
 
-/** How often the first two limits are checked. */
+/** Interval at which the first two limits are checked. */
 const CHECK_INTERVAL_MS = 5_000
 
-/** The options for `createServer`. */
+/** Returns the options for `createServer`. */
 export function serverOptions({ headersWithinMs, requestWithinMs }: RequestLimits) {
   return {
     headersTimeout: headersWithinMs,
     requestTimeout: requestWithinMs,
     connectionsCheckingInterval: Math.min(CHECK_INTERVAL_MS, headersWithinMs),
-    // Checked by `hostFault`: Node would answer at once, whatever waits before it.
+    // `hostFault` checks it instead: Node would answer before earlier requests of the connection.
     requireHostHeader: false,
   }
+}
+
+const CHECKS_PER_LIMIT = 2
+
+/** The state of an open response whose client has something to read. */
+interface Waiting {
+  takenBytes: number
+  since: number
+}
+
+/**
+ * Destroys the connections of clients that read nothing of their response, within one to one and a half times the limit
+ * that holds for them. The socket's own timeout is not enough, because the GraphQL server disables it. A response with
+ * nothing to read yet, such as an event stream, does not count, and neither does a slow reader with a valid token.
+ * @param isKnown whether the connection has shown a valid token
+ */
+export function cutOffSlowReaders(
+  server: Server | TlsServer,
+  limits: RequestLimits,
+  isKnown: (socket: object) => boolean,
+): void {
+  const { stalledAfterMs, strangerStalledAfterMs = stalledAfterMs } = limits
+  const open = new Map<ServerResponse, Waiting | undefined>()
+
+  function check(response: ServerResponse, waiting: Waiting | undefined): void {
+    const { socket } = response
+    // Requests that wait for their turn have no socket yet.
+    if (!socket || !(response.writableNeedDrain || (response.writableEnded && socket.writableLength > 0))) {
+      open.set(response, undefined)
+      return
+    }
+    const takenBytes = socket.bytesWritten - queuedBytes(socket)
+    const now = performance.now()
+    if (waiting?.takenBytes !== takenBytes) open.set(response, { takenBytes, since: now })
+    else if (now - waiting.since >= (isKnown(socket) ? stalledAfterMs : strangerStalledAfterMs)) socket.destroy()
+  }
+
+  const interval = Math.min(stalledAfterMs, strangerStalledAfterMs) / CHECKS_PER_LIMIT
+  const timer = setInterval(() => {
+    for (const [response, waiting] of open) check(response, waiting)
+  }, interval).unref()
+
+  server.on('request', (_request, response) => {
+    open.set(response, undefined)
+    response.once('close', () => open.delete(response))
+  })
+  server.on('close', () => clearInterval(timer))
+}
+
+/** Returns the bytes that the system has not yet taken: a large answer is one write, taken in parts. */
+function queuedBytes(socket: Socket): number {
+  const { _handle: handle } = socket as { _handle?: { writeQueueSize?: number } | null }
+  return handle?.writeQueueSize ?? 0
 }

@@ -1,18 +1,18 @@
-/** One of what a server serves: the path may have `{parameters}`, each of one segment. */
+/** A route of a server; its path may have `{parameters}`, each of one segment. */
 export interface ServedRoute {
   method: string
   path: string
 }
 
-/** Names requests by the route that serves them, for labels: clients can make up any number of paths. */
+/** Names requests by their route, for labels of metrics: clients can make up any number of paths. */
 export interface RouteTable {
-  /** The path of the route, as it was given; `other` without one. */
+  /** Returns the path of the route as it was registered, or `other` if no route matches. */
   routeOf(path: string): string
   methodOf(method: string): string
 }
 
 export const OTHER = 'other'
-/** Answered wherever GET or POST is. */
+/** Methods that count for every route. */
 const METHODS_ANYWHERE = ['GET', 'HEAD', 'OPTIONS', 'POST']
 
 export function createRouteTable(routes: readonly ServedRoute[]): RouteTable {

@@ -1,35 +1,32 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
-import { acceptedEncoding, ENCODERS, ENCODINGS, isCompressibleType } from './compression.ts'
+import { acceptedEncoding, COMPRESSED_FROM_BYTES, ENCODERS, ENCODINGS, isCompressibleType } from './compression.ts'
 
-/** Sends an answer that is the same for everybody. */
+/** Sends an answer that is the same for all clients. */
 export type SendStatic = (request: IncomingMessage, response: ServerResponse) => Promise<void>
 
 export interface StaticBody {
   /** Called once, at the first request. */
   read: () => Buffer | Promise<Buffer>
-  /** What is kept compressed already, by the name of its encoding. The rest is compressed at the first request. */
+  /** Compressed forms that already exist, by encoding. If missing, the body is compressed at the first request. */
   compressed?: Readonly<Record<string, () => Buffer | Promise<Buffer>>>
-  /** Names the content; without it, a digest of what `read` returns does. */
+  /** The ETag of the content; without it, a digest of the content. */
   tag?: string
   headers: OutgoingHttpHeaders & { 'Content-Type': string }
 }
 
-/** Of an answer, what is handed to the system at once: over TLS, all of it is copied. */
+/** Bytes of an answer that are handed to the system at once, because TLS copies them. */
 const PIECE_BYTES = 32 * 1024
 
-/** Shorter bodies fit one packet as they are. */
-const COMPRESSED_FROM_BYTES = 1_024
-
 /**
- * An answer from memory, for requests without a token, too: it is made, compressed and digested once, clients that have
- * it are sent 304, and what a client does not read takes no memory, because all responses share the same bytes.
+ * Serves an answer from memory, also to requests without a token. It is made, compressed and digested once. Clients
+ * that already have it get a 304. Slow readers take no memory, because all responses share the same bytes.
  */
 export function staticAnswer(body: StaticBody): SendStatic {
   const bodies = new Map<string, Promise<Buffer>>()
   let tag = body.tag === undefined ? undefined : Promise.resolve(body.tag)
 
-  /** A failure is not kept: the next request tries again. */
+  /** Does not cache a failure: the next request tries again. */
   function once(name: string, make: () => Buffer | Promise<Buffer>): Promise<Buffer> {
     const known = bodies.get(name)
     if (known) return known
@@ -47,7 +44,7 @@ export function staticAnswer(body: StaticBody): SendStatic {
   }
 
   async function tagOf(): Promise<string> {
-    // Weak: one tag for however it is compressed.
+    // Weak, because the same tag serves all compressions of the content.
     tag ??= plain().then((bytes) => `W/"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`)
     tag.catch(() => (tag = undefined))
     return tag
@@ -84,7 +81,7 @@ export function staticAnswer(body: StaticBody): SendStatic {
   }
 }
 
-/** The next piece is handed over when the system has taken the one before, and it is this answer's turn. */
+/** Hands over the next piece once the system has taken the previous one and it is this answer's turn. */
 async function sendInPieces(response: ServerResponse, bytes: Buffer): Promise<void> {
   let at = 0
   for (; at + PIECE_BYTES < bytes.length; at += PIECE_BYTES) {
@@ -96,8 +93,8 @@ async function sendInPieces(response: ServerResponse, bytes: Buffer): Promise<vo
 }
 
 /**
- * Pieces of all answers that are handed over in one turn of the event loop. The system takes up to 4 MB for a client
- * that reads nothing: a thousand such answers at once would keep all other requests waiting for seconds.
+ * Pieces of all answers together that are handed over in one turn of the event loop. The system takes up to 4 MB for a
+ * client that reads nothing: a thousand such answers at once would block all other requests for seconds.
  */
 const PIECES_PER_TURN = 16
 
@@ -115,7 +112,7 @@ function takeTurn(): void {
   for (const begin of begun) begin()
 }
 
-/** Resolves also when the client has left. */
+/** Also resolves if the client has disconnected. */
 function drained(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
@@ -126,7 +123,7 @@ function drained(response: ServerResponse): Promise<void> {
   })
 }
 
-/** A longer header would take long to take apart, and names no tag of this server. */
+/** Longer headers are ignored: they take long to parse and cannot be from a usual client. */
 const TAGS_LENGTH_MAX = 1_024
 
 /** Weak comparison (RFC 9110, 13.1.2). */

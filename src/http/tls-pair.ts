@@ -15,12 +15,12 @@ export interface TlsPair {
 }
 
 /**
- * How often the files are checked. They are read rather than watched: whoever renews certificates replaces files,
- * directories or links to them, and watchers of the old ones hear nothing of that.
+ * Interval at which the files are read again. They are not watched, because a renewal may replace the files, their
+ * directory or links to them, and a watcher of the old ones would not notice.
  */
 const CHECK_INTERVAL_MS = 2_000
 
-/** @throws Error for people, which names the variable */
+/** @throws Error with a message for people that names the variable */
 export async function readTlsPair({ certFile, keyFile }: TlsFiles): Promise<TlsPair> {
   const [cert, key] = await Promise.all([
     readNamed('REPRISE_TLS_CERT_FILE', certFile),
@@ -44,9 +44,9 @@ async function readNamed(variable: string, path: string): Promise<Buffer> {
 }
 
 /**
- * Calls back when the files hold another pair. One that does not work is logged once, and the old one stays in use: a
+ * Calls `replace` when the files have another pair. An invalid pair is logged once, and the old one stays in use: a
  * renewal may write one file after the other.
- * @returns what ends it
+ * @returns a function that stops watching
  */
 export function watchTlsPair(
   files: TlsFiles,

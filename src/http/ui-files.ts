@@ -4,19 +4,18 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { extname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
-import { cookieOf, pathOf } from './request-head.ts'
-import { respond } from './respond.ts'
+import { cookieOf, pathOf, respond } from './http-messages.ts'
 import { createRouteTable, OTHER, type ServedRoute } from './route-table.ts'
-import { staticAnswer, type SendStatic, type StaticBody } from './static-answer.ts'
+import { type SendStatic, staticAnswer, type StaticBody } from './static-answer.ts'
 
-/** The web UI as it was bundled, served from memory: less than a megabyte. */
+/** The bundled web UI, served from memory; it has less than a megabyte. */
 export interface UiFiles {
-  /** Names what is served: a page that was loaded under another one is out of date. */
+  /** Identifies the bundle: a page that was loaded from another build is out of date. */
   readonly build: string
   readonly routes: readonly ServedRoute[]
-  /** What it sends, by its SHA-256. */
+  /** The GraphQL documents that the UI sends, by their SHA-256. */
   readonly documents: ReadonlyMap<string, string>
-  /** @returns false if it has nothing at the path of the request */
+  /** @returns false if the UI has nothing at the path of the request */
   answer(request: IncomingMessage, response: ServerResponse): Promise<void> | false
 }
 
@@ -27,7 +26,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
   '.woff2': 'font/woff2',
 }
-/** Of files that are kept beside the plain ones, in order of preference. */
+/** Suffixes of compressed files beside the plain ones, in order of preference. */
 const SUFFIXES: Readonly<Record<string, string>> = { br: '.br', gzip: '.gz' }
 
 const POLICY = [
@@ -44,7 +43,7 @@ const POLICY = [
   "require-trusted-types-for 'script'",
 ].join('; ')
 
-/** The page sets it, so that its next one is painted in the right colours at once. */
+/** Set by the page, so that the next page has the right colours at once. */
 const THEME_COOKIE = 'reprise_theme'
 const THEMES = ['system', 'light', 'dark'] as const
 type Theme = (typeof THEMES)[number]
@@ -64,7 +63,7 @@ export async function readUiFiles(directory: string): Promise<UiFiles> {
   await Promise.all(
     names.map(async (name) => files.set(ASSETS + name, await readFile(join(directory, 'assets', name)))),
   )
-  // The page names all other files by the hashes of what they hold.
+  // The page names all other files by the hashes of their contents.
   const build = hashOf(page)
   const pages = new Map(
     Object.entries(JSON.parse(paths) as Record<string, string[]>).map(([path, loaded]) => [
@@ -107,7 +106,7 @@ function assetAnswer(files: ReadonlyMap<string, Buffer>, path: string): SendStat
   return staticAnswer({
     read: () => files.get(path)!,
     compressed: Object.fromEntries(kept.map(([encoding, suffix]) => [encoding, () => files.get(path + suffix)!])),
-    // Its name changes with what it holds.
+    // The name of the file changes with its content.
     tag: `"${path.slice(ASSETS.length)}"`,
     headers: { 'Content-Type': TYPES[extname(path)]!, 'Cache-Control': 'public, max-age=31536000, immutable' },
   })
@@ -130,7 +129,7 @@ function inEachTheme(page: string): Record<Theme, SendStatic> {
   return { system: served('system'), light: served('light'), dark: served('dark') }
 }
 
-/** What a page is made of is loaded beside the program, and run right after it, not once it is asked for. */
+/** Loads the code of a page together with the main program, not after it. */
 function linkTo(file: string): string {
   return extname(file) === '.css'
     ? `<link rel="stylesheet" crossorigin href="${file}">`
@@ -141,10 +140,10 @@ function hashOf(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 16)
 }
 
-/** What the page of GraphiQL is kept in, beside the web UI: it has nine megabytes, and takes a second to make. */
+/** Files of the GraphiQL page, beside the web UI: the page has nine megabytes and takes a second to render. */
 export const GRAPHIQL_FILES = { gzip: 'graphiql.html.gz', tag: 'graphiql.json' } as const
 
-/** Undefined if it is not there. Its files are read at its first request. */
+/** Returns undefined if the page is missing. Its files are read at its first request. */
 export async function findGraphiQL(directory: string): Promise<StaticBody | undefined> {
   const named = await readFile(join(directory, GRAPHIQL_FILES.tag), 'utf8').catch(() => undefined)
   if (named === undefined) return undefined

@@ -2,16 +2,16 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Logger } from '../observability/log.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Span, Tracer } from '../observability/trace.ts'
-import { pathOf } from './request-head.ts'
+import { pathOf } from './http-messages.ts'
 import type { RouteTable } from './route-table.ts'
 
-/** Only API requests are traced: the polls of probes, scrapers and agents would outnumber them. */
+/** Routes that are traced: the API, without probes, scrapers and agents, which would outnumber it. */
 const TRACED = /^\/(graphql$|v2\/)/
 
 /**
  * Counts, times, logs and traces a request until its response is sent or its client has disconnected.
  *
- * @returns the span in which the request is to be served; null if it is not traced
+ * @returns the span of the request; null if it is not traced
  */
 export function watchRequest(
   context: { metrics: Pick<Metrics, 'requests' | 'streams'>; log: Logger; trace: Tracer; routes: RouteTable },

@@ -4,7 +4,9 @@ export type Logger = PinoLogger
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
-/** A log that cannot be written, as its disk is full, must not end what it tells of. Later lines are tried again. */
+/**
+ * Ignores errors of the log, for example on a full disk, which must not end the process. Later lines are tried again.
+ */
 const lineLost = () => {}
 
 /** Writes readable lines or JSON lines to standard error; standard output stays free for results. */

@@ -1,5 +1,5 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
-import { processFaults } from './process-faults.ts'
+import { processFaults } from './process-events.ts'
 
 /**
  * Counters of what this server process has done since its start, and gauges of the database's content, set at each

@@ -2,8 +2,8 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 
 /**
  * OpenTelemetry traces, independent of its SDK. A request has a span; the sessions that it creates store the span's
- * context (`sessions.trace_parent`) and pass it on to their children. What the background services do for these
- * sessions later joins that trace. Without configuration no spans are created and nothing is stored.
+ * context (`sessions.trace_parent`) and pass it on to their children. Later work of the background services for these
+ * sessions joins that trace. Without configuration no spans are created and nothing is stored.
  */
 export interface Tracer {
   /**
@@ -38,7 +38,7 @@ export interface TracedSession {
   attempt: number
   /** Null if it was created outside of any trace. */
   traceParent: string | null
-  /** What happened to it. */
+  /** The outcome for this session. */
   attributes?: Attributes
 }
 

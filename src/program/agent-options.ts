@@ -12,7 +12,7 @@ import type { Logger } from '../observability/log.ts'
 import { wait } from '../waiting/wait.ts'
 
 /**
- * What the configuration says about an agent, whether it runs within a server or on its own.
+ * Returns the options of an agent from the configuration, embedded in a server or standalone.
  *
  * @throws ConfigurationError if the configured isolation, cluster or container engine does not work here
  */
@@ -77,8 +77,8 @@ const START_PAUSE_MIN_MS = 1_000
 const START_PAUSE_MAX_MS = 15_000
 
 /**
- * Starts an agent. While that fails for want of space, or it cannot be found out how kernels can be isolated, it is tried
- * again: nothing that somebody would have to configure, and what runs here waits for its agent.
+ * Starts an agent, and tries again while space is missing or the isolation of kernels cannot be determined. Neither is
+ * a fault of the configuration, and running kernels wait for their agent.
  *
  * @param waits called before each further try
  * @returns null if `signal` aborts before it has started
@@ -101,7 +101,7 @@ export async function startPatiently(
   return null
 }
 
-/** Of what clients upload. */
+/** Returns the directory for uploads of clients and copies of checkpoints. */
 export function checkpointDirectory({ checkpointDir }: Config, dataDir: string): string {
   return resolve(checkpointDir ?? join(dataDir, 'checkpoints'))
 }

@@ -3,9 +3,9 @@ import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 
 const UI = 'src/ui'
-/** Of the file that a bundle begins with. */
+/** Name of the file that starts a bundle. */
 export const PROGRAM = 'reprise.mjs'
-/** Everything that the bundle of the program is made from, and that of the web UI. */
+/** The files from which the bundle of the program is made; below, those of the web UI. */
 const PROGRAM_SOURCES = {
   directories: ['src'],
   without: UI,
@@ -28,19 +28,19 @@ interface Sources {
 }
 
 /**
- * Where the bundle of the sources as they are now is kept, if it has been made. They are compared by size and time of
- * change, in about 10 ms: after a change the path is another one, so that an outdated bundle is never found.
+ * Returns the path of the bundle of the present sources, which may not exist. The path depends on the size and time of
+ * change of all sources, so an outdated bundle is never found. Takes about 10 ms.
  */
 export function bundlePath(checkout: string): string {
   return join(resolve(checkout), '.cache/bundle', hashOf(checkout, PROGRAM_SOURCES), PROGRAM)
 }
 
-/** The same for the web UI: a directory. */
+/** Like `bundlePath`, for the directory of the web UI. */
 export function uiBundlePath(checkout: string): string {
   return join(resolve(checkout), '.cache/ui', hashOf(checkout, UI_SOURCES))
 }
 
-/** Where the web UI is that can be served: the bundle of the sources as they are, or what a release carries. */
+/** Returns the directory of a web UI that can be served: the bundle of the present sources, or that of a release. */
 export function findUi(checkout: string): string | undefined {
   const made = existsSync(join(checkout, UI)) ? [uiBundlePath(checkout)] : []
   return [...made, uiReleasePath(checkout)].find((path) => existsSync(join(path, 'index.html')))
@@ -67,7 +67,7 @@ function addDirectory(hash: Hash, path: string, without?: string): void {
   }
 }
 
-/** One that is missing counts as such: not every way to install packages leaves a lockfile, and servers start anyway. */
+/** Adds a file to the hash. A missing one is no error: not every way to install packages leaves a lockfile. */
 function addFile(hash: Hash, path: string): void {
   const file = statSync(path, { throwIfNoEntry: false })
   hash.update(`${path} ${file?.size} ${file?.mtimeMs}\n`)

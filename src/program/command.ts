@@ -1,9 +1,8 @@
 import { join } from 'node:path'
-import { ConfigurationError, loadConfig, type Config } from './config.ts'
+import { type Config, ConfigurationError, loadConfig } from './config.ts'
 import { messageOf } from '../observability/error-message.ts'
 import { createLogger, type Logger } from '../observability/log.ts'
-import { listenForStop } from '../observability/stop-signals.ts'
-import { outliveUncaughtFaults } from '../observability/process-faults.ts'
+import { listenForStop, outliveUncaughtFaults } from '../observability/process-events.ts'
 import { unsafeAbove, unsafeInPackage } from '../machine/system-programs.ts'
 
 /** Shared by the long-running commands. */
@@ -14,7 +13,7 @@ export const EXIT_OK = 0
 const EXIT_FAULT = 1
 /** EX_CONFIG of sysexits.h. */
 const EXIT_CONFIGURATION = 78
-/** A clean stop that takes longer is aborted; the next start does what was left undone. */
+/** A clean stop that takes longer is aborted; the next start completes it. */
 const STOP_WITHIN_MS = 30_000
 
 /** Returns the exit status. A ConfigurationError is printed without a stack. */
@@ -41,7 +40,7 @@ export async function withConfig(
   }
 }
 
-/** @throws ConfigurationError if this is root, and another user can write what it runs or keeps */
+/** @throws ConfigurationError if the process runs as root and another user can write its code or its data */
 function refuseUnsafePaths({ allowUnsafePaths, dataDir, chainsDir }: Config): void {
   if (process.getuid?.() !== 0 || allowUnsafePaths === 'true') return
   const places = [PACKAGE, dataDir, ...(chainsDir === undefined ? [] : [chainsDir])]
@@ -60,7 +59,7 @@ export function stopSignal(): Promise<string> {
   return new Promise((resolve) => listenForStop(resolve))
 }
 
-/** Exits if a clean stop takes too long. `drainMs`: time before the stop begins. */
+/** Waits for a clean stop, and exits if it takes too long. `drainMs`: time before the stop begins. */
 export async function stopInTime(stop: () => PromiseLike<unknown>, log: Logger, drainMs = 0): Promise<void> {
   const withinMs = drainMs + STOP_WITHIN_MS
   const overdue = setTimeout(() => {

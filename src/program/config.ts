@@ -2,10 +2,8 @@ import leven from 'leven'
 import type { z } from 'zod'
 import { AGENT_VARIABLES } from './config/agent-variables.ts'
 import { API_VARIABLES } from './config/api-variables.ts'
-import { RETENTION_VARIABLES } from './config/retention-variables.ts'
-import { SERVER_VARIABLES } from './config/server-variables.ts'
-import { TRACES_VARIABLES } from './config/traces-variables.ts'
-import type { Documentation, Variable } from './config/variable.ts'
+import { RETENTION_VARIABLES, SERVER_VARIABLES, TRACES_VARIABLES } from './config/server-variables.ts'
+import type { Documentation, Variable } from './config/values.ts'
 
 /** The only reader of the environment. An empty value counts as not set. */
 
@@ -60,7 +58,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv): { config: Config; wa
   return { config, warnings: unknown.map(({ name }) => `${name} is set, but nothing reads it`) }
 }
 
-/** Variables read by clients on the same machine. */
+/** Variables that clients read; they may be set on the same machine. */
 const OF_CLIENTS = [
   'REPRISE_URL',
   'REPRISE_TOKEN',
@@ -71,10 +69,10 @@ const OF_CLIENTS = [
   'REPRISE_NETWORK_RETRY_SECONDS',
 ]
 
-/** Of a name of 12 letters behind the prefix, at most 3 may differ. */
+/** Share of letters that may differ in a misspelling: 3 in a name of 12 letters behind the prefix. */
 const MISSPELT_SHARE = 1 / 4
 
-/** `meant`: a name so near that this one is a misspelling of it. A server that ran with the default would surprise. */
+/** Finds unknown variables. `meant`: the known name of which it is probably a misspelling. */
 function unknownVariables(environment: NodeJS.ProcessEnv): { name: string; meant: string | undefined }[] {
   const known = [...CONFIGURATION.map(({ name }) => name as string), ...OF_CLIENTS]
   const unknown = Object.keys(environment).filter((name) => name.startsWith('REPRISE_') && !known.includes(name))

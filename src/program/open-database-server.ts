@@ -6,13 +6,13 @@ import { isSameDatabase, poolingOf, type Pooling } from '../store/postgres/pooli
 
 /** How to reach the database. */
 export interface DatabaseAccess {
-  /** For statements and transactions. */
+  /** URL for statements and transactions. */
   url: string
-  /** For what needs a connection of its own: notifications. */
+  /** URL for dedicated connections: notifications. */
   directUrl: string
-  /** The same, as the owner of the schema: for migrations. Where it is embedded, the others' role follows from them. */
+  /** URL for migrations, as the owner of the schema. The embedded database creates the role of the others from it. */
   ownerUrl: string
-  /** What `url` leads through. */
+  /** The kind of connection pooler behind `url`, if any. */
   pooling: 'embedded' | Pooling
 }
 

@@ -4,12 +4,12 @@ import { warningsOf, type Warning } from '../domain/warning.ts'
 import type { Queryable } from '../store/database.ts'
 import { readWarningFacts } from '../store/sql/access/warning-facts.sql.ts'
 
-/** All warnings of a server at present. @param own of its process */
+/** Returns all present warnings of a server. @param own warnings of its process */
 export async function readWarnings(db: Queryable, own: readonly Warning[]): Promise<string[]> {
   return warningsOf(await readWarningFacts(db), own)
 }
 
-/** @param directories by what they are for people; strangers read warnings, so these name no paths */
+/** @param directories by a name for people; anyone may read warnings, so the names must not be paths */
 export async function diskWarnings(directories: Readonly<Record<string, string>>): Promise<Warning[]> {
   const full: string[] = []
   for (const [name, directory] of Object.entries(directories)) {

@@ -1,12 +1,11 @@
 import { Command } from 'commander'
 import packageJson from '../../package.json' with { type: 'json' }
-import { agentCommand } from './agent-command.ts'
+import { agentCommand, serverCommands } from './command-definitions.ts'
 import { runProgram } from '../cli/run-program.ts'
-import { serverCommands } from './server-commands.ts'
 
 /**
- * Start-up time grows with what is loaded: servers and agents skip the client commands (a sixth of a server's
- * start-up), and client commands skip the server's configuration (a fifth of theirs).
+ * Only needed code is loaded, to start fast: servers and agents skip the client commands (a sixth of a server's
+ * start-up time), and client commands skip the server's configuration (a fifth of theirs).
  */
 const [name] = process.argv.slice(2)
 const runs = ['serve', 'migrate', 'demo', 'agent'].includes(name ?? '')

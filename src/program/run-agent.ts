@@ -7,10 +7,10 @@ import { EXIT_OK, stopInTime, stopSignal, withConfig } from './command.ts'
 import { ConfigurationError, type Config } from './config.ts'
 import type { Warning } from '../domain/warning.ts'
 
-/** Errors that no later try will change: somebody has to correct the configuration. */
+/** Errors that another try does not solve: the configuration has to be corrected. */
 const REFUSALS = ['UNAUTHENTICATED', 'FORBIDDEN', 'VALIDATION_FAILED', 'RESOURCE_GROUP_NOT_FOUND'] as const
 
-/** Runs kernels for remote servers until it is told to stop; returns the exit status. */
+/** Runs kernels for remote servers until a signal to stop; returns the exit status. */
 export async function runAgent(environment: NodeJS.ProcessEnv, version: string): Promise<number> {
   return withConfig(environment, async (config, log) => {
     const stopping = stopSignal()

@@ -2,8 +2,7 @@ import type { Config } from './config.ts'
 import type { Lease } from '../domain/agent/lease.ts'
 import type { Warning } from '../domain/warning.ts'
 import type { EventBus } from '../events/bus.ts'
-import type { Topics } from '../events/topics.ts'
-import type { WakeHub } from '../events/wake-hub.ts'
+import type { Topics, WakeHub } from '../events/wake-hub.ts'
 import type { Logger } from '../observability/log.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Tracer } from '../observability/trace.ts'
@@ -15,7 +14,7 @@ import type { Database } from '../store/database.ts'
 import type { ServerIdentity } from '../store/sql/server-presence.sql.ts'
 import type { DatabaseAccess } from './open-database-server.ts'
 
-/** What the parts of one server process share. */
+/** Shared by all parts of one server process. */
 export interface RuntimeParts {
   config: Config
   log: Logger
@@ -34,6 +33,6 @@ export interface RuntimeParts {
   lease: Lease
   server: ServerIdentity
   channels: ChannelHolders
-  /** Of this process; those of the database come to them. */
+  /** Warnings of this process; those from the database are added when they are shown. */
   warnings: Warning[]
 }

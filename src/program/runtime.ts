@@ -5,30 +5,28 @@ import { type Config, ConfigurationError } from './config.ts'
 import { LEASE, type Lease } from '../domain/agent/lease.ts'
 import type { Warning } from '../domain/warning.ts'
 import { createEventBus } from '../events/bus.ts'
-import { createTopics } from '../events/topics.ts'
-import { createWakeHub } from '../events/wake-hub.ts'
+import { createTopics, createWakeHub } from '../events/wake-hub.ts'
 import { createHttpServer, type HttpServer } from '../http/http-server.ts'
 import { REQUEST_LIMITS } from '../http/request-limits.ts'
 import type { Logger } from '../observability/log.ts'
 import { messageOf } from '../observability/error-message.ts'
 import { createMetrics } from '../observability/metrics.ts'
-import { keepAddress } from './keep-address.ts'
+import { keepAddress, keepTls, listen, readTls, serveHttp, serverGateway } from './serve-http.ts'
 import { openDatabaseServer } from './open-database-server.ts'
 import type { RuntimeParts } from './runtime-parts.ts'
-import { keepTls, listen, readTls, serveHttp } from './serve-http.ts'
 import { startBackground } from './start-background.ts'
 import { dialFrom } from '../agent/channel/dial-channel.ts'
 import { createChannelHolders } from '../channel/channel-holders.ts'
-import { ensureAdminToken, type AdminToken } from '../services/access/ensure-admin-token.ts'
+import { type AdminToken, ensureAdminToken } from '../services/access/ensure-admin-token.ts'
 import { readWarnings } from './read-warnings.ts'
 import { isDatabaseOutage, isDiskFull, isUnreachable } from '../services/database-outage.ts'
-import { openDatabase, type Database } from '../store/database.ts'
+import { type Database, openDatabase } from '../store/database.ts'
 import { migrate } from '../store/postgres/migrate.ts'
 import { ensureServerRole } from '../store/postgres/server-role.ts'
 import { constants } from 'node:fs'
-import { access as mayAccess, chmod, mkdir, stat } from 'node:fs/promises'
+import { chmod, access as mayAccess, mkdir, stat } from 'node:fs/promises'
 import { createCheckpointStore } from '../services/agent/checkpoint-store.ts'
-import { createCodeStore, type CodeStore } from '../services/code/code-store.ts'
+import { type CodeStore, createCodeStore } from '../services/code/code-store.ts'
 import { sealPlainWebhooks } from '../services/webhook/seal-webhook-secrets.ts'
 import type { SecretBox } from '../services/access/secret-box.ts'
 import { assertSharedKey, readSecretsKey } from '../services/access/secrets-key.ts'
@@ -36,7 +34,6 @@ import { wait } from '../waiting/wait.ts'
 import packageJson from '../../package.json' with { type: 'json' }
 import { agentOptions, checkpointDirectory, startPatiently } from './agent-options.ts'
 import { createAgent } from '../agent/agent.ts'
-import { serverGateway } from './server-gateway.ts'
 import { createRelay } from '../events/relay.ts'
 import { createWakeExchange } from '../events/wake-exchange.ts'
 import { isUnsettled, settleOutboxOf } from '../store/postgres/outbox-era.ts'
@@ -52,8 +49,8 @@ export interface Runtime extends AsyncDisposable {
 }
 
 /**
- * Builds and starts a server process from its configuration. Whatever was started is stopped in reverse order, when
- * the runtime is disposed or when a later part fails to start. The process listens first, but serves only its health
+ * Builds and starts a server process from its configuration. Started parts are stopped in reverse order, when the
+ * runtime is disposed or when a later part fails to start. The process listens first, but serves only its health
  * checks until everything is started.
  * @throws the signal's reason if it aborts while waiting for other servers' migrations
  */
@@ -63,7 +60,7 @@ export async function startRuntime(
   options: { lease?: Lease; signal?: AbortSignal; newAdminToken?: boolean; warnings?: readonly Warning[] } = {},
 ): Promise<Runtime> {
   const { lease = LEASE, signal, newAdminToken = false } = options
-  // Those have been logged when the configuration was read.
+  // These were logged when the configuration was read.
   const known = options.warnings ?? []
   const warnings = [...known]
   await using resources = new AsyncDisposableStack()
@@ -87,7 +84,7 @@ export async function startRuntime(
   await retryOutages(() => makeDataDirectory(dataDir), retrying)
   const access = await retryOutages(() => openDatabaseServer(config, dataDir, log, resources), {
     ...retrying,
-    // Nobody has answered there yet: the address may be wrong.
+    // The address may be wrong, because it has never answered.
     isFinal: isUnreachable,
   })
   const given = { config, log, dataDir, access, metrics, trace, lease, server, http, url, signal, newAdminToken }
@@ -113,11 +110,11 @@ interface StartOptions extends Pick<
   url: string | null
   signal: AbortSignal | undefined
   newAdminToken: boolean
-  /** By this start, in any of its tries. */
+  /** Records what earlier tries of this start have created. */
   made: { adminToken: boolean }
 }
 
-/** All that needs the database. What it has started is in `resources`, also where it fails. */
+/** Starts all parts that need the database. `resources` has the started parts, even if a later one fails. */
 async function startParts(options: StartOptions): Promise<AdminToken> {
   const { config, log, dataDir, access, metrics, trace, lease, server, resources, warnings } = options
   const { http, url, signal, newAdminToken } = options
@@ -164,7 +161,7 @@ async function startParts(options: StartOptions): Promise<AdminToken> {
   if (config.roles.includes('agent')) await startAgent(parts)
   const found = await readWarnings(db, warnings)
   const read = new Set(warnings)
-  // From here on nothing asks the database: what is served stays so until the stop.
+  // Nothing below can fail because of the database: once serving, the server serves until the stop.
   if (url !== null) {
     await serveHttp(parts, http)
     await keepAddress(dataDir, url, parts)
@@ -179,8 +176,8 @@ const RETRY_PAUSE_MIN_MS = 200
 const RETRY_PAUSE_MAX_MS = 2_000
 
 /**
- * Does it again, after a growing pause, while the database breaks off or a disk is full: what the start has done by
- * then, the next try finds done.
+ * Repeats `work` with growing pauses while the database breaks off or a disk is full. Each step of the start may be
+ * repeated.
  *
  * @throws the signal's reason if it aborts meanwhile
  */
@@ -219,10 +216,10 @@ export async function migrateOnly(config: Config, log: Logger): Promise<string[]
 }
 
 /**
- * For this user alone. As root, others may pass through it to what is theirs, but not list it: the embedded database
- * runs as another user, and kernels may do so.
+ * Makes the data directory, accessible only to this user. If that is root, other users may traverse but not list it:
+ * the embedded database runs as another user, and kernels may do so.
  *
- * @throws ConfigurationError for a directory such as `/tmp`, which is not the server's to close
+ * @throws ConfigurationError for a directory such as `/tmp`, whose mode the server must not change
  */
 async function makeDataDirectory(path: string): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o700 })
@@ -238,7 +235,11 @@ async function makeDataDirectory(path: string): Promise<void> {
   if (uid === own && (mode & 0o777) !== wanted) await chmod(path, wanted)
 }
 
-/** What encrypts secrets, once it is certain that it is what all servers of the database use. @throws Error for people */
+/**
+ * Opens the key that encrypts secrets, and checks that all servers of the database use the same.
+ *
+ * @throws Error with a message for people
+ */
 async function openSecrets(options: {
   config: Config
   dataDir: string
@@ -270,13 +271,13 @@ async function openCode(config: Config, dataDir: string): Promise<CodeStore> {
   })
 }
 
-/** Returns once it has started, or has to wait until it can: the server does all else meanwhile. */
+/** Starts the embedded agent. Returns once it runs or has to wait: the server starts without it. */
 async function startAgent(parts: RuntimeParts): Promise<void> {
   const { config, log, resources } = parts
   const stopping = new AbortController()
   const start = async () => {
     const { warnings = [], ...options } = await agentOptions(config, packageJson.version, log)
-    // An earlier try may have found the same.
+    // An earlier try may have added the same warnings.
     const known = new Set(parts.warnings.map(({ text }) => text))
     parts.warnings.push(...warnings.filter(({ text }) => !known.has(text)))
     const agent = createAgent({

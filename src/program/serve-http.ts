@@ -1,7 +1,7 @@
 import { join } from 'node:path'
-import { createLogRelay } from '../events/log-relay.ts'
-import { createStandings } from '../events/standings.ts'
-import { createAgentApi, type AgentApi } from '../gateway/agent-api.ts'
+import { createLogRelay } from '../events/kernel-logs.ts'
+import { createChangeDetector } from '../events/change-detector.ts'
+import { type AgentApi, createAgentApi } from '../gateway/agent-api.ts'
 import type { Config } from './config.ts'
 import { readTrustedDocuments } from '../graphql/transport/read-trusted-documents.ts'
 import type { TrustedDocuments } from '../graphql/transport/trusted-documents.ts'
@@ -9,23 +9,25 @@ import { findUi } from './bundle.ts'
 import { createHttpApp } from '../http/http-app.ts'
 import type { HttpServer } from '../http/http-server.ts'
 import { findGraphiQL, readUiFiles, type UiFiles } from '../http/ui-files.ts'
-import { isLoopback, whyNotListening } from '../http/listen-address.ts'
-import { readTlsPair, watchTlsPair, type TlsFiles, type TlsPair } from '../http/tls-pair.ts'
+import { readTlsPair, type TlsFiles, type TlsPair, watchTlsPair } from '../http/tls-pair.ts'
 import { READ_TIMEOUT_MS } from '../domain/limits.ts'
-import { createBrowserSessions } from '../rest/access/browser-sessions.ts'
+import { createBrowserSessions } from '../rest/browser-sessions.ts'
 import { createAdmission } from '../services/access/admission.ts'
 import { createAgentOwnership } from '../services/agent/agent-ownership.ts'
-import { createAuthenticator, type Authenticate } from '../services/access/authenticate.ts'
+import { type Authenticate, createAuthenticator } from '../services/access/authenticate.ts'
 import { createRates } from '../services/access/rates.ts'
 import { createMetricsPage } from '../services/metrics/render-metrics.ts'
 import { diskWarnings, readWarnings } from './read-warnings.ts'
 import { createPrisma, databaseOf } from '../store/prisma.ts'
 import type { DatabaseAccess } from './open-database-server.ts'
 import type { RuntimeParts } from './runtime-parts.ts'
-import { serverGateway } from './server-gateway.ts'
 import { checkpointDirectory } from './agent-options.ts'
+import { createGateway, type ServerGateway } from '../gateway/gateway.ts'
+import { readFile, rm, writeFile } from 'node:fs/promises'
+import { SERVER_URL_FILE } from '../client/node/server-url-file.ts'
+import { messageOf } from '../observability/error-message.ts'
 
-/** @throws Error for people, where the files are no pair */
+/** @throws Error with a message for people, if the files are not a valid pair */
 export async function readTls({ tlsCertFile: certFile, tlsKeyFile: keyFile }: Config): Promise<TlsSetup | undefined> {
   if (certFile === undefined || keyFile === undefined) return undefined
   return { files: { certFile, keyFile }, pair: await readTlsPair({ certFile, keyFile }) }
@@ -36,7 +38,7 @@ export interface TlsSetup {
   pair: TlsPair
 }
 
-/** Replaces the pair when its files change; without one, warns where others can listen. */
+/** Replaces the certificate when its files change; without one, warns if other machines can connect. */
 export function keepTls(
   http: HttpServer,
   tls: TlsSetup | undefined,
@@ -73,7 +75,7 @@ export async function serveHttp(parts: RuntimeParts, http: HttpServer): Promise<
     onError,
   })
   resources.defer(() => prisma.$disconnect())
-  // Whoever asks for whatever: the scheduler has connections of its own.
+  // For requests only: the scheduler has its own connections.
   const db = databaseOf(prisma)
   resources.defer(() => db.close())
   const metricsPage = {
@@ -82,8 +84,8 @@ export async function serveHttp(parts: RuntimeParts, http: HttpServer): Promise<
   }
   const logRelay = createLogRelay({ db, topics, log })
   resources.defer(() => logRelay.stop())
-  const standings = createStandings({ db, log })
-  resources.defer(() => standings.stop())
+  const changeDetector = createChangeDetector({ db, log })
+  resources.defer(() => changeDetector.stop())
   const authenticate = createAuthenticator({ db, log, failures: createRates(config.failedAuthenticationsPerSecond) })
   const bundle = findUi(join(import.meta.dirname, '../..'))
   const ui = await readUi(parts, bundle)
@@ -102,7 +104,7 @@ export async function serveHttp(parts: RuntimeParts, http: HttpServer): Promise<
     bus,
     topics,
     logRelay,
-    standings,
+    changeDetector,
     wake,
     log,
     metrics,
@@ -122,16 +124,19 @@ export async function serveHttp(parts: RuntimeParts, http: HttpServer): Promise<
     trustedDocuments: withOwn(await readTrustedDocuments(config.trustedDocuments), ui),
   })
   http.serve(app, { database: DATABASE_WORDS[access.pooling] })
-  // Deferred last: clients are disconnected before anything that they need is stopped.
+  // Deferred last, so that clients are disconnected before the parts that they use are stopped.
   resources.defer(() => http.close())
 }
 
-/** Those of the web UI are trusted, too. */
+/** Adds the documents of the web UI. */
 function withOwn(trusted: TrustedDocuments | undefined, ui: UiFiles | null | undefined): TrustedDocuments | undefined {
   return trusted && new Map([...trusted, ...(ui?.documents ?? [])])
 }
 
-/** Null if it is switched off, undefined if it is not there: the server does all else without it. */
+/**
+ * Returns null if the web UI is switched off, and undefined if it is missing or unreadable; the server works without
+ * it.
+ */
 async function readUi(
   { config, log, warnings }: RuntimeParts,
   directory: string | undefined,
@@ -147,7 +152,7 @@ async function readUi(
   }
 }
 
-/** For people: what lies between this server and its database. */
+/** How this server reaches its database, for people. */
 const DATABASE_WORDS: Record<DatabaseAccess['pooling'], string> = {
   embedded: 'embedded',
   none: 'direct',
@@ -159,4 +164,56 @@ function agentApi(parts: RuntimeParts, authenticate: Authenticate): AgentApi {
   const { db, log, channels } = parts
   const ownership = createAgentOwnership(db)
   return createAgentApi({ gateway: serverGateway(parts), authenticate, ownership, log, channels })
+}
+
+/** Returns whether only this machine can connect to the address. */
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || host.startsWith('127.')
+}
+
+/** Returns the cause in words, and what to do about it. */
+function whyNotListening({ host, port }: Config, { code, message }: NodeJS.ErrnoException): string {
+  if (code === 'EADDRINUSE')
+    return `port ${port} of ${host} is in use: set REPRISE_PORT to another, or to 0 for a free one`
+  if (code === 'EACCES') return `port ${port} needs more rights than this user has: set REPRISE_PORT to one above 1023`
+  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') return `this machine has no address ${host}: set REPRISE_HOST`
+  return `cannot listen on ${host}:${port}: ${message}`
+}
+
+export function serverGateway({ db, wake, topics, lease, secrets, metrics, code, relay }: RuntimeParts): ServerGateway {
+  const logged = (kernelId: string) => topics.signal(`logs:${kernelId}`)
+  return createGateway({ db, wake, lease, secrets, metrics, code, relay, onAgent: wake.onAgent, logged })
+}
+
+/**
+ * Writes the server's URL into the data directory, for clients on this machine, and removes it at the end. If several
+ * servers share the directory, the last to start wins. After a crash the file stays, with an address that does not
+ * answer.
+ */
+export async function keepAddress(
+  dataDir: string,
+  url: string,
+  { resources, log }: Pick<RuntimeParts, 'resources' | 'log'>,
+): Promise<void> {
+  const path = join(dataDir, SERVER_URL_FILE)
+  const text = `${reachable(url)}\n`
+  try {
+    await writeFile(path, text, { mode: 0o600 })
+  } catch (error) {
+    // For example on a full disk: the server runs, but clients on this machine need its URL as an option.
+    log.warn(
+      { error: messageOf(error) },
+      `${path} could not be written: clients of this machine do not find the server`,
+    )
+    return
+  }
+  resources.defer(async () => {
+    const found = await readFile(path, 'utf8').catch(() => null)
+    if (found === text) await rm(path, { force: true })
+  })
+}
+
+/** Returns the loopback URL of a server that listens on all addresses. */
+function reachable(url: string): string {
+  return url.replace('://0.0.0.0:', '://127.0.0.1:').replace('://[::]:', '://[::1]:')
 }

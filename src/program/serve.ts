@@ -10,11 +10,11 @@ type RuntimeOptions = NonNullable<Parameters<typeof startRuntime>[2]>
 export interface ServeOptions {
   /** Revokes the admin token that the servers of this database share, and makes a new one. */
   newAdminToken?: boolean
-  /** Only for tests that cannot wait as long as LEASE. */
+  /** Only for tests, which cannot wait as long as LEASE. */
   lease?: RuntimeOptions['lease']
 }
 
-/** Runs a server until it is told to stop; returns the exit status. */
+/** Runs a server until a signal to stop; returns the exit status. */
 export async function serve(environment: NodeJS.ProcessEnv, options: ServeOptions = {}): Promise<number> {
   return withConfig(environment, async (config, log, found) => {
     const warnings = found.map((text) => ({ kind: 'configuration' as const, text }))
@@ -32,7 +32,7 @@ export async function serve(environment: NodeJS.ProcessEnv, options: ServeOption
   })
 }
 
-/** Null if it was told to stop before it was ready. */
+/** Returns null if a signal to stop came before the server was ready. */
 async function startOrStop(
   config: Config,
   log: Logger,
@@ -57,7 +57,7 @@ export async function migrateDatabase(environment: NodeJS.ProcessEnv): Promise<n
   })
 }
 
-/** The last line says that everything is ready; scripts wait for it. */
+/** Prints where the server is. The last line means that everything is ready; scripts wait for it. */
 function announce(config: Config, { url, adminToken }: Runtime): void {
   const path = relative(process.cwd(), resolve(adminToken.path))
   if (adminToken.created) console.log(`admin token, shown once: ${adminToken.token}`)

@@ -2,29 +2,28 @@ import { resolve } from 'node:path'
 import { WEBHOOK_ATTEMPT_TIMEOUT_MS, WEBHOOK_CONNECT_TIMEOUT_MS } from '../domain/limits.ts'
 import { createAddressGuard } from '../machine/address-guard.ts'
 import { resolveHost } from '../machine/resolve-host.ts'
-import { createWebhookSender } from '../events/webhook/send-webhook.ts'
+import { createWebhookSender } from '../events/send-webhook.ts'
 import { NO_SYNC_POINTS } from '../observability/sync-points.ts'
 import type { BackgroundService } from '../scheduler/background-service.ts'
 import { createDeploymentServices, type DeploymentServiceName } from '../scheduler/deployment/deployment-services.ts'
 import { createDiscoveryService } from '../scheduler/deployment/discovery-service.ts'
-import { createPresenceService } from '../scheduler/agent/presence-service.ts'
-import { askHealth } from '../scheduler/deployment/prober/ask-health.ts'
-import { createRetentionService } from '../scheduler/retention/retention-service.ts'
-import { createScheduleService } from '../scheduler/schedule/run-schedules.handler.ts'
+import { createPresenceService } from '../scheduler/watch-agents.handler.ts'
+import { askHealth } from '../scheduler/deployment/prober.ts'
+import { createRetentionService } from '../scheduler/retention-service.ts'
+import { createScheduleService } from '../scheduler/run-schedules.handler.ts'
 import { createSchedulerServices, isWoken } from '../scheduler/scheduler.ts'
-import { createWebhookServices } from '../scheduler/webhook/webhook-services.ts'
-import { removePresence, recordPresence } from '../store/sql/server-presence.sql.ts'
+import { createWebhookServices } from '../scheduler/webhook-services.ts'
+import { recordPresence, removePresence } from '../store/sql/server-presence.sql.ts'
 import { within } from '../waiting/wait.ts'
 import type { RuntimeParts } from './runtime-parts.ts'
 
 /**
- * Services run their first passes one after the other, so that they share a connection: with all at once, the pool
- * opens every connection that it may, which costs 150 ms of CPU time, most of it in PostgreSQL. Nobody waits longer
- * than this for one whose pass takes long.
+ * Longest wait for the first pass of a service before the next one starts. Services start one after the other, so that
+ * they share a connection: together they would make the pool open all its connections, which costs 150 ms of CPU time.
  */
 const FIRST_PASS_WAIT_MS = 250
 
-/** Starts what this process does in the background, as its roles ask. */
+/** Starts the background services of the configured roles. */
 export async function startBackground(parts: RuntimeParts): Promise<void> {
   const { roles, discoveryDir } = parts.config
   const services: BackgroundService[] = []
@@ -33,19 +32,19 @@ export async function startBackground(parts: RuntimeParts): Promise<void> {
     services.push(...schedulerServices(parts), ...deploymentServices(parts), ...webhookServices(parts))
     services.push(scheduleService(parts), retentionService(parts))
   } else if (roles.includes('api')) {
-    // A scheduler renews it each time it checks the agents.
+    // A scheduler does this each time it checks the agents.
     services.push(createPresenceService(parts))
   }
   if (discoveryDir !== undefined) services.push(discoveryService(parts, resolve(discoveryDir)))
   startAll(parts, services)
 }
 
-/** Before a scheduler judges agents, and for as long as agents can reach this server. */
+/** Records that this server can hear agents, before a scheduler judges them; the record is removed at the stop. */
 async function announcePresence(parts: RuntimeParts): Promise<void> {
   const { db, lease, log, server, resources } = parts
   await recordPresence(db, server, lease.outageAfterMs)
   resources.defer(async () => {
-    // Others take it for gone soon anyway.
+    // On failure the record expires soon.
     await removePresence(db, server.id).catch((error: unknown) => log.warn({ err: error }, 'could not sign off'))
   })
 }
@@ -109,7 +108,7 @@ function discoveryService(parts: RuntimeParts, directory: string): BackgroundSer
   return service
 }
 
-/** They run until the process stops, or until its start fails. */
+/** Starts the services, which run until the process stops or its start fails. */
 function startAll({ resources, log }: RuntimeParts, services: readonly BackgroundService[]): void {
   resources.defer(async () => {
     await Promise.all(services.map((service) => service.stop()))

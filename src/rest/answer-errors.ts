@@ -7,7 +7,7 @@ import type { Logger } from '../observability/log.ts'
 import type { RefusalLog } from '../services/access/refusal-log.ts'
 import { outageOf, refusalOf, tookTooLong, wasCancelled } from '../services/database-outage.ts'
 import { OPENAPI_PATH } from './openapi.ts'
-import { problemOf, PROBLEM_TYPE } from './resources/problem.ts'
+import { PROBLEM_TYPE, problemOf } from './problem.ts'
 import type { RestApp } from './rest-app.ts'
 
 /** Answers every error, and every request that no route serves, with a problem document. */
@@ -48,7 +48,7 @@ export function answerErrors(app: RestApp, { log, refusals }: { log: Logger; ref
   })
 }
 
-/** The answer to a request from which no `Request` can be made, because of its Host or its path. */
+/** Answers a request that cannot be turned into a `Request`, because its Host or its path is invalid. */
 export function refuseRequest(error: Error, requestId: string): Response {
   const { status, body } = problemOf(toRepriseError(error), requestId)
   return new Response(JSON.stringify(body), { status, headers: { 'Content-Type': PROBLEM_TYPE } })

@@ -12,10 +12,10 @@ import type { Viewer } from '../services/service-context.ts'
 import type { RestEnvironment } from './rest-app.ts'
 
 const DISCOVERY_PREFIX = '/v2/discovery/'
-/** What follows the path of a download that a browser has asked for. */
+/** The code of a download link, at the end of the URL. */
 const LINK = /[?&]link=([\w-]+)$/
 
-/** Authenticates a request before anything else in it is checked. What a GET answers is of one state of the database. */
+/** Authenticates a request before anything else in it is checked. A GET reads one state of the database. */
 export function authenticated(
   { authenticate, admission }: { authenticate: Authenticate; admission: Admission },
   base: Omit<ReadContext, 'viewer'>,
@@ -52,7 +52,10 @@ interface Caller {
   stillAuthorized: () => Promise<boolean>
 }
 
-/** By a link for this path, which a browser follows without any header of its page; otherwise by the token. */
+/**
+ * Identifies the caller by the code of a download link, because a browser follows a link without the headers of its
+ * page, or else by the token.
+ */
 async function identify(
   { method, url, headers, socket }: IncomingMessage,
   authenticate: Authenticate,

@@ -2,16 +2,16 @@ import { createHash } from 'node:crypto'
 import type { MiddlewareHandler } from 'hono'
 
 /**
- * Responses to GET have an ETag of their content; a client that has this content already gets an empty 304. The
- * response is still computed: the tag saves bandwidth, not work. A response with a tag of its own stays as it is, and
- * so does a stream of events, which has no end to wait for.
+ * Adds an ETag of the content to responses to GET; a client that already has this content gets an empty 304. The
+ * response is still computed: the tag saves bandwidth, not work. Responses that already have a tag and streams of
+ * events, which do not end, stay as they are.
  */
 export const entityTag: MiddlewareHandler = async (c, next) => {
   await next()
   if (c.req.method !== 'GET' || c.res.status !== 200 || c.res.headers.has('ETag')) return
   if (c.res.headers.get('Content-Type')?.startsWith('text/event-stream')) return
   const body = await c.res.clone().arrayBuffer()
-  // Weak: one tag for however it is compressed.
+  // Weak, because the same tag serves all compressions of the content.
   const tag = `W/"${createHash('sha256').update(new Uint8Array(body)).digest('base64url')}"`
   const headers = new Headers(c.res.headers)
   headers.set('ETag', tag)

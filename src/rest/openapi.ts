@@ -1,4 +1,5 @@
-import { COMPONENTS } from './resources/input-schema.ts'
+import { z } from 'zod'
+import { snakeCase } from './snake-case.ts'
 import type { RestApp } from './rest-app.ts'
 
 export const OPENAPI_PATH = '/v2/openapi.json'
@@ -32,4 +33,53 @@ export const OPENAPI_INFO = {
 export function registerComponents({ openAPIRegistry }: RestApp): void {
   openAPIRegistry.registerComponent('securitySchemes', 'bearer', { type: 'http', scheme: 'bearer' })
   for (const { name, schema } of COMPONENTS) openAPIRegistry.registerComponent('schemas', name, schema)
+}
+
+export interface JsonSchema {
+  properties?: Record<string, JsonSchema>
+  required?: string[]
+  items?: JsonSchema
+  anyOf?: JsonSchema[]
+  [key: string]: unknown
+}
+
+interface Component {
+  name: string
+  reference: { $ref: string }
+  schema: JsonSchema
+}
+
+/** The components of all route files that are imported. */
+const COMPONENTS: Component[] = []
+
+/** Adds a schema to the OpenAPI document, to which routes refer by its name. */
+export function component(name: string, schema: JsonSchema): Component {
+  const made = { name, reference: { $ref: `#/components/schemas/${name}` }, schema }
+  COMPONENTS.push(made)
+  return made
+}
+
+/** Returns the schema of a request body: the schema of the service's input, with names in snake_case. */
+export function inputSchema(schema: z.ZodType): JsonSchema {
+  const { $schema: _, ...input } = z.toJSONSchema(schema, {
+    io: 'input',
+    unrepresentable: 'any',
+    target: 'draft-2020-12',
+  }) as JsonSchema
+  return snakeNames(input)
+}
+
+function snakeNames(schema: JsonSchema): JsonSchema {
+  const { properties, required, items, anyOf } = schema
+  return {
+    ...schema,
+    ...(properties && {
+      properties: Object.fromEntries(
+        Object.entries(properties).map(([name, property]) => [snakeCase(name), snakeNames(property)]),
+      ),
+    }),
+    ...(required && { required: required.map((name) => snakeCase(name)) }),
+    ...(items && { items: snakeNames(items) }),
+    ...(anyOf && { anyOf: anyOf.map(snakeNames) }),
+  }
 }

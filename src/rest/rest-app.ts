@@ -7,11 +7,11 @@ export interface RestEnvironment {
   Variables: {
     requestId: string
     context: ReadContext
-    /** Aborts when the client has left, or has its answer. */
+    /** Aborts when the client has disconnected or has received the whole answer. */
     gone: AbortSignal
     /** Whether the request's token is still valid. */
     stillAuthorized: () => Promise<boolean>
-    /** The body is still read when the route has answered: the request goes on until it is sent. */
+    /** Whether the body is produced after the route has returned; the request then lasts until it is sent. */
     streams: boolean
   }
 }

@@ -5,44 +5,28 @@ import type { Admission } from '../services/access/admission.ts'
 import type { Authenticate } from '../services/access/authenticate.ts'
 import type { ReadContext } from '../services/session/read-sessions.ts'
 import { createRefusalLog } from '../services/access/refusal-log.ts'
-import { serveFollowKernelLog } from './agent/follow-kernel-log.route.ts'
-import { serveListVolumes } from './agent/list-volumes.route.ts'
-import { serveReadAgents } from './agent/read-agents.route.ts'
+import { serveKernels } from './kernel.routes.ts'
+import { serveAgents } from './agent.routes.ts'
 import type { CodeStore } from '../services/code/code-store.ts'
-import { serveUploadCode } from './code/upload-code.route.ts'
-import { serveReadChains } from './chain/read-chains.route.ts'
-import { serveReadResubmissions } from './resubmission/read-resubmissions.route.ts'
-import { serveResubmit } from './resubmission/resubmit.route.ts'
-import { serveGetRetry } from './retry/get-retry.route.ts'
-import { serveListKernels } from './session/list-kernels.route.ts'
-import { serveGetKernelLog } from './agent/get-kernel-log.route.ts'
+import { serveCode } from './code.routes.ts'
+import { serveChains } from './chain.routes.ts'
+import { serveResubmissions } from './resubmission.routes.ts'
+import { serveRetries } from './retry.routes.ts'
 import { answerErrors, refuseRequest } from './answer-errors.ts'
 import { authenticated } from './authenticated.ts'
 import { entityTag } from './entity-tag.ts'
 import { OPENAPI_INFO, OPENAPI_PATH, registerComponents } from './openapi.ts'
-import { refuseParameters } from './refuse-parameters.ts'
 import type { RestApp, RestEnvironment } from './rest-app.ts'
-import { serveFollowEvents } from './event/follow-events.route.ts'
-import type { StreamServices } from './event/send-events.ts'
-import { serveChangeRetry } from './retry/change-retry.route.ts'
-import { storableParameters } from './storable-parameters.ts'
-import { serveCreateDeployment } from './deployment/create-deployment.route.ts'
-import { serveCreateSession } from './session/create-session.route.ts'
-import { serveDestroyDeployment } from './deployment/destroy-deployment.route.ts'
-import { serveDiscoverForPrometheus } from './deployment/discover-for-prometheus.route.ts'
-import { serveDiscoverForTraefik } from './deployment/discover-for-traefik.route.ts'
-import { serveChangeSchedule } from './schedule/change-schedule.route.ts'
-import { serveCreateSchedule } from './schedule/create-schedule.route.ts'
-import { serveReadSchedules } from './schedule/read-schedules.route.ts'
-import { serveGetDeployment } from './deployment/get-deployment.route.ts'
-import { serveGetSession } from './session/get-session.route.ts'
-import { serveListAttempts } from './session/list-attempts.route.ts'
-import { serveListDeployments } from './deployment/list-deployments.route.ts'
-import { serveListEndpoints } from './deployment/list-endpoints.route.ts'
-import { serveListSessions } from './session/list-sessions.route.ts'
-import { serveScaleDeployment } from './deployment/scale-deployment.route.ts'
-import { serveTerminateSession } from './session/terminate-session.route.ts'
-import { serveUpdateDeployment } from './deployment/update-deployment.route.ts'
+import { serveEvents } from './event.routes.ts'
+import type { StreamServices } from './event-stream.ts'
+import { serveDeployments } from './deployment.routes.ts'
+import { serveSessions } from './session.routes.ts'
+import { serveDiscovery } from './discovery.routes.ts'
+import { serveSchedules } from './schedule.routes.ts'
+import type { z } from 'zod'
+import { RepriseError } from '../domain/errors.ts'
+import type { MiddlewareHandler } from 'hono'
+import { refuseUnstorable } from '../services/input/storable-input.ts'
 
 export const REST_PREFIX = '/v2/'
 
@@ -53,11 +37,11 @@ export interface RestDependencies extends Omit<ReadContext, 'viewer'>, StreamSer
 }
 
 export interface Rest {
-  /** All of them, with parameters as `{id}`. */
+  /** All routes, with parameters as `{id}`. */
   readonly routes: readonly { method: string; path: string }[]
-  /** The OpenAPI document, which is served at `OPENAPI_PATH` without a token. Making it takes some 20 ms. */
+  /** The OpenAPI document, which is served at `OPENAPI_PATH` without a token. Building it takes about 20 ms. */
   document(): object
-  /** `response` has its `X-Request-Id` already. */
+  /** Expects `response` to have its `X-Request-Id` header. */
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>
 }
 
@@ -68,7 +52,7 @@ export function createRest(dependencies: RestDependencies): Rest {
     routes: routesOf(app),
     document: () => app.getOpenAPI31Document(OPENAPI_INFO),
     async handle(request, response) {
-      // One listener per request: errors before the app, such as an invalid Host or path, also need the request id.
+      // A listener for each request: errors that occur before the app, such as an invalid Host, need the request id, too.
       const listener = getRequestListener(app.fetch, {
         overrideGlobalObjects: false,
         errorHandler: (error) => refuseRequest(error as Error, requestIdOf(response)),
@@ -99,37 +83,34 @@ function restApp({ authenticate, admission, ...base }: RestDependencies): RestAp
   registerComponents(app)
   app.use('/v2/*', authenticated({ authenticate, admission }, base))
   app.use('/v2/*', storableParameters)
-  for (const serve of [
-    serveListSessions,
-    serveCreateSession,
-    serveGetSession,
-    serveListAttempts,
-    serveTerminateSession,
-    serveChangeRetry,
-    serveGetRetry,
-    serveListKernels,
-    serveReadChains,
-    serveReadAgents,
-    serveListVolumes,
-    serveResubmit,
-    serveReadResubmissions,
-    serveGetKernelLog,
-    serveListDeployments,
-    serveCreateDeployment,
-    serveGetDeployment,
-    serveUpdateDeployment,
-    serveScaleDeployment,
-    serveDestroyDeployment,
-    serveCreateSchedule,
-    serveReadSchedules,
-    serveChangeSchedule,
-    serveListEndpoints,
-    serveDiscoverForPrometheus,
-    serveDiscoverForTraefik,
-  ]) {
-    serve(app)
-  }
-  for (const serve of [serveFollowEvents, serveFollowKernelLog, serveUploadCode]) serve(app, base)
+  serveSessions(app)
+  serveRetries(app)
+  serveKernels(app, base)
+  serveChains(app)
+  serveAgents(app)
+  serveResubmissions(app)
+  serveDeployments(app)
+  serveSchedules(app)
+  serveDiscovery(app)
+  serveEvents(app, base)
+  serveCode(app, base)
   answerErrors(app, { log: base.log, refusals: createRefusalLog(base) })
   return app
+}
+
+/** Refuses path and query parameters that do not match the OpenAPI document. @throws RepriseError */
+function refuseParameters(result: { success: true } | { success: false; error: z.core.$ZodError }): void {
+  if (result.success) return
+  const issues = result.error.issues.map(({ path, message }) => ({ path: path.join('.'), message }))
+  const detail = issues.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`)).join('; ')
+  throw new RepriseError('VALIDATION_FAILED', detail, issues)
+}
+
+/**
+ * Refuses text that PostgreSQL cannot store. In a URL that is only NUL, `%00`: half a surrogate pair cannot be written
+ * in one.
+ */
+const storableParameters: MiddlewareHandler = async (c, next) => {
+  refuseUnstorable(c.req.queries())
+  await next()
 }

@@ -3,10 +3,11 @@ import type { Logger } from '../observability/log.ts'
 import { wait } from '../waiting/wait.ts'
 import { createWakeSignal } from '../waiting/wake-signal.ts'
 import { isDiskFault } from '../services/database-outage.ts'
-import { processFaults } from '../observability/process-faults.ts'
+import { processFaults } from '../observability/process-events.ts'
+import type { Metrics } from '../observability/metrics.ts'
 
 export interface RunReport {
-  /** Number of things done; 0 is not logged. */
+  /** How many items were processed; 0 is not logged. */
   done: number
   /** Run the next pass at once. */
   more?: boolean
@@ -61,7 +62,7 @@ export function defineService(options: {
       if (isDiskFault(error)) processFaults.diskFull += 1
       const pause = Math.min(FAULT_PAUSE_MAX_MS, FAULT_PAUSE_MIN_MS * 2 ** Math.min(faults - 1, 10))
       log.warn({ service: name, err: error, againInMs: pause }, `${name} failed: ${messageOf(error)}`)
-      // What has woken it while it failed does not shorten the pause.
+      // Wake-ups during the failed pass do not shorten the pause.
       wakeSignal.take()
       await wakeSignal.wait(pause)
       return 0
@@ -96,5 +97,39 @@ export function defineService(options: {
     },
     wake: wakeSignal.raise,
     runOnce: () => options.runOnce(stopped.signal),
+  }
+}
+
+/** Like `defineService`, and counts and times each pass under the service's name. */
+export function defineMeasuredService(
+  { log, metrics }: { log: Logger; metrics: Pick<Metrics, 'runs' | 'done'> },
+  name: string,
+  intervalMs: number,
+  runOnce: (signal: AbortSignal) => Promise<RunReport>,
+): BackgroundService {
+  return defineService({
+    name,
+    intervalMs,
+    log,
+    runOnce: (signal) => measureRun(metrics, name, () => runOnce(signal)),
+  })
+}
+
+/** Runs one pass of a background service, and counts and times it by its outcome. */
+async function measureRun<Report extends { done: number }>(
+  { runs, done }: Pick<Metrics, 'runs' | 'done'>,
+  service: string,
+  run: () => Promise<Report>,
+): Promise<Report> {
+  const begun = performance.now()
+  const seconds = () => (performance.now() - begun) / 1000
+  try {
+    const report = await run()
+    runs.observe({ service, outcome: report.done > 0 ? 'done' : 'nothing' }, seconds())
+    if (report.done > 0) done.inc({ service }, report.done)
+    return report
+  } catch (error) {
+    runs.observe({ service, outcome: 'failed' }, seconds())
+    throw error
   }
 }

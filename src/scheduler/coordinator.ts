@@ -31,9 +31,9 @@ export interface Batch<Item, Decided extends Move> {
   moves: readonly Decided[]
 }
 
-/** What all handlers of one kind of entity share: how results are judged, written and reported. */
+/** The part that all handlers of one kind of entity share: how results are judged, written and reported. */
 export interface EntityKind<Item, Declaration, Result, Decided extends Move> {
-  /** Pure. Turns what a handler says happened into moves; entities without consequences are left out. */
+  /** Turns the result of a handler into moves, and leaves out entities without consequences. Pure. */
   judge(declaration: Declaration, items: readonly Item[], result: Result): Decided[]
   /** Writes moves with history and events; skips entities that have moved in the meantime. */
   apply(tx: Queryable, handler: string, moves: readonly Decided[]): Promise<unknown>

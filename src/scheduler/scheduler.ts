@@ -13,19 +13,22 @@ import type { SyncPoints } from '../observability/sync-points.ts'
 import type { Tracer } from '../observability/trace.ts'
 import type { Database } from '../store/database.ts'
 import type { ServerIdentity } from '../store/sql/server-presence.sql.ts'
-import type { BackgroundService, RunReport } from './background-service.ts'
+import { type BackgroundService, defineMeasuredService, type RunReport } from './background-service.ts'
 import { decideRetries } from './retry/decide-retries.handler.ts'
 import { dispatchRetries } from './retry/dispatch-retries.handler.ts'
-import { enforceBatchTimeouts, terminateSessions } from './session/terminate-sessions.handler.ts'
+import {
+  enforceBatchTimeouts,
+  prepareSessions,
+  startSessions,
+  terminateSessions,
+} from './session/kernel-orders.handlers.ts'
 import type { QueueProgress } from './scheduling/queue-progress.ts'
-import { prepareSessions, startSessions } from './session/advance-kernels.ts'
 import { PROMOTE } from './session/promote-sessions.handler.ts'
-import { resubmitSessions } from './resubmission/resubmit-sessions.handler.ts'
+import { resubmitSessions } from './resubmit-sessions.handler.ts'
 import { scheduleGroups } from './scheduling/schedule-sessions.handler.ts'
 import { sweepLeftovers } from './session/sweep-leftovers.handler.ts'
-import { watchAgents } from './agent/watch-agents.handler.ts'
+import { watchAgents } from './watch-agents.handler.ts'
 import { runLifecycle } from './lifecycle.ts'
-import { defineMeasuredService } from './measured-service.ts'
 
 export interface SchedulerContext {
   db: Database

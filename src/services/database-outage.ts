@@ -1,5 +1,5 @@
 import { RepriseError } from '../domain/errors.ts'
-import { isEmbeddedDiskFull, processFaults } from '../observability/process-faults.ts'
+import { isEmbeddedDiskFull, processFaults } from '../observability/process-events.ts'
 import { READ_TIMEOUT_MS } from '../domain/limits.ts'
 
 /** Socket errors, before or during a connection. */

@@ -1,6 +1,6 @@
 /**
- * The work of a timer or of an event's listener, where nobody catches what it throws: such an error would end the
- * process, and all that it does. It goes to `failed` instead, and the timer or the listener goes on.
+ * Wraps the work of a timer or an event listener, where an uncaught error would end the process. The error is passed to
+ * `failed` instead, and the timer or listener continues.
  */
 export function guarded<Arguments extends unknown[]>(
   work: (...given: Arguments) => unknown,

@@ -1,26 +1,26 @@
 import { guarded } from './guarded.ts'
 
-/** Where the next pause could not be found. */
+/** Pause if `pauseMs` fails. */
 const FAULT_PAUSE_MS = 1_000
 
-/** Work that is done again and again, one pass at a time. */
+/** Repeated work, one pass at a time. */
 export interface Passes {
-  /** There may be something to do, or something that is due earlier. */
+  /** Called when there may be work, or work that is due earlier than before. */
   wake(): void
   close(): void
 }
 
 interface PassesOptions {
-  /** Until the next pass; null while there is nothing to do, and then somebody has to wake it. */
+  /** Returns the time until the next pass; null while there is no work, and then `wake` has to be called. */
   pauseMs(): number | null
-  /** No pause is shorter: what is due by then is left as it is, and nobody is asked. */
+  /** Shortest pause: a wake-up does not change a pass that is due within this time. */
   pauseMinMs: number
   pass(): Promise<void>
-  /** The next one comes all the same. */
+  /** Called when a pass fails; the next one comes all the same. */
   failed(error: unknown): void
 }
 
-/** Timers are unref'd; a failing pass, or a pause that cannot be found, never ends the process. */
+/** Timers are unref'd. Errors of `pass` and `pauseMs` never end the process. */
 export function createPasses({ pauseMs, pauseMinMs, pass, failed }: PassesOptions): Passes {
   let timer: NodeJS.Timeout | undefined
   let dueAt = Number.POSITIVE_INFINITY

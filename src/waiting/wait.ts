@@ -5,7 +5,7 @@ export async function wait(ms: number, options: { signal?: AbortSignal; ref?: bo
   await sleep(ms, undefined, options).catch(() => {})
 }
 
-/** What `work` comes to; undefined if that takes longer than `ms`. */
+/** Resolves with the result of `work`, or with undefined if that takes longer than `ms`. */
 export async function within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
   const inTime = new AbortController()
   try {

@@ -1,15 +1,15 @@
-/** Wakes one that waits. What is raised while nobody waits is remembered. */
+/** Wakes a single waiter. A signal that is raised while nobody waits is remembered. */
 export interface WakeSignal {
   raise(): void
-  /** @returns whether it was raised, and forgets it */
+  /** Resets the signal. @returns whether it was raised */
   take(): boolean
-  /** Until it is raised, or for `ms`. @returns whether it was raised, and forgets it */
+  /** Waits until the signal is raised, at most `ms`, and resets it. @returns whether it was raised */
   wait(ms: number): Promise<boolean>
-  /** Listens to its `signals` no more. */
+  /** Stops listening to `signals`. */
   stop(): void
 }
 
-/** An abort of one of `signals` raises it, too. */
+/** An abort of one of `signals` also raises the signal. */
 export function createWakeSignal(signals: readonly AbortSignal[] = []): WakeSignal {
   let raised = signals.some(({ aborted }) => aborted)
   let waiting: (() => void) | undefined

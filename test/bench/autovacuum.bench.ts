@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createNoopExecutor } from '../../src/agent/executors/noop/noop-executor.ts'
 import { FOREVER } from '../../src/domain/retention.ts'
-import { removeOld } from '../../src/scheduler/retention/retention-service.ts'
+import { removeOld } from '../../src/scheduler/retention-service.ts'
 import { createSessions } from '../../src/services/session/create-sessions.ts'
 import type { Database } from '../../src/store/database.ts'
 import type { Measurement } from './bench.ts'

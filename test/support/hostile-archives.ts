@@ -1,6 +1,5 @@
 import { ARCHIVE_END, archiveHeader, archivePadding } from '../../src/archive/archive-format.ts'
-import type { ArchiveEntry } from '../../src/archive/archive-entry.ts'
-import type { ArchiveLimit } from '../../src/archive/archive-limits.ts'
+import type { ArchiveEntry, ArchiveLimit } from '../../src/archive/archive-entry.ts'
 
 /** An archive that asks for far more work, or far more files, than its bytes could be worth. */
 export interface HostileArchive {

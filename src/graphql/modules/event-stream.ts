@@ -1,7 +1,7 @@
 import type { OutboxEvent } from '../../domain/events.ts'
 import { followEvents } from '../../events/follow-events.ts'
-import { assertCursorKept } from '../../events/kept-cursor.ts'
-import { eventCursorOf, visibleEvents, type EventFilterInput } from '../../services/event/visible-events.ts'
+import { assertCursorKept } from '../../events/past-events.ts'
+import { eventCursorOf, type EventFilterInput, visibleEvents } from '../../services/event/visible-events.ts'
 import type { GraphQLContext } from '../context.ts'
 import { authorizedEvents, type AuthorizedEvents } from '../subscriptions/authorized-events.ts'
 

@@ -1,9 +1,17 @@
 import { hostname } from 'node:os'
 import { z } from 'zod'
-import { CONTAINER_VARIABLES } from './container-variables.ts'
-import { SLURM_VARIABLES } from './slurm-variables.ts'
-import { absolutePaths, bytesOrNone, countOrNone, labels, list, slots, uidRange, wholeNumber } from './values.ts'
-import { variable } from './variable.ts'
+import { CONTAINER_VARIABLES, SLURM_VARIABLES } from './executor-variables.ts'
+import {
+  absolutePaths,
+  bytesOrNone,
+  countOrNone,
+  labels,
+  list,
+  slots,
+  uidRange,
+  variable,
+  wholeNumber,
+} from './values.ts'
 
 const EXECUTORS = ['process', 'container', 'slurm', 'noop'] as const
 const ISOLATION_MODES = ['auto', 'namespaces', 'user', 'none'] as const

@@ -1,14 +1,13 @@
 import { z } from 'zod'
 import {
-  REQUESTS_AT_ONCE_DEFAULT,
-  UPLOAD_CEILING_BYTES,
   RELAY_BYTES_DEFAULT,
   RELAY_CEILING_BYTES,
+  REQUESTS_AT_ONCE_DEFAULT,
   UPLOAD_BYTES_DEFAULT,
+  UPLOAD_CEILING_BYTES,
   UPLOAD_PROJECT_BYTES_DEFAULT,
 } from '../../domain/limits.ts'
-import { byteAmount, list, network, wholeNumber, yesOrNo } from './values.ts'
-import { variable } from './variable.ts'
+import { byteAmount, list, network, variable, wholeNumber, yesOrNo } from './values.ts'
 
 export const API_VARIABLES = {
   requestsAtOnce: variable({

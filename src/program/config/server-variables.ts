@@ -1,7 +1,17 @@
 import { z } from 'zod'
 import { LOG_LEVELS } from '../../observability/log.ts'
-import { list, oneOf, wholeNumber, yesOrNo } from './values.ts'
-import { variable } from './variable.ts'
+import {
+  collector,
+  type Documentation,
+  list,
+  oneOf,
+  retention,
+  variable,
+  type Variable,
+  wholeNumber,
+  yesOrNo,
+} from './values.ts'
+import { parseRetention, type Retention } from '../../domain/retention.ts'
 
 const ROLES = ['api', 'scheduler', 'agent'] as const
 const LOG_FORMATS = ['pretty', 'json'] as const
@@ -141,6 +151,83 @@ export const SERVER_VARIABLES = {
     default: 'false',
     meaning:
       'Whether `/metrics` is served without a token: `true` or `false`. If not, it needs the token of an ADMIN or METRICS without a project.',
+    unit: null,
+    schema: yesOrNo().default(false),
+  }),
+}
+
+export const RETENTION_VARIABLES = {
+  keepChains: keptVariable({
+    name: 'REPRISE_KEEP_CHAINS',
+    default: 'forever',
+    meaning:
+      'How long, or how many per project, finished chains are kept, with everything that belongs to them: `90d` (h, d, w, y), `100000`, both separated by a comma, or `forever`. No chain is removed before its events.',
+  }),
+  keepEvents: keptVariable({
+    name: 'REPRISE_KEEP_EVENTS',
+    default: '30d',
+    meaning: 'The same for events. A subscription with an older cursor is told that it has expired.',
+  }),
+  keepLogs: keptVariable({
+    name: 'REPRISE_KEEP_LOGS',
+    default: '90d',
+    meaning: 'The same for the output of kernels, counted in chunks of up to 64 KiB.',
+  }),
+  keepAudit: keptVariable({ name: 'REPRISE_KEEP_AUDIT', default: '400d', meaning: 'The same for the audit log.' }),
+  keepAgentHistory: keptVariable({
+    name: 'REPRISE_KEEP_AGENT_HISTORY',
+    default: '90d',
+    meaning: 'The same for the history of agents.',
+  }),
+  checkpointKeep: keptForVariable({
+    name: 'REPRISE_CHECKPOINT_KEEP',
+    default: '1d',
+    meaning:
+      'How long the checkpoint of a chain is kept that has succeeded: `1d` (h, d, w, y) or `forever`. It goes with its chain at the latest.',
+  }),
+  checkpointKeepFailed: keptForVariable({
+    name: 'REPRISE_CHECKPOINT_KEEP_FAILED',
+    default: '30d',
+    meaning: 'The same of a chain that has failed for good or was cancelled, so that a resubmission can go on with it.',
+  }),
+}
+
+/** A retention that is bounded by age only. */
+function keptForVariable(documentation: Omit<Documentation, 'unit'>): Variable<Retention> {
+  const age = retention().refine(({ count }) => count === null, 'must be like `90d` or `forever`')
+  return { ...documentation, unit: null, schema: age.default(() => parseRetention(documentation.default)!) }
+}
+
+function keptVariable(documentation: Omit<Documentation, 'unit'>): Variable<Retention> {
+  return { ...documentation, unit: null, schema: retention().default(() => parseRetention(documentation.default)!) }
+}
+
+export const TRACES_VARIABLES = {
+  tracesExporter: variable({
+    name: 'OTEL_TRACES_EXPORTER',
+    default: '`otlp` where an endpoint is set, else `none`',
+    meaning: 'Where traces go: `otlp` or `none`.',
+    unit: null,
+    schema: z.enum(['otlp', 'none'], { error: 'must be `otlp` or `none`' }).optional(),
+  }),
+  tracesEndpoint: variable({
+    name: 'OTEL_EXPORTER_OTLP_ENDPOINT',
+    default: 'http://localhost:4318',
+    meaning: 'Collector that receives traces over OTLP/HTTP, as JSON at `/v1/traces`.',
+    unit: null,
+    schema: collector().optional(),
+  }),
+  tracesOwnEndpoint: variable({
+    name: 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
+    default: 'none',
+    meaning: 'The same with its full path, for traces only.',
+    unit: null,
+    schema: collector().optional(),
+  }),
+  tracesDisabled: variable({
+    name: 'OTEL_SDK_DISABLED',
+    default: 'false',
+    meaning: '`true`: no traces, whatever else is set.',
     unit: null,
     schema: yesOrNo().default(false),
   }),

@@ -1,11 +1,26 @@
-import { isIP } from 'node:net'
 import { z } from 'zod'
+import { isIP } from 'node:net'
 import { FOREVER, parseRetention, type Retention } from '../../domain/retention.ts'
 import { AGENT_VOLUMES_MAX, NAME_LENGTH_MAX, VOLUME_PROJECTS_MAX } from '../../domain/limits.ts'
 import { VOLUME_NAME, VOLUME_NAME_RULE } from '../../domain/session/mount/volume-name.ts'
 import { parseAmount } from '../../domain/amounts.ts'
 
-/** Parsers of environment variables. */
+export interface Documentation {
+  name: `REPRISE_${string}` | `OTEL_${string}`
+  /** The default, as written in the documentation. */
+  default: string
+  meaning: string
+  /** Null if the value is not a quantity. */
+  unit: string | null
+}
+
+export interface Variable<T> extends Documentation {
+  schema: z.ZodType<T>
+}
+
+export function variable<T>(options: Variable<T>): Variable<T> {
+  return options
+}
 
 export function oneOf(words: readonly string[]): string {
   return words.map((word) => `\`${word}\``).join(', ')

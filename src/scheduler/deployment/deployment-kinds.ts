@@ -23,7 +23,7 @@ import type { ClaimedRoute } from '../../store/sql/deployment/claim-routes.sql.t
 import { recordFailures, lockFailureCounts } from '../../store/sql/deployment/route-failures.sql.ts'
 import { describeMove, type Batch, type EntityKind, type Handler, type Move } from '../coordinator.ts'
 
-/** What a deployment handler says happened, and the topics to wake for its own writes. */
+/** The findings of a deployment handler, and the topics to wake for its writes. */
 export interface DeploymentFindings {
   findings: Finding<DeploymentResult>[]
   wakes?: readonly WakeTopic[]

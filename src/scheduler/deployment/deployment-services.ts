@@ -8,27 +8,25 @@ import type { Metrics } from '../../observability/metrics.ts'
 import type { SyncPoints } from '../../observability/sync-points.ts'
 import { readDueDeployments, readDueRoutes } from '../../store/sql/deployment/deployment-outlook.sql.ts'
 import { resetFailures } from '../../store/sql/deployment/route-failures.sql.ts'
-import type { BackgroundService, RunReport } from '../background-service.ts'
-import { runHandler, type CoordinatorContext } from '../coordinator.ts'
+import { type BackgroundService, defineMeasuredService, type RunReport } from '../background-service.ts'
+import { type CoordinatorContext, runHandler } from '../coordinator.ts'
 import { DEPLOYMENTS, ROUTES } from './deployment-kinds.ts'
 import {
   checkPendingDeployment,
-  scalingDeployment,
   checkReplicaDeployment,
-  reconcileDeployment,
   destroyingDeployment,
+  reconcileDeployment,
+  scalingDeployment,
 } from './deployment.handlers.ts'
 import {
   healthCheckRoute,
   provisioningRoute,
-  runningRoute,
   routeEviction,
-  terminatingRoute,
+  runningRoute,
   serviceDiscoverySync,
+  terminatingRoute,
 } from './route.handlers.ts'
-import { defineMeasuredService } from '../measured-service.ts'
-import type { AskHealth } from './prober/ask-health.ts'
-import { createProber } from './prober/prober.ts'
+import { type AskHealth, createProber } from './prober.ts'
 
 export type DeploymentServiceName = 'drive-deployments' | 'drive-routes' | 'check-route-health'
 
@@ -36,7 +34,7 @@ export interface DeploymentContext extends CoordinatorContext {
   metrics: Metrics
   sync: SyncPoints
   askHealth: AskHealth
-  /** Since when this server has been checking routes, as `performance.now()`. */
+  /** Time at which this server began to check routes, as `performance.now()`. */
   watchedSince: number
 }
 
@@ -94,7 +92,7 @@ const ROUTE_HANDLERS = [
   serviceDiscoverySync,
 ]
 
-/** After such a gap between two passes, health checks may not have been made either. */
+/** After a longer gap between two passes, health checks may have been missed, too. */
 const ABSENCE_MS = 5 * DEPLOYMENT_INTERVAL_MS
 
 function createRouteDriver(context: DeploymentContext): () => Promise<RunReport> {

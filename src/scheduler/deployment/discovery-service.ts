@@ -1,14 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { prometheusTargets, traefikConfiguration, type Service } from '../../domain/deployment/discovery.ts'
+import { prometheusTargets, type Service, traefikConfiguration } from '../../domain/deployment/discovery.ts'
 import { DISCOVERY_INTERVAL_MS } from '../../domain/limits.ts'
 import type { Logger } from '../../observability/log.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { Database } from '../../store/database.ts'
 import { readServices } from '../../store/sql/deployment/read-services.sql.ts'
-import type { BackgroundService, RunReport } from '../background-service.ts'
-import { defineMeasuredService } from '../measured-service.ts'
+import { type BackgroundService, defineMeasuredService, type RunReport } from '../background-service.ts'
 
 /** Keeps the files of service discovery in a directory up to date. */
 export function createDiscoveryService(context: {
@@ -22,9 +21,9 @@ export function createDiscoveryService(context: {
 }
 
 /**
- * The files by name. Traefik's directory provider does not read `.json`, so its file is YAML, of which JSON is a
- * subset. Traefik also treats files as templates; indented JSON never has two braces in a row, which would start an
- * expression.
+ * The contents of the files, by name. Traefik's directory provider does not read `.json`, so its file is YAML, of which
+ * JSON is a subset. Traefik also treats files as templates; indented JSON never has two braces in a row, which would
+ * start an expression.
  */
 const FILES: Readonly<Record<string, (services: readonly Service[]) => object>> = {
   'prometheus.json': prometheusTargets,

@@ -12,8 +12,8 @@ import type { RunReport } from '../background-service.ts'
 import { logOutcomes } from '../log-outcomes.ts'
 
 /**
- * Records a decision for each finished batch session. Level-triggered: a session is claimed until it has a decision,
- * whichever server crashed in between.
+ * Records a decision for each finished batch session. A session is claimed again until it has a decision, so a crash
+ * loses none.
  */
 export async function decideRetries(context: {
   db: Database
@@ -35,7 +35,7 @@ export async function decideRetries(context: {
     return { decisions: rows, sessions: new Map(claimed.map((session) => [session.id, session])) }
   })
   count(context.metrics, decisions, sessions)
-  // A chain may have ended that others depend on.
+  // Other chains may depend on a chain that has ended now.
   if (decisions.length > 0) context.wake.wake('schedule-sessions', 'events')
   if (decisions.some(({ phase }) => phase === 'SCHEDULED')) context.wake.wake('dispatch-retries')
   logDecisions(decisions, sessions, context.log)

@@ -7,7 +7,7 @@ import type { DueRetry } from '../../store/sql/retry/claim-due-retries.sql.ts'
 import type { NewSession } from '../../store/sql/session/session-columns.sql.ts'
 import { logOutcomes } from '../log-outcomes.ts'
 
-/** What happened to one batch of due retries. Reported after the commit, so that a rollback reports nothing. */
+/** The outcome of one batch of due retries. Reported after the commit, so that a rollback reports nothing. */
 export interface DispatchOutcome {
   claimed: readonly DueRetry[]
   created: readonly DueRetry[]
@@ -16,7 +16,7 @@ export interface DispatchOutcome {
   held: readonly Hold<DueRetry>[]
   /** By parent. */
   refusals: ReadonlyMap<string, Refusal>
-  /** Ended, because they could only have started later than their policy's `maxElapsed`. */
+  /** Retries that could only have started later than their policy's `maxElapsed`. */
   exhausted: readonly DueRetry[]
 }
 

@@ -19,19 +19,26 @@ import { addChildren, type Refusal } from '../../services/retry/add-children.ts'
 import { childSession } from '../../services/session/child-session.ts'
 import type { Database, Queryable } from '../../store/database.ts'
 import { readAliveAgents } from '../../store/sql/agent/read-agents.sql.ts'
-import { claimDueRetries, nextRetryInMs, type DueRetry } from '../../store/sql/retry/claim-due-retries.sql.ts'
+import { claimDueRetries, type DueRetry, nextRetryInMs } from '../../store/sql/retry/claim-due-retries.sql.ts'
 import { releaseQuotaHolds } from '../../store/sql/retry/release-holds.sql.ts'
 import {
+  type ExhaustedRetry,
+  type HeldRetry,
   settleDispatched,
   settleExhausted,
+  settleHeld,
   settleRefused,
-  type ExhaustedRetry,
 } from '../../store/sql/retry/settle-retries.sql.ts'
 import { wakeDependents } from '../../store/sql/session/dependencies.sql.ts'
 import type { NewSession } from '../../store/sql/session/session-columns.sql.ts'
 import type { RunReport } from '../background-service.ts'
-import { admitRetries } from './admit-retries.ts'
-import { countDispatched, NOTHING, logDispatched, traceDispatched, type DispatchOutcome } from './dispatch-outcome.ts'
+import { countDispatched, type DispatchOutcome, logDispatched, NOTHING, traceDispatched } from './dispatch-outcome.ts'
+import { admit, type Hold } from '../../domain/retry/admit.ts'
+import { lineKey, paceHeldRetries } from '../../domain/retry/pace-held-retries.ts'
+import { HOLD_WORDS } from '../../domain/retry/retry-state.ts'
+import { lockPendingPlaces } from '../../services/quota/pending-limits.ts'
+import { readLineEnds } from '../../store/sql/scheduling/read-line-ends.sql.ts'
+import { lockSwitches, writeTokens } from '../../store/sql/retry/retry-switches.sql.ts'
 
 const BATCH = {
   limit: DISPATCH_BATCH_RETRIES_MAX,
@@ -40,8 +47,8 @@ const BATCH = {
 
 /**
  * Creates the children of due retries. A child is created in the transaction that marks its decision as DISPATCHED, and
- * `sessions.parent_session_id` is unique: a failed attempt gets exactly one child, whatever crashes and however many
- * servers dispatch.
+ * `sessions.parent_session_id` is unique. So a failed attempt gets exactly one child, despite crashes and with any
+ * number of servers.
  */
 export async function dispatchRetries(context: {
   db: Database
@@ -113,7 +120,7 @@ function dispatched(retry: DueRetry, child: NewSession) {
 interface SiftedRetries {
   /** May be dispatched if nothing holds them. */
   sound: DueRetry[]
-  /** Of the sound ones' children, by parent. */
+  /** Changes of the children of the sound retries, by parent. */
   changes: Map<string, StoredChildChanges>
   /**
    * By parent: policy or decision were damaged since the decision, which would otherwise fail the statement that
@@ -175,4 +182,44 @@ function childOf(retry: DueRetry, stored: StoredChildChanges): NewSession {
   const parent = { ...retry, id: retry.sessionId, chainCreationId: retry.rootCreationId }
   const derived = deriveChild(parent, changes)
   return childSession(retry, { ...derived, epochStartedAt: derived.epochStartedAt.toISOString() })
+}
+
+/**
+ * Selects the retries of a batch that may be dispatched, takes tokens for them, and records the others as held.
+ * Switches and quotas are read in the transaction that dispatches, never from a cache.
+ */
+async function admitRetries(
+  tx: Queryable,
+  due: readonly DueRetry[],
+): Promise<{ go: DueRetry[]; held: readonly Hold<DueRetry>[] }> {
+  const switches = await lockSwitches(tx, [...new Set(due.map(({ projectId }) => projectId))])
+  const places = await lockPendingPlaces(tx, due)
+  const { go, held, left } = admit(due, switches, places)
+  await writeTokens(tx, left)
+  const ends = await readLineEnds(tx, linesOf(held))
+  const lineEnds = new Map(ends.map(({ projectId, reason, endsInMs }) => [lineKey(projectId, reason), endsInMs]))
+  await settleHeld(
+    tx,
+    paceHeldRetries(held, lineEnds).map(({ hold, againInMs }) => heldRetry(hold, againInMs)),
+  )
+  return { go, held }
+}
+
+function linesOf(held: readonly Hold<DueRetry>[]) {
+  const lines = held
+    .filter(({ reason }) => reason !== 'PARENT_ALIVE')
+    .map(({ retry: { projectId }, reason }) => [lineKey(projectId, reason), { projectId, reason }] as const)
+  return [...new Map(lines).values()]
+}
+
+function heldRetry({ retry, reason, scope }: Hold<DueRetry>, againInMs: number): HeldRetry {
+  const repeated = retry.holdReason === reason
+  const where = scope === null ? '' : ` (${scope.toLowerCase()})`
+  return {
+    sessionId: retry.sessionId,
+    holdReason: reason,
+    scope,
+    againInMs,
+    eventData: repeated ? null : queuedRetryEventData(retry, { reason: `held: ${HOLD_WORDS[reason]}${where}` }),
+  }
 }

@@ -14,15 +14,15 @@ import type { Queryable } from '../../store/database.ts'
 import { readAgentCapacity } from '../../store/sql/scheduling/agent-capacity.sql.ts'
 import {
   assignKernels,
+  type LockedGroup,
   recordOvertaken,
   recordTurn,
-  type LockedGroup,
 } from '../../store/sql/scheduling/assign-kernels.sql.ts'
 import type { PendingSession } from '../../store/sql/scheduling/claim-pending.sql.ts'
 import type { PendingGroup } from '../../store/sql/scheduling/pending-groups.sql.ts'
 import { lockQuotaUse } from '../../store/sql/scheduling/quota-use.sql.ts'
 import { readUseByOwner } from '../../store/sql/scheduling/read-use-by-owner.sql.ts'
-import { lockKeys } from './concurrency-keys.ts'
+import { type ConcurrencyKey, lockKeyUse, settleKeys } from '../../store/sql/scheduling/concurrency-keys.sql.ts'
 
 /** Places sessions on the agents of their group and records the assignments. */
 export async function placePending(
@@ -77,7 +77,7 @@ async function sequenceOf(
   return byDominantShare(sessions, { usedByOwner: await readUseByOwner(tx, name), totals })
 }
 
-/** What the place of its checkpoint changes for a session. */
+/** Makes a session prefer agents that have its checkpoint, or are near to it. */
 function towardsCheckpoint(
   session: PendingSession,
   placement: CheckpointPlacement | undefined,
@@ -109,4 +109,58 @@ function toPlaceable(session: PendingSession, quotas: QuotaUse[], keyUse: KeyUse
     avoidAgents: avoidedInOrder(session.avoidAgents),
     request,
   }
+}
+
+type Keyed = Pick<PendingSession, 'id' | 'projectId' | 'concurrencyKey' | 'waitsForKey'>
+
+/**
+ * Returns a function that gives the use of a session's concurrency key, or null if it has none. The keys stay locked
+ * for the transaction; sessions without keys cost nothing.
+ */
+async function lockKeys(tx: Queryable, sessions: readonly Keyed[]): Promise<(session: Keyed) => KeyUse | null> {
+  const keyed = withKeys(sessions)
+  if (keyed.length === 0) return () => null
+  const rows = await lockKeyUse(
+    tx,
+    keyed,
+    keyed.map(({ id }) => id),
+  )
+  const uses = new Map(
+    rows.map(({ projectId, limit, ...row }): [string, KeyUse] => [
+      nameOf(projectId, row.key),
+      { ...row, limit: limit ?? Number.POSITIVE_INFINITY },
+    ]),
+  )
+  return ({ projectId, concurrencyKey: key }) => (key === null ? null : uses.get(nameOf(projectId, key))!)
+}
+
+/**
+ * Records the result of a pass for the keys of the sessions that it considered. A session whose key had no free place
+ * waits for one; a session that waits for something else gives up the place that it was offered.
+ * @returns whether there are places to offer
+ */
+export async function settlePass(
+  tx: Queryable,
+  considered: readonly Keyed[],
+  { placed, forKey }: Pick<Placement, 'placed' | 'forKey'>,
+): Promise<boolean> {
+  const keyed = withKeys(considered)
+  if (keyed.length === 0) return false
+  const started = new Set(placed.map(({ sessionId }) => sessionId))
+  const freed = keyed.filter(({ id, waitsForKey }) =>
+    forKey.has(id) ? forKey.get(id)!.yields : waitsForKey && !started.has(id),
+  )
+  const waits = new Map(keyed.map(({ id }) => [id, forKey.has(id)]))
+  await settleKeys(tx, waits, freed)
+  return freed.length > 0
+}
+
+function withKeys<Session extends Keyed>(sessions: readonly Session[]): (Session & ConcurrencyKey)[] {
+  return sessions.flatMap((session) =>
+    session.concurrencyKey === null ? [] : [{ ...session, key: session.concurrencyKey }],
+  )
+}
+
+function nameOf(projectId: string, key: string): string {
+  return `${projectId} ${key}`
 }

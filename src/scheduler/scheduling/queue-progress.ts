@@ -9,13 +9,13 @@ import type { PendingClaim } from '../../store/sql/scheduling/claim-pending.sql.
 import type { PendingGroup } from '../../store/sql/scheduling/pending-groups.sql.ts'
 
 /**
- * What one server remembers about the queue of a resource group between passes. It affects only the cost of a pass, not
- * its correctness.
+ * State of one server about the queue of a resource group, kept between passes. It affects only the cost of a pass, not
+ * its result.
  */
 export interface QueueProgress {
   /** Sessions to claim: about twice as many as last left the line, since each costs a lock even if it does not fit. */
   reach: number
-  /** At the last pass, the queue was longer than the head that was claimed. */
+  /** Whether the queue was longer than the claimed head at the last pass. */
   lineIsLong: boolean
   /** The scheduling class after which to continue; null for the first. */
   fromClass: string | null
@@ -23,7 +23,7 @@ export interface QueueProgress {
   idlePasses: number
   /** When expired sessions were last searched for, as `performance.now()`. */
   expiredAt: number
-  /** There may be more to do at once. */
+  /** Whether the next pass should follow at once. */
   passAgain: boolean
 }
 

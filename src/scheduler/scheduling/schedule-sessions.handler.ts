@@ -8,30 +8,32 @@ import {
   FREED_KEYS_PER_PASS_MAX,
 } from '../../domain/limits.ts'
 import { explainCheckpointShortage } from '../../domain/quota/checkpoint-shortage.ts'
-import { placeByCheckpoint, type CheckpointPlacement } from '../../domain/scheduling/checkpoint-placement.ts'
+import { type CheckpointPlacement, placeByCheckpoint } from '../../domain/scheduling/checkpoint-placement.ts'
 import { LIFECYCLE_HANDLERS } from '../../domain/session/handlers.ts'
 import type { SyncPoints } from '../../observability/sync-points.ts'
 import type { Queryable } from '../../store/database.ts'
-import { lockGroup, type LockedGroup } from '../../store/sql/scheduling/assign-kernels.sql.ts'
+import { type LockedGroup, lockGroup } from '../../store/sql/scheduling/assign-kernels.sql.ts'
 import {
+  type ClaimedLine,
   claimPending,
   claimShortLine,
-  type ClaimedLine,
   type PendingSession,
 } from '../../store/sql/scheduling/claim-pending.sql.ts'
-import { groupsWithPending, requeueRested, type PendingGroup } from '../../store/sql/scheduling/pending-groups.sql.ts'
+import { groupsWithPending, type PendingGroup, requeueRested } from '../../store/sql/scheduling/pending-groups.sql.ts'
 import { readCheckpointShortages } from '../../store/sql/quota/checkpoint-bytes.sql.ts'
 import { readStoredCheckpoints } from '../../store/sql/scheduling/stored-checkpoints.sql.ts'
 import type { Placement } from '../../domain/scheduling/place.ts'
 import type { RunReport } from '../background-service.ts'
 import type { CoordinatorContext } from '../coordinator.ts'
-import { runLifecycle, type HandlerResult, type LifecycleHandler } from '../lifecycle.ts'
+import { type HandlerResult, type LifecycleHandler, runLifecycle } from '../lifecycle.ts'
 import { offerFreedKeys } from '../../store/sql/scheduling/concurrency-keys.sql.ts'
-import { settlePass } from './concurrency-keys.ts'
-import { placePending } from './place-pending.ts'
+import { placePending, settlePass } from './place-pending.ts'
 import { newQueueProgress, nextClaim, notePass, type QueueProgress } from './queue-progress.ts'
 
-/** Returns sessions that have rested, or whose concurrency key has a place, to their queue, then runs one pass over the queue of each resource group. */
+/**
+ * Returns sessions to their queue that have rested or whose concurrency key has a free place, then runs one pass over
+ * the queue of each resource group.
+ */
 export async function scheduleGroups(
   context: CoordinatorContext & { sync: SyncPoints },
   lines: Map<string, QueueProgress>,
@@ -109,7 +111,7 @@ function scheduleSessions(
       }
       const inLine = sessions.filter(({ rests }) => !rests)
       moreAtOnce = (await settlePass(tx, inLine, found)) || moreAtOnce
-      // Those that wait for their keys have left the line, too.
+      // Sessions that wait for their keys have left the queue, too.
       notePass(progress, { left: result.successes.length + found.forKey.size, moreAtOnce, nextClass })
       return result
     },
@@ -120,7 +122,7 @@ function agentIds(kernels: readonly { agentId: string }[]): string[] {
   return kernels.map(({ agentId }) => agentId)
 }
 
-/** Nothing new is scheduled in a group that is being drained. */
+/** Skips all sessions of a group that is being drained. */
 function unlessDrained(
   { drained }: PendingGroup,
   sessions: readonly PendingSession[],
@@ -131,7 +133,7 @@ function unlessDrained(
   return []
 }
 
-/** Only for sessions of chains that have a checkpoint; first attempts cost nothing. */
+/** Finds where checkpoints bind sessions to agents. Only chains with a checkpoint cost a query. */
 async function placeByCheckpoints(
   tx: Queryable,
   sessions: readonly PendingSession[],
@@ -145,7 +147,7 @@ async function placeByCheckpoints(
   )
 }
 
-/** No chain begins whose checkpoints have no room. */
+/** Skips sessions whose checkpoints would exceed a quota. */
 async function withinCheckpointQuotas(
   tx: Queryable,
   sessions: readonly PendingSession[],
@@ -157,7 +159,7 @@ async function withinCheckpointQuotas(
   return sessions.filter(({ id }) => !shortages.has(id))
 }
 
-/** A session that requires its checkpoint goes nowhere else, or waits. */
+/** Limits a session that requires its checkpoint to the agents that have it, or makes it wait. */
 function goesTo(
   session: PendingSession,
   placement: CheckpointPlacement | undefined,

@@ -24,7 +24,7 @@ interface PromotionContext {
 const LIMIT = CLAIM_BATCH_SESSIONS_MAX
 
 /**
- * Runs one batch of one promotion: moves sessions whose kernels have the right statuses, and on by the steps that
+ * Runs one batch of one promotion: moves sessions whose kernels have the right statuses, including following steps that
  * nothing can interrupt.
  */
 export const PROMOTE: Readonly<Record<PromotionName, (context: PromotionContext) => Promise<RunReport>>> = {
@@ -62,7 +62,7 @@ export const PROMOTE: Readonly<Record<PromotionName, (context: PromotionContext)
     return reportEnded(wake, ended)
   },
 
-  /** For sessions of which nothing is left, also promote-to-terminated. */
+  /** For sessions without a live kernel, also promote-to-terminated. */
   async 'detect-termination'({ db, wake }) {
     return reportEnded(wake, await detectEnd(db, LIMIT))
   },

@@ -15,8 +15,8 @@ import type { RunReport } from '../background-service.ts'
 const PHASE = 'sweep-leftovers'
 
 /**
- * Ends what no other handler sees: kernels on agents that are gone, kernels of sessions that have ended, and sessions
- * without a kernel that could end them. None of these should occur, so they are logged as warnings.
+ * Ends leftovers that no other handler finds: kernels on agents that are gone, kernels of sessions that have ended, and
+ * sessions without a kernel that could end them. None of these should occur, so they are logged as warnings.
  */
 export async function sweepLeftovers(context: {
   db: Database

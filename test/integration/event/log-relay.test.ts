@@ -1,9 +1,8 @@
 /** The relay of kernel logs to many followers: one statement for all of them. */
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { followKernelLogs } from '../../../src/events/follow-kernel-logs.ts'
-import { createLogRelay } from '../../../src/events/log-relay.ts'
-import { createTopics } from '../../../src/events/topics.ts'
+import { createLogRelay, followKernelLogs } from '../../../src/events/kernel-logs.ts'
+import { createTopics } from '../../../src/events/wake-hub.ts'
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createFactories } from '../../support/sessions/factories.ts'

@@ -1,7 +1,7 @@
 /** The REST API of sessions and their retries. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { SessionResource } from '../../../src/rest/session/session.resource.ts'
+import { SessionResource } from '../../../src/rest/session.resource.ts'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
 
 let server: TestServer

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { decodeCursor } from '../../../src/domain/event-cursor.ts'
-import type { RetentionPolicy } from '../../../src/scheduler/retention/retention-service.ts'
+import type { RetentionPolicy } from '../../../src/scheduler/retention-service.ts'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
 import { connect } from '../../support/servers/graphql-stream.ts'
 import { removeOlder } from '../../support/sessions/remove-older.ts'

@@ -1,6 +1,6 @@
 /** Schedules through GraphQL. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createScheduleService } from '../../../src/scheduler/schedule/run-schedules.handler.ts'
+import { createScheduleService } from '../../../src/scheduler/run-schedules.handler.ts'
 import { createWakeHub } from '../../../src/events/wake-hub.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { NO_SYNC_POINTS } from '../../../src/observability/sync-points.ts'

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { WEBHOOK_EXCERPT_BYTES_MAX } from '../../../src/domain/limits.ts'
 import { createAddressGuard } from '../../../src/machine/address-guard.ts'
 import { resolveHost } from '../../../src/machine/resolve-host.ts'
-import { createWebhookSender } from '../../../src/events/webhook/send-webhook.ts'
+import { createWebhookSender } from '../../../src/events/send-webhook.ts'
 import { webhookReceiver, type WebhookReceiver } from '../../support/servers/webhook-receiver.ts'
 
 let receiver: WebhookReceiver

@@ -1,12 +1,11 @@
-import { pino, type Logger } from 'pino'
+import { type Logger, pino } from 'pino'
 import { createAgentApi } from '../../../src/gateway/agent-api.ts'
 import { createGateway } from '../../../src/gateway/gateway.ts'
 import { createEventBus } from '../../../src/events/bus.ts'
 import { createRelay } from '../../../src/events/relay.ts'
-import { createLogRelay } from '../../../src/events/log-relay.ts'
-import { createStandings } from '../../../src/events/standings.ts'
-import { createTopics } from '../../../src/events/topics.ts'
-import { createWakeHub } from '../../../src/events/wake-hub.ts'
+import { createLogRelay } from '../../../src/events/kernel-logs.ts'
+import { createChangeDetector } from '../../../src/events/change-detector.ts'
+import { createTopics, createWakeHub } from '../../../src/events/wake-hub.ts'
 import type { GraphQLDependencies } from '../../../src/graphql/graphql.ts'
 import { createHttpApp } from '../../../src/http/http-app.ts'
 import { createHttpServer } from '../../../src/http/http-server.ts'
@@ -15,8 +14,8 @@ import type { RequestLimits } from '../../../src/http/request-limits.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { NO_TRACER } from '../../../src/observability/trace.ts'
 import { createAgentOwnership } from '../../../src/services/agent/agent-ownership.ts'
-import { createBrowserSessions } from '../../../src/rest/access/browser-sessions.ts'
-import { createAdmission, type AdmissionLimits } from '../../../src/services/access/admission.ts'
+import { createBrowserSessions } from '../../../src/rest/browser-sessions.ts'
+import { type AdmissionLimits, createAdmission } from '../../../src/services/access/admission.ts'
 import { createRates } from '../../../src/services/access/rates.ts'
 import { createAuthenticator } from '../../../src/services/access/authenticate.ts'
 import { createMetricsPage } from '../../../src/services/metrics/render-metrics.ts'
@@ -52,7 +51,7 @@ export async function startGraphQLServer(
   const bus = createEventBus()
   const topics = createTopics()
   const logRelay = createLogRelay({ db: reads, topics, log })
-  const standings = createStandings({ db: reads, log, intervalMs: 50 })
+  const changeDetector = createChangeDetector({ db: reads, log, intervalMs: 50 })
   const wake = createWakeHub()
   const relay = createRelay({ db, bus, log, settle: async () => {}, pollIntervalMs: 50 })
   wake.on('events', relay.wake)
@@ -98,7 +97,7 @@ export async function startGraphQLServer(
     bus,
     topics,
     logRelay,
-    standings,
+    changeDetector,
     wake,
     log,
     metrics,
@@ -140,7 +139,7 @@ export async function startGraphQLServer(
     query,
     async close() {
       await server.close()
-      await standings.stop()
+      await changeDetector.stop()
       await relay.stop()
       bus.close()
       await database.close()

@@ -1,4 +1,4 @@
-import { createScheduleService } from '../../../src/scheduler/schedule/run-schedules.handler.ts'
+import { createScheduleService } from '../../../src/scheduler/run-schedules.handler.ts'
 import { createWakeHub } from '../../../src/events/wake-hub.ts'
 import { NO_SYNC_POINTS, type SyncPoints } from '../../../src/observability/sync-points.ts'
 import { createSchedule, type CreateScheduleInput } from '../../../src/services/schedule/create-schedule.ts'

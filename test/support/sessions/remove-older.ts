@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import { FOREVER, parseRetention } from '../../../src/domain/retention.ts'
-import { removeOld, type RetentionPolicy } from '../../../src/scheduler/retention/retention-service.ts'
+import { removeOld, type RetentionPolicy } from '../../../src/scheduler/retention-service.ts'
 import type { Database } from '../../../src/store/database.ts'
 
 const EVERYTHING: RetentionPolicy = {

@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { NO_TRACER } from '../../../src/observability/trace.ts'
-import { reportMoves, type HandledSession } from '../../../src/scheduler/report-moves.ts'
+import { type HandledSession, reportMoves } from '../../../src/scheduler/lifecycle.ts'
 import type { SessionMove } from '../../../src/store/sql/session/apply-moves.sql.ts'
 
 type Line = Record<string, unknown>

@@ -66,11 +66,11 @@ builder.subscriptionField('changes', (t) =>
           `\`everyMs\` is ${everyOrDefault}; it may be ${EVERY_MS_MIN} to ${EVERY_MS_MAX}.`,
         )
       const wanted = await visibleEvents({ viewer: context.viewer, prisma: context.services.prisma }, filter ?? {})
-      const { db, bus, standings, closing } = context.services
+      const { db, bus, changeDetector, closing } = context.services
       const changes = followChanges({
         db,
         bus,
-        standings: wanted.chainIds ? undefined : standings,
+        changeDetector: wanted.chainIds ? undefined : changeDetector,
         filter: wanted,
         after: eventCursorOf(after),
         everyMs: everyOrDefault,

@@ -1,4 +1,4 @@
-import { followKernelLogs } from '../../../events/follow-kernel-logs.ts'
+import { followKernelLogs } from '../../../events/kernel-logs.ts'
 import { assertKernelVisible } from '../../../services/agent/read-kernel-logs.ts'
 import { builder } from '../../builder.ts'
 import { behindLogCursor } from '../../../services/agent/log-cursor.ts'

@@ -1,0 +1,130 @@
+import { createRoute, z } from '@hono/zod-openapi'
+import { type AgentRecord, readAgent, readAgents } from '../services/agent/read-agents.ts'
+import { labels, time, toLabels, toTime } from './fields.ts'
+import { COMMON_PROBLEMS, json, nextLink, PAGE_PARAMETERS, pageOf, problems, toPage } from './route-parts.ts'
+import type { RestApp } from './rest-app.ts'
+import { AgentIdParameter, several } from './parameters.ts'
+import { readVolumes, type Volume } from '../services/agent/read-volumes.ts'
+
+const AGENT_STATUSES = ['ALIVE', 'SUSPECT', 'LOST', 'DRAINING', 'TERMINATED'] as const
+
+const AgentResource = z
+  .object({
+    id: z.uuid(),
+    name: z.string().openapi({ description: 'Several agents may have the same.' }),
+    status: z.enum(AGENT_STATUSES),
+    resource_group: z.string(),
+    slots: z.array(z.object({ slot: z.string(), capacity: z.string(), used: z.string() })),
+    labels: labels(),
+    isolation: z
+      .string()
+      .nullable()
+      .openapi({ description: 'What keeps its kernels from the agent and from each other.' }),
+    refuses: z
+      .string()
+      .nullable()
+      .openapi({ description: 'Why it takes no new kernels at present; null while it takes them.' }),
+    drain_reason: z.string().nullable(),
+    drained_at: time().nullable(),
+    version: z.string(),
+    embedded: z.boolean().openapi({ description: 'It runs in the process of a server.' }),
+    registered_at: time(),
+    last_heard_at: time(),
+  })
+  .openapi('Agent', { description: 'A node that runs kernels.' })
+
+const listRoute = createRoute({
+  method: 'get',
+  path: '/v2/agents',
+  operationId: 'listAgents',
+  summary: 'List agents',
+  description: 'By name.',
+  tags: ['agents'],
+  request: {
+    query: z.strictObject({
+      ...PAGE_PARAMETERS,
+      status: several(AGENT_STATUSES, 'In one of these statuses.'),
+      resource_group: z.string().optional().openapi({ description: 'In the resource group of this name.' }),
+    }),
+  },
+  responses: { 200: json(pageOf(AgentResource).openapi('AgentPage'), 'A page of agents.'), ...COMMON_PROBLEMS },
+})
+
+const getRoute = createRoute({
+  method: 'get',
+  path: '/v2/agents/{id}',
+  operationId: 'getAgent',
+  summary: 'Get an agent',
+  tags: ['agents'],
+  request: { params: AgentIdParameter },
+  responses: { 200: json(AgentResource, 'The agent.'), ...COMMON_PROBLEMS, ...problems('AGENT_NOT_FOUND') },
+})
+
+const VolumeList = z
+  .object({
+    items: z.array(
+      z
+        .object({
+          name: z.string().openapi({ description: 'The name by which sessions ask for it.' }),
+          read_only: z.boolean().openapi({ description: 'No agent lets kernels change what is in it.' }),
+          resource_groups: z.array(z.string()).openapi({ description: 'Where there are agents that have it.' }),
+          agents: z.int().openapi({ description: 'How many agents have it and are alive.' }),
+        })
+        .openapi('Volume', { description: 'A directory that agents have under a name, for kernels.' }),
+    ),
+  })
+  .openapi('VolumeList')
+
+const volumesRoute = createRoute({
+  method: 'get',
+  path: '/v2/volumes',
+  operationId: 'listVolumes',
+  summary: 'List volumes',
+  description: 'Those that sessions of your project may use, by name; for tokens of no project all. At most 1000.',
+  tags: ['agents'],
+  responses: { 200: json(VolumeList, 'All volumes.'), ...COMMON_PROBLEMS },
+})
+
+export function serveAgents(app: RestApp): void {
+  app.openapi(listRoute, async (c) => {
+    const { limit, cursor, status, resource_group: resourceGroup } = c.req.valid('query')
+    const page = await readAgents(c.get('context'), {
+      filter: { status, resourceGroup },
+      page: { first: limit, after: cursor ?? null },
+    })
+    const body = toPage(page, toAgent)
+    return c.json(body, 200, nextLink(c.req.url, body.next_cursor))
+  })
+  app.openapi(getRoute, async (c) => c.json(toAgent(await readAgent(c.get('context'), c.req.valid('param').id)), 200))
+  app.openapi(volumesRoute, async (c) => {
+    const context = c.get('context')
+    return c.json({ items: (await readVolumes(context, context.viewer)).map(toVolume) }, 200)
+  })
+}
+
+function toAgent(record: AgentRecord): z.infer<typeof AgentResource> {
+  return {
+    id: record.id,
+    name: record.name,
+    status: record.status,
+    resource_group: record.resourceGroup,
+    slots: record.slots.map(({ slot, capacity, used }) => ({
+      slot,
+      capacity: capacity.toFixed(),
+      used: used.toFixed(),
+    })),
+    labels: toLabels(record.labels),
+    isolation: record.isolation,
+    refuses: record.refuses,
+    drain_reason: record.drainReason,
+    drained_at: toTime(record.drainedAt),
+    version: record.version,
+    embedded: record.embedded,
+    registered_at: record.registeredAt.toISOString(),
+    last_heard_at: record.lastHeardAt.toISOString(),
+  }
+}
+
+function toVolume({ name, readOnly, resourceGroups, agents }: Volume) {
+  return { name, read_only: readOnly, resource_groups: resourceGroups, agents }
+}

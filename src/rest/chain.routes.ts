@@ -1,0 +1,170 @@
+import { createRoute, z } from '@hono/zod-openapi'
+import { CHAIN_STATES } from '../domain/chain/chain-state.ts'
+import { SEARCH_LENGTH_MAX } from '../domain/limits.ts'
+import { FAILURE_CAUSES, HOLD_REASONS } from '../domain/session/causes.ts'
+import type { ChainConditions } from '../services/chain/read-chains.ts'
+import { withoutNulls } from '../services/input/without-nulls.ts'
+import { ChainIdParameter, ids, integers, label, moment, range, several, toLabel } from './parameters.ts'
+import { outlook } from '../domain/chain/outlook.ts'
+import { type ChainRecord, readChain, readChainRecords } from '../services/chain/read-shown-chains.ts'
+import { labels, time, toLabels, toTime } from './fields.ts'
+import { COMMON_PROBLEMS, json, nextLink, PAGE_PARAMETERS, pageOf, problems, toPage } from './route-parts.ts'
+import type { RestApp } from './rest-app.ts'
+
+/** Query parameters that filter chains. */
+export const CHAIN_FILTER = {
+  id: ids('With one of these ids.'),
+  state: several(CHAIN_STATES, 'In one of these states.'),
+  cause: several(FAILURE_CAUSES, 'Whose latest failure had one of these causes.'),
+  attempts: range('By how many attempts there are:'),
+  project: z.string().optional().openapi({ description: 'In the project of this name.' }),
+  name: z.string().optional().openapi({ description: 'With this name.' }),
+  name_contains: z.string().optional().openapi({ description: 'With this in the name.' }),
+  label: label(),
+  search: z
+    .string()
+    .max(SEARCH_LENGTH_MAX)
+    .optional()
+    .openapi({ description: 'Beginnings of words in the name and the labels; all must occur.' }),
+  resource_group: z
+    .string()
+    .optional()
+    .openapi({ description: 'Whose newest attempt is in the resource group of this name.' }),
+  user: z.string().optional().openapi({ description: 'Whose newest attempt belongs to the user of this name.' }),
+  exit_code: integers('Whose newest attempt ended with one of these exit codes.'),
+  hold_reason: several(HOLD_REASONS, 'Whose retry is held for one of these reasons.'),
+  agent_id: z
+    .uuid()
+    .toLowerCase()
+    .optional()
+    .openapi({ description: 'With a kernel that is, or was, on the agent of this id.' }),
+  due_before: moment('Whose retry is due before then.'),
+  created_after: moment('Created then or later.'),
+  created_before: moment('Created before then.'),
+  active_after: moment('With activity then or later.'),
+  active_before: moment('Without activity since then.'),
+}
+
+const Conditions = z.object(CHAIN_FILTER)
+
+const ChainResource = z
+  .object({
+    id: z.uuid().openapi({ description: "Its first attempt's id." }),
+    name: z.string(),
+    labels: labels(),
+    project: z.string(),
+    state: z.enum(CHAIN_STATES),
+    cause: z.enum(FAILURE_CAUSES).nullable().openapi({ description: 'Cause of the latest failure.' }),
+    attempts: z.int().openapi({ description: 'How many there are.' }),
+    newest_session_id: z.uuid().openapi({ description: 'The newest attempt.' }),
+    created_at: time(),
+    newest_activity_at: time(),
+    ended_at: time().nullable(),
+    total_seconds: z.number().openapi({ description: 'From its creation to its end, or until now.' }),
+    outlook: z
+      .object({ will_retry: z.boolean(), reason: z.string(), at: time().nullable() })
+      .openapi({ description: 'Whether it will still retry, and when.' }),
+  })
+  .openapi('Chain', { description: 'All attempts at one piece of work.' })
+
+const ORDERS = ['ACTIVITY', 'ATTEMPTS', 'TOTAL_TIME', 'NAME', 'CREATED_AT', 'DUE_AT'] as const
+
+const word = <const Word extends string>(words: readonly [Word, ...Word[]], byDefault: Word, description: string) =>
+  z
+    .string()
+    .toUpperCase()
+    .pipe(z.enum(words))
+    .default(byDefault)
+    .openapi({ type: 'string', enum: [...words], default: byDefault, description })
+
+const listRoute = createRoute({
+  method: 'get',
+  path: '/v2/chains',
+  operationId: 'listChains',
+  summary: 'List chains',
+  description:
+    'Those with the latest activity first, unless another order is asked for. All filters that are given must match.',
+  tags: ['chains'],
+  request: {
+    query: z.strictObject({
+      ...PAGE_PARAMETERS,
+      ...CHAIN_FILTER,
+      order: word(ORDERS, 'ACTIVITY', 'In which order; by DUE_AT only those that wait for a retry.'),
+      direction: word(['ASC', 'DESC'], 'DESC', 'Which way.'),
+    }),
+  },
+  responses: { 200: json(pageOf(ChainResource).openapi('ChainPage'), 'A page of chains.'), ...COMMON_PROBLEMS },
+})
+
+const getRoute = createRoute({
+  method: 'get',
+  path: '/v2/chains/{id}',
+  operationId: 'getChain',
+  summary: 'Get a chain',
+  description: 'Its attempts are those of its first session, `/v2/sessions/{id}/attempts`, which has the same id.',
+  tags: ['chains'],
+  request: { params: ChainIdParameter },
+  responses: { 200: json(ChainResource, 'The chain.'), ...COMMON_PROBLEMS, ...problems('SESSION_NOT_FOUND') },
+})
+
+export function serveChains(app: RestApp): void {
+  app.openapi(listRoute, async (c) => {
+    const { limit, cursor, order, direction, ...filter } = c.req.valid('query')
+    const page = await readChainRecords(c.get('context'), {
+      conditions: chainConditions(filter),
+      wanted: { order, direction: direction === 'ASC' ? 'asc' : 'desc' },
+      args: { first: limit, after: cursor ?? null },
+    })
+    const body = toPage(page, toChain)
+    return c.json(body, 200, nextLink(c.req.url, body.next_cursor))
+  })
+  app.openapi(getRoute, async (c) => c.json(toChain(await readChain(c.get('context'), c.req.valid('param').id)), 200))
+}
+
+export function chainConditions(given: z.output<typeof Conditions>): ChainConditions {
+  const name = withoutNulls({ equals: given.name, contains: given.name_contains })
+  const attempts = withoutNulls({ min: given.attempts?.min, max: given.attempts?.max })
+  const createdAt = withoutNulls({ gte: given.created_after, lt: given.created_before })
+  const activityAt = withoutNulls({ gte: given.active_after, lt: given.active_before })
+  const dueAt = withoutNulls({ lt: given.due_before })
+  return {
+    ...withoutNulls({
+      chainIds: given.id,
+      states: given.state && [...new Set(given.state)],
+      causes: given.cause && [...new Set(given.cause)],
+      project: given.project,
+      label: toLabel(given.label),
+      search: given.search,
+      resourceGroup: given.resource_group,
+      user: given.user,
+      exitCodes: given.exit_code,
+      holdReasons: given.hold_reason && [...new Set(given.hold_reason)],
+      agentId: given.agent_id,
+    }),
+    ...unlessEmpty({ name, attempts, createdAt, activityAt, dueAt }),
+  }
+}
+
+function unlessEmpty<Groups extends Record<string, object>>(groups: Groups): Partial<Groups> {
+  const given = Object.entries(groups).filter(([, conditions]) => Object.keys(conditions).length > 0)
+  return Object.fromEntries(given) as Partial<Groups>
+}
+
+function toChain(record: ChainRecord): z.infer<typeof ChainResource> {
+  const { willRetry, reason, at } = outlook({ ...record, attempt: record.attempts }, record.now)
+  return {
+    id: record.chainId,
+    name: record.name,
+    labels: toLabels(record.labels),
+    project: record.project,
+    state: record.state,
+    cause: record.cause,
+    attempts: record.attempts,
+    newest_session_id: record.tailId,
+    created_at: record.createdAt.toISOString(),
+    newest_activity_at: record.newestActivityAt.toISOString(),
+    ended_at: toTime(record.endedAt),
+    total_seconds: record.totalSeconds,
+    outlook: { will_retry: willRetry, reason, at: toTime(at) },
+  }
+}

@@ -1,0 +1,95 @@
+import { createRoute, z } from '@hono/zod-openapi'
+import { encodeCursor } from '../domain/event-cursor.ts'
+import { EVENT_TYPES, type OutboxEvent } from '../domain/events.ts'
+import { FILTER_LIST_MAX } from '../domain/limits.ts'
+import { followEvents } from '../events/follow-events.ts'
+import { assertCursorKept } from '../events/past-events.ts'
+import { eventCursorOf, visibleEvents } from '../services/event/visible-events.ts'
+import { COMMON_PROBLEMS, problems } from './route-parts.ts'
+import type { RestApp } from './rest-app.ts'
+import { ids, several } from './parameters.ts'
+import { afterOf, eventStream, LastEventId, sendEvents, type StreamServices } from './event-stream.ts'
+import { deploymentEventFields, sessionEventFields } from '../domain/event-fields.ts'
+import { component } from './openapi.ts'
+
+/** Schema of `data:` in a streamed event: the payload of a webhook, without the details of its session. */
+const EVENT = component('Event', {
+  type: 'object',
+  description: 'The data of one event of the stream, as JSON.',
+  properties: {
+    type: { type: 'string', enum: [...EVENT_TYPES], description: 'As `event:` says it.' },
+    timestamp: { type: 'string', format: 'date-time', description: 'When it happened.' },
+    data: {
+      type: 'object',
+      description:
+        '`session_id` and `chain_id`, or `deployment_id`, and what has happened, with the names of webhooks: of a status `previous_status`, `status` and `reason`; of a retry `attempt`, `max_attempts`, `cause`, `reason`, `delay_seconds`, `scheduled_at` and `child_session_id`; of a chain `epoch`, `attempts`, `cause`, `reason`, `running_seconds` and `waiting_seconds`.',
+    },
+  },
+  required: ['type', 'timestamp', 'data'],
+})
+
+const route = createRoute({
+  method: 'get',
+  path: '/v2/events',
+  operationId: 'followEvents',
+  summary: 'Follow events as they happen',
+  description:
+    'Server-sent events, from now on, or everything since the one whose `id` is given. All filters that are given must match. The first lines have an `id`, too: with it, a client that was cut off before its first event misses nothing. Comments are sent while nothing happens. A stream ends when the server stops: a client then goes on with its last `id`, at any server.',
+  tags: ['events'],
+  request: {
+    headers: LastEventId,
+    query: z.strictObject({
+      after: z.string().optional().openapi({ description: 'The last `id` of the client. `Last-Event-ID` beats it.' }),
+      types: several(EVENT_TYPES, 'Of one of these types.'),
+      project: z.string().optional().openapi({ description: 'In the project of this name.' }),
+      chain_id: ids(`In one of these chains, at most ${FILTER_LIST_MAX}.`),
+      session_id: z.uuid().toLowerCase().optional().openapi({ description: 'About this session.' }),
+      deployment_id: z.uuid().toLowerCase().optional().openapi({ description: 'About this deployment.' }),
+    }),
+  },
+  responses: {
+    200: eventStream(EVENT.reference),
+    ...COMMON_PROBLEMS,
+    ...problems('PROJECT_NOT_FOUND', 'CURSOR_EXPIRED', 'TOO_MANY_SUBSCRIPTIONS'),
+  },
+})
+
+export function serveEvents(app: RestApp, streams: StreamServices): void {
+  app.openapi(route, async (c) => {
+    const {
+      types,
+      project,
+      chain_id: chainIds,
+      session_id: sessionId,
+      deployment_id: deploymentId,
+    } = c.req.valid('query')
+    const context = c.get('context')
+    const after = eventCursorOf(afterOf(c.req.valid('header'), c.req.valid('query')))
+    if (after) await assertCursorKept(context.db, after)
+    const seen = await visibleEvents(context, { project, chainIds, sessionId, deploymentId })
+    const { bus, closing } = streams
+    const filter = { ...seen, types: types ? new Set(types) : null }
+    const source = followEvents({ db: context.db, bus, closing, after, filter })
+    // The source returns everything after this position.
+    const from = encodeCursor(after ?? bus.position)
+    return sendEvents(c, streams, { source, from, show: toSentEvent })
+  })
+}
+
+function toSentEvent(event: OutboxEvent): { id: string; event: string; data: object } {
+  const { cursor, type, occurredAt } = event
+  return {
+    id: encodeCursor(cursor),
+    event: type,
+    data: { type, timestamp: occurredAt.toISOString(), data: dataOf(event) },
+  }
+}
+
+function dataOf(event: OutboxEvent): object {
+  if (event.sessionId === null) {
+    const { type, deploymentId, routeId, data } = event
+    return { deployment_id: deploymentId, ...deploymentEventFields(type, data as never, routeId) }
+  }
+  const { sessionId, chainId, data } = event
+  return { session_id: sessionId, chain_id: chainId, ...sessionEventFields(data) }
+}

@@ -1,0 +1,239 @@
+import { createRoute, z } from '@hono/zod-openapi'
+import { STATUSES } from '../domain/session/statuses.ts'
+import { type KernelRecord, readKernels } from '../services/agent/read-session-kernels.ts'
+import { COMMON_PROBLEMS, json, problems } from './route-parts.ts'
+import { time, toTime } from './fields.ts'
+import type { RestApp } from './rest-app.ts'
+import { KernelIdParameter, SessionIdParameter } from './parameters.ts'
+import { createLogTextIndex } from '../services/agent/log-text-index.ts'
+import { measureLogText, readLogText } from '../services/agent/read-log-text.ts'
+import { readFor } from '../services/consistent-reads.ts'
+import { followKernelLogs } from '../events/kernel-logs.ts'
+import { behindLogCursor, logCursor } from '../services/agent/log-cursor.ts'
+import { assertKernelVisible, type LogChunkRow } from '../services/agent/read-kernel-logs.ts'
+import { afterOf, eventStream, LastEventId, sendEvents, type StreamServices } from './event-stream.ts'
+import { component } from './openapi.ts'
+
+const KernelResource = z
+  .object({
+    id: z.uuid(),
+    session_id: z.uuid(),
+    role: z.string().openapi({ description: '`main` or `sub`.' }),
+    index: z.int().openapi({ description: '1-based within its role.' }),
+    agent_id: z.uuid().nullable().openapi({ description: 'Where it runs or ran; null while it waits.' }),
+    host: z
+      .string()
+      .nullable()
+      .openapi({ description: 'The machine on which it runs or ran, if its agent has several.' }),
+    slurm_job_id: z.string().nullable().openapi({ description: 'Under which id Slurm has it. Slurm uses ids again.' }),
+    status: z.enum(STATUSES),
+    exit_code: z.int().nullable().openapi({ description: '128 plus the signal number if a signal ended it.' }),
+    oom_killed: z.boolean(),
+    reason: z.string().nullable().openapi({ description: 'Why it ended, if it did not end by itself.' }),
+    started_at: time().nullable(),
+    terminated_at: time().nullable(),
+  })
+  .openapi('Kernel', { description: 'One process of a session.' })
+
+const listRoute = createRoute({
+  method: 'get',
+  path: '/v2/sessions/{id}/kernels',
+  operationId: 'listKernels',
+  summary: 'The kernels of a session',
+  description: 'Its processes, `main` first: all at once.',
+  tags: ['kernels'],
+  request: { params: SessionIdParameter },
+  responses: {
+    200: json(z.object({ items: z.array(KernelResource) }).openapi('KernelList'), 'The kernels.'),
+    ...COMMON_PROBLEMS,
+    ...problems('SESSION_NOT_FOUND'),
+  },
+})
+
+const TEXT = { 'text/plain': { schema: z.string() } }
+
+const getLogRoute = createRoute({
+  method: 'get',
+  path: '/v2/kernels/{id}/log',
+  operationId: 'getKernelLog',
+  summary: 'Download the output of a kernel',
+  description:
+    'What is kept of it, as text in UTF-8: of both streams as it arrived, or of one. `Range` with one range of bytes answers 206; `bytes=-65536` is the end.',
+  tags: ['kernels'],
+  request: {
+    params: KernelIdParameter,
+    query: z.strictObject({
+      stream: z
+        .string()
+        .toUpperCase()
+        .pipe(z.enum(['STDOUT', 'STDERR']))
+        .optional()
+        .openapi({ type: 'string', enum: ['STDOUT', 'STDERR'], description: 'Only this stream.' }),
+      link: z
+        .string()
+        .optional()
+        .openapi({ description: 'Instead of a token: the code of a link that the web UI has asked for, good once.' }),
+    }),
+  },
+  responses: {
+    200: { description: 'All of it.', content: TEXT },
+    206: { description: 'The range that was asked for.', content: TEXT },
+    304: { description: 'As it is known.' },
+    416: { description: 'The range begins behind the end.', content: TEXT },
+    ...COMMON_PROBLEMS,
+    ...problems('KERNEL_NOT_FOUND'),
+  },
+})
+
+const LOG_CHUNK = component('LogChunk', {
+  type: 'object',
+  description: "The data of an event `chunk`: a piece of a kernel's output, in order of arrival.",
+  properties: {
+    stream: { type: 'string', enum: ['STDOUT', 'STDERR'] },
+    offset: { type: 'number', description: 'Byte at which it begins in its stream, as far as that is kept.' },
+    text: { type: 'string', description: 'It need not end with a line break.' },
+    at: { type: 'string', format: 'date-time', description: 'When the agent read its beginning.' },
+  },
+  required: ['stream', 'offset', 'text', 'at'],
+})
+
+const followLogRoute = createRoute({
+  method: 'get',
+  path: '/v2/kernels/{id}/log/follow',
+  operationId: 'followKernelLog',
+  summary: 'Follow the output of a kernel',
+  description:
+    'Server-sent events `chunk`, from the beginning or behind the `id` that is given, as the kernel writes. Once it has ended and all has been sent, an event `end` is the last. A stream that ends without it was cut off: a client then goes on with its last `id`.',
+  tags: ['kernels'],
+  request: {
+    params: KernelIdParameter,
+    headers: LastEventId,
+    query: z.strictObject({
+      after: z.string().optional().openapi({ description: 'The last `id` of the client. `Last-Event-ID` beats it.' }),
+    }),
+  },
+  responses: {
+    200: eventStream(LOG_CHUNK.reference),
+    ...COMMON_PROBLEMS,
+    ...problems('KERNEL_NOT_FOUND', 'TOO_MANY_SUBSCRIPTIONS'),
+  },
+})
+
+export function serveKernels(app: RestApp, streams: StreamServices): void {
+  app.openapi(listRoute, async (c) => {
+    const kernels = await readKernels(c.get('context'), c.req.valid('param').id)
+    return c.json({ items: kernels.map(toKernel) }, 200)
+  })
+  serveKernelLog(app)
+  app.openapi(followLogRoute, async (c) => {
+    const { id: kernelId } = c.req.valid('param')
+    const context = c.get('context')
+    const given = afterOf(c.req.valid('header'), c.req.valid('query'))
+    const after = behindLogCursor(given)
+    await assertKernelVisible(context, kernelId)
+    const { topics, logRelay: relay, closing } = streams
+    const source = followKernelLogs({ db: context.db, topics, relay, kernelId, after, closing })
+    const last = { event: 'end', data: {} }
+    return sendEvents(c, streams, { source, from: given, show: toChunk, last })
+  })
+}
+
+/** Serves the download of a log, whole or one range of its bytes; reads only as fast as the client does. */
+function serveKernelLog(app: RestApp): void {
+  const index = createLogTextIndex()
+  app.openapi(getLogRoute, async (c) => {
+    const context = c.get('context')
+    const { id: kernelId } = c.req.valid('param')
+    const { stream = null } = c.req.valid('query')
+    const measured = await measureLogText(context, index, { kernelId, stream })
+    const { bytes, lastId } = measured
+    // Logs only grow, so a text that ends with this piece never changes.
+    const tag = `"${lastId}-${bytes}"`
+    const headers: Record<string, string> = {
+      'Accept-Ranges': 'bytes',
+      'Cache-Control': 'private, no-cache',
+      ETag: tag,
+      Vary: 'Authorization',
+    }
+    if (c.req.header('if-none-match') === tag) return c.body(null, 304, headers)
+    const sameAsBefore = [undefined, tag].includes(c.req.header('if-range'))
+    const range = sameAsBefore ? byteRange(c.req.header('range'), bytes) : null
+    Object.assign(headers, {
+      'Content-Type': 'text/plain; charset=utf-8',
+      'X-Content-Type-Options': 'nosniff',
+      'Content-Disposition': `attachment; filename="kernel-${kernelId}${stream ? `.${stream.toLowerCase()}` : ''}.log"`,
+    })
+    if (range === 'unsatisfiable') {
+      return c.body(`The log has ${bytes} bytes.\n`, 416, { ...headers, 'Content-Range': `bytes */${bytes}` })
+    }
+    const { first, last } = range ?? { first: 0, last: bytes - 1 }
+    headers['Content-Length'] = String(last - first + 1)
+    if (range) headers['Content-Range'] = `bytes ${first}-${last}/${bytes}`
+    if (bytes === 0) return c.body(null, 200, headers)
+    c.set('streams', true)
+    const text = readLogText(context, { kernelId, stream }, measured, { first, last })
+    const reader = { party: context.viewer.tokenId, signal: c.get('gone') }
+    const body = new ReadableStream<Uint8Array>(
+      {
+        async pull(controller) {
+          const { done, value } = await readFor(reader, () => text.next())
+          if (done) controller.close()
+          else controller.enqueue(value)
+        },
+        cancel: () =>
+          text.return().then(
+            () => undefined,
+            () => undefined,
+          ),
+      },
+      // Reads nothing before the client asks.
+      { highWaterMark: 0 },
+    )
+    return c.body(body, range ? 206 : 200, headers)
+  })
+}
+
+interface ByteRange {
+  first: number
+  last: number
+}
+
+/**
+ * Reads the header `Range` (RFC 9110, 14) for a text of `size` bytes. Null: ignore the header, as for several ranges.
+ */
+function byteRange(header: string | undefined, size: number): ByteRange | 'unsatisfiable' | null {
+  const match = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header ?? '')
+  if (!match || (match[1] === '' && match[2] === '')) return null
+  const [from, to] = [match[1]!, match[2]!]
+  if (from === '') {
+    const length = Math.min(Number(to), size)
+    return length === 0 ? 'unsatisfiable' : { first: size - length, last: size - 1 }
+  }
+  const first = Number(from)
+  const last = to === '' ? size - 1 : Math.min(Number(to), size - 1)
+  if (to !== '' && Number(to) < first) return null
+  return first >= size ? 'unsatisfiable' : { first, last }
+}
+
+function toKernel(record: KernelRecord): z.infer<typeof KernelResource> {
+  return {
+    id: record.id,
+    session_id: record.sessionId,
+    role: record.role,
+    index: record.index,
+    agent_id: record.agentId,
+    host: record.host,
+    slurm_job_id: record.slurmJobId,
+    status: record.status,
+    exit_code: record.exitCode,
+    oom_killed: record.oomKilled,
+    reason: record.reason,
+    started_at: toTime(record.startedAt),
+    terminated_at: toTime(record.terminatedAt),
+  }
+}
+
+function toChunk(chunk: LogChunkRow) {
+  const { stream, offset, text, at } = chunk
+  return { id: logCursor(chunk), event: 'chunk', data: { stream, offset, text, at: at.toISOString() } }
+}

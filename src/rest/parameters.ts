@@ -1,0 +1,127 @@
+import { z } from '@hono/zod-openapi'
+import { FILTER_LIST_MAX } from '../domain/limits.ts'
+import { isStorableMoment, STORABLE_MOMENT } from '../domain/storable-moment.ts'
+
+export const SessionIdParameter = idParameter('Of a session.')
+export const KernelIdParameter = idParameter('Of a kernel.')
+export const ChainIdParameter = idParameter('Of a chain.')
+export const AgentIdParameter = idParameter('Of an agent.')
+export const ResubmissionIdParameter = idParameter('Of a resubmission.')
+export const DeploymentIdParameter = idParameter('Of a deployment.')
+export const ScheduleIdParameter = idParameter('Of a schedule.')
+
+function idParameter(description: string) {
+  return z.strictObject({
+    id: z
+      .uuid()
+      .toLowerCase()
+      .openapi({ param: { name: 'id', in: 'path' }, description, format: 'uuid' }),
+  })
+}
+
+/** Several values of a closed set, in either case, separated by commas or given by repeating the parameter. */
+export function several<const Value extends string>(values: readonly Value[], description: string) {
+  return z
+    .union([z.string(), z.array(z.string())])
+    .transform((given) => separated(given).map((word) => ofEitherCase(values, word)))
+    .pipe(z.array(z.enum(values)))
+    .optional()
+    .openapi({
+      type: 'array',
+      items: { type: 'string', enum: [...values] },
+      description,
+      param: { style: 'form', explode: false },
+    })
+}
+
+function separated(given: string | string[]): string[] {
+  return [given].flat().flatMap((text) => text.split(','))
+}
+
+function ofEitherCase(values: readonly string[], word: string): string {
+  return values.find((value) => value.toUpperCase() === word.toUpperCase()) ?? word
+}
+
+/** Several ids, separated by commas or given by repeating the parameter. */
+export function ids(description: string) {
+  return z
+    .union([z.string(), z.array(z.string())])
+    .transform(separated)
+    .pipe(z.array(z.uuid().toLowerCase()).max(FILTER_LIST_MAX))
+    .optional()
+    .openapi({
+      type: 'array',
+      items: { type: 'string', format: 'uuid' },
+      description,
+      param: { style: 'form', explode: false },
+    })
+}
+
+/** Several whole numbers of a column of the database, separated by commas or given by repeating the parameter. */
+export function integers(description: string) {
+  return z
+    .union([z.string(), z.array(z.string())])
+    .transform(separated)
+    .pipe(
+      z
+        .array(
+          z
+            .string()
+            .regex(/^-?\d{1,9}$/, 'must be a whole number')
+            .transform(Number),
+        )
+        .max(FILTER_LIST_MAX),
+    )
+    .optional()
+    .openapi({
+      type: 'array',
+      items: { type: 'integer' },
+      description,
+      param: { style: 'form', explode: false },
+    })
+}
+
+/** `3`, `1..3`, `1..` or `..3`: whole numbers, ends included. */
+export function range(description: string) {
+  return z
+    .string()
+    .regex(/^(\d{1,9}|\d{1,9}\.\.\d{0,9}|\.\.\d{1,9})$/, 'must be like 3, 1..3, 1.. or ..3')
+    .transform((text) => {
+      const [min, max = min] = text.split('..').map((end) => (end === '' ? null : Number(end)))
+      return { min: min!, max: max! }
+    })
+    .optional()
+    .openapi({ type: 'string', example: '1..3', description: `${description} \`3\`, \`1..3\`, \`1..\` or \`..3\`.` })
+}
+
+/** `key=value`. */
+export function label() {
+  return z
+    .string()
+    .regex(/^[^=]+=/, 'must be key=value')
+    .optional()
+    .openapi({ description: 'With this label, `key=value`.' })
+}
+
+export function toLabel(given: string | undefined): { key: string; value: string } | null {
+  const [, key, value] = /^([^=]+)=(.*)$/s.exec(given ?? '') ?? []
+  return key === undefined ? null : { key, value: value! }
+}
+
+/** `true` or `false`. */
+export function flag(description: string) {
+  return z
+    .enum(['true', 'false'])
+    .transform((text) => text === 'true')
+    .optional()
+    .openapi({ type: 'boolean', description })
+}
+
+export function moment(description: string) {
+  return z.iso
+    .datetime({ offset: true })
+    .transform((text) => new Date(text))
+    .refine(isStorableMoment, STORABLE_MOMENT)
+    .optional()
+    .openapi({ type: 'string', format: 'date-time', description })
+}

@@ -1,0 +1,207 @@
+import { createRoute, z } from '@hono/zod-openapi'
+import { SESSION_ACTIONS } from '../domain/session/session-action.ts'
+import { readItemPage, readResubmission, readResubmissions } from '../services/resubmission/resubmission-records.ts'
+import {
+  jsonBody,
+  BODY_PROBLEMS,
+  COMMON_PROBLEMS,
+  json,
+  nextLink,
+  PAGE_PARAMETERS,
+  pageOf,
+  problems,
+  toPage,
+} from './route-parts.ts'
+import type { RestApp } from './rest-app.ts'
+import { ResubmissionIdParameter, SessionIdParameter, several } from './parameters.ts'
+import {
+  DryRunResource,
+  ITEM_STATUSES,
+  ResubmissionItemResource,
+  ResubmissionResource,
+  toDryRun,
+  toItem,
+  toResubmission,
+} from './resubmission.resource.ts'
+import { type ErrorCode, RepriseError } from '../domain/errors.ts'
+import { NO_SYNC_POINTS } from '../observability/sync-points.ts'
+import { assertMayChange } from '../services/access/authorize.ts'
+import { abortResubmission } from '../services/resubmission/abort-resubmission.ts'
+import { showResubmission } from '../services/resubmission/read-resubmission.ts'
+import { actOnSessions, resubmitSessions } from '../services/resubmission/resubmit-sessions.ts'
+import { readSession } from '../services/session/read-sessions.ts'
+import { readJsonObject, writtenInput } from './json-body.ts'
+import { SessionResource, toSession } from './session.resource.ts'
+import { givenAction, RESUBMISSION_INPUT, SINGLE_RESUBMISSION_INPUT } from './resubmission.input.ts'
+
+const listRoute = createRoute({
+  method: 'get',
+  path: '/v2/resubmissions',
+  operationId: 'listResubmissions',
+  summary: 'List resubmissions',
+  description: 'And other actions on many sessions; newest first.',
+  tags: ['resubmissions'],
+  request: {
+    query: z.strictObject({ ...PAGE_PARAMETERS, action: several(SESSION_ACTIONS, 'Only these actions.') }),
+  },
+  responses: {
+    200: json(pageOf(ResubmissionResource).openapi('ResubmissionPage'), 'A page of them.'),
+    ...COMMON_PROBLEMS,
+  },
+})
+
+const getRoute = createRoute({
+  method: 'get',
+  path: '/v2/resubmissions/{id}',
+  operationId: 'getResubmission',
+  summary: 'Get a resubmission',
+  description: 'With its progress: while it is RUNNING, the server continues by itself.',
+  tags: ['resubmissions'],
+  request: { params: ResubmissionIdParameter },
+  responses: {
+    200: json(ResubmissionResource, 'As it is now.'),
+    ...COMMON_PROBLEMS,
+    ...problems('RESUBMISSION_NOT_FOUND'),
+  },
+})
+
+const itemsRoute = createRoute({
+  method: 'get',
+  path: '/v2/resubmissions/{id}/items',
+  operationId: 'listResubmissionItems',
+  summary: 'The sessions of a resubmission',
+  description: 'In the order in which they were named, or oldest first if a filter selected them.',
+  tags: ['resubmissions'],
+  request: {
+    params: ResubmissionIdParameter,
+    query: z.strictObject({
+      ...PAGE_PARAMETERS,
+      status: z
+        .string()
+        .toUpperCase()
+        .pipe(z.enum(ITEM_STATUSES))
+        .optional()
+        .openapi({ type: 'string', enum: [...ITEM_STATUSES], description: 'Only those with this outcome.' }),
+    }),
+  },
+  responses: {
+    200: json(pageOf(ResubmissionItemResource).openapi('ResubmissionItemPage'), 'A page of them.'),
+    ...COMMON_PROBLEMS,
+    ...problems('RESUBMISSION_NOT_FOUND'),
+  },
+})
+
+/** Errors with which a single session may be refused. */
+const REFUSALS = [
+  'SESSION_NOT_FOUND',
+  'SESSION_NOT_BATCH',
+  'SESSION_NOT_FINISHED',
+  'SESSION_SUCCEEDED',
+  'SESSION_HAS_CHILD',
+  'SESSION_MAY_BE_ALIVE',
+  'CHAIN_UNREADABLE',
+  'QUOTA_EXCEEDED',
+  'CREATION_ID_REUSED',
+] as const satisfies ErrorCode[]
+
+const manyRoute = createRoute({
+  method: 'post',
+  path: '/v2/resubmissions',
+  operationId: 'resubmitSessions',
+  summary: 'Resubmit many sessions, or do something else to them',
+  description:
+    'Up to 500 sessions are done when this answers; more continue in the background. With `action`, sessions are terminated, or their retries cancelled or made due, in the same way. With `dry_run`, the answer says what would be done.',
+  tags: ['resubmissions'],
+  request: {
+    body: jsonBody(RESUBMISSION_INPUT, {
+      filter: { status: 'ERROR', failure_cause: ['OOM_KILLED'], created_after: '2026-11-21T00:00:00Z' },
+      overrides: { resource_slots: [{ slot: 'mem', amount: '2g' }] },
+      client_key: 'more-memory-2026-11-21',
+    }),
+  },
+  responses: {
+    202: json(ResubmissionResource, 'What has begun, with what is done so far.'),
+    200: json(DryRunResource, 'Of a dry run: what would be done.'),
+    ...COMMON_PROBLEMS,
+    ...problems(...BODY_PROBLEMS, 'CLIENT_KEY_REUSED'),
+  },
+})
+
+const oneRoute = createRoute({
+  method: 'post',
+  path: '/v2/sessions/{id}/resubmit',
+  operationId: 'resubmitSession',
+  summary: 'Resubmit a session',
+  description: 'A new attempt of its chain, in a new epoch, with a new budget of retries. `{}` changes nothing.',
+  tags: ['sessions'],
+  request: {
+    params: SessionIdParameter,
+    body: jsonBody(SINGLE_RESUBMISSION_INPUT, { overrides: { environ: [{ name: 'RATE', value: '0.1' }] } }),
+  },
+  responses: {
+    201: json(SessionResource, 'The new attempt.'),
+    ...COMMON_PROBLEMS,
+    ...problems(...BODY_PROBLEMS, 'CLIENT_KEY_REUSED', ...REFUSALS),
+  },
+})
+
+const abortRoute = createRoute({
+  method: 'post',
+  path: '/v2/resubmissions/{id}/abort',
+  operationId: 'abortResubmission',
+  summary: 'Abort a resubmission',
+  description: 'What is done stays; the rest is left undone.',
+  tags: ['resubmissions'],
+  request: { params: ResubmissionIdParameter },
+  responses: {
+    200: json(ResubmissionResource, 'As it is now.'),
+    ...COMMON_PROBLEMS,
+    ...problems('RESUBMISSION_NOT_FOUND', 'RESUBMISSION_FINISHED'),
+  },
+})
+
+export function serveResubmissions(app: RestApp): void {
+  app.openapi(listRoute, async (c) => {
+    const { limit, cursor, action = null } = c.req.valid('query')
+    const page = { first: limit, after: cursor ?? null }
+    const body = toPage(await readResubmissions(c.get('context'), { actions: action, page }), toResubmission)
+    return c.json(body, 200, nextLink(c.req.url, body.next_cursor))
+  })
+  app.openapi(getRoute, async (c) => {
+    return c.json(toResubmission(await readResubmission(c.get('context'), c.req.valid('param').id)), 200)
+  })
+  app.openapi(itemsRoute, async (c) => {
+    const { limit, cursor, status = null } = c.req.valid('query')
+    const { id } = c.req.valid('param')
+    const page = { first: limit, after: cursor ?? null }
+    const body = toPage(await readItemPage(c.get('context'), { id, status, page }), toItem)
+    return c.json(body, 200, nextLink(c.req.url, body.next_cursor))
+  })
+  app.openapi(manyRoute, async (c) => {
+    const context = { ...c.get('context'), sync: NO_SYNC_POINTS }
+    assertMayChange(context.viewer)
+    const { action, input } = givenAction(await readJsonObject(c.env.incoming))
+    const answer =
+      action === 'RESUBMIT' ? await resubmitSessions(context, input) : await actOnSessions(context, action, input)
+    if ('dryRun' in answer) return c.json(toDryRun(answer.dryRun), 200)
+    const resubmission = toResubmission(await readResubmission(context, answer.resubmissionId))
+    return c.json(resubmission, 202, { Location: `/v2/resubmissions/${resubmission.id}` })
+  })
+  app.openapi(oneRoute, async (c) => {
+    const context = { ...c.get('context'), sync: NO_SYNC_POINTS }
+    assertMayChange(context.viewer)
+    const given = writtenInput(await readJsonObject(c.env.incoming)) as object
+    const input = { ...given, sessionIds: [c.req.valid('param').id], filter: null, chainFilter: null, dryRun: null }
+    const answer = await resubmitSessions(context, input)
+    if ('dryRun' in answer) throw new Error('nobody asked for a dry run')
+    const { sessionIds, refused } = await showResubmission(context, answer.resubmissionId)
+    if (refused[0]) throw new RepriseError(refused[0].code as ErrorCode, refused[0].message)
+    const session = toSession(await readSession(context, sessionIds[0]!))
+    return c.json(session, 201, { Location: `/v2/sessions/${session.id}` })
+  })
+  app.openapi(abortRoute, async (c) => {
+    const context = c.get('context')
+    const { resubmissionId } = await abortResubmission(context, { resubmissionId: c.req.valid('param').id })
+    return c.json(toResubmission(await readResubmission(context, resubmissionId)), 200)
+  })
+}

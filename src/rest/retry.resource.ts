@@ -1,0 +1,131 @@
+import { z } from '@hono/zod-openapi'
+import { exitCodes, retryPolicy, type RetryPolicy, rule, slotGrowth } from '../domain/retry/policy/policy.ts'
+import { holdWords } from '../domain/retry/retry-state.ts'
+import { FAILURE_CAUSES, HOLD_REASONS, RETRY_PHASES } from '../domain/session/causes.ts'
+import type { RetryDecisionRecord } from '../services/retry/read-retry-decision.ts'
+import { time, toTime } from './fields.ts'
+import { renamed, snakeCase, type SnakeKeys } from './snake-case.ts'
+
+type ShownPolicy = SnakeKeys<RetryPolicy>
+type ShownRule = ShownPolicy['rules'][number]
+
+/** Descriptions of fields whose names do not say everything. */
+const RULE_DESCRIPTIONS: Partial<Record<keyof ShownRule, string>> = {
+  delay: "Base delay in seconds, in place of the formula's.",
+}
+const POLICY_DESCRIPTIONS: Partial<Record<keyof ShownPolicy, string>> = {
+  max_retries: 'Number of retries; total attempts are one more. 0 means none.',
+  retry_delay: 'Seconds.',
+  max_retry_delay: 'Seconds; null is 86400, which nothing exceeds.',
+  max_elapsed: 'Seconds from the first attempt on; null is no bound.',
+}
+
+/** Schemas of input values that answers show in another form. */
+const SHOWN_AS = new Map<unknown, z.ZodType>([
+  [
+    exitCodes,
+    z
+      .union([z.int(), z.string()])
+      .openapi({ description: 'An exit code, or a range of them with both ends: `"64-78"`.', example: '64-78' }),
+  ],
+  [slotGrowth.shape.max, z.string().optional()],
+  [
+    rule.shape.match.shape.reason,
+    z.string().optional().openapi({ description: 'A pattern with `*` and `?` for the whole reason.' }),
+  ],
+])
+SHOWN_AS.set(
+  retryPolicy.shape.rules.element,
+  shownObject(rule, RULE_DESCRIPTIONS).openapi('RetryRule', {
+    description: 'The first rule whose `match` holds decides.',
+  }),
+)
+
+export const RetryPolicyResource = shownObject(retryPolicy, POLICY_DESCRIPTIONS).openapi('RetryPolicy', {
+  description: 'How a session is retried, as resolved when it was created.',
+}) as unknown as z.ZodType<ShownPolicy>
+
+export function toRetryPolicy(policy: RetryPolicy): ShownPolicy {
+  return renamed(policy, snakeCase) as ShownPolicy
+}
+
+const holdReason = () => z.enum(HOLD_REASONS)
+
+export const RetryDecisionResource = z
+  .object({
+    session_id: z.uuid(),
+    chain_id: z.uuid(),
+    phase: z.enum(RETRY_PHASES),
+    cause: z.enum(FAILURE_CAUSES).nullable().openapi({ description: 'Why the session failed.' }),
+    matched_rule: z.int().nullable().openapi({ description: 'Index of the rule that decided, from 0.' }),
+    counted: z.boolean().openapi({ description: 'Whether the retry uses up `max_retries`.' }),
+    explanation: z.string().openapi({ description: 'How it was decided, in words.' }),
+    base_delay_seconds: z.number().nullable(),
+    jitter_seconds: z.number().nullable(),
+    delay_seconds: z.number().nullable().openapi({ description: 'Base plus jitter, up to the ceiling.' }),
+    due_at: time().nullable(),
+    hold_reason: holdReason().nullable().openapi({ description: 'Why it is held, while it is.' }),
+    holds: z
+      .array(z.object({ hold_reason: holdReason(), reason: z.string(), from: time(), to: time().nullable() }))
+      .openapi({ description: 'What it was held by, and how long, oldest first.' }),
+    child_session_id: z.uuid().nullable(),
+    decided_at: time(),
+    dispatched_at: time().nullable(),
+  })
+  .openapi('RetryDecision', { description: 'What was decided when a session ended, and why.' })
+
+export function toDecision(record: RetryDecisionRecord): z.infer<typeof RetryDecisionResource> {
+  return {
+    session_id: record.sessionId,
+    chain_id: record.chainId,
+    phase: record.phase,
+    cause: record.cause,
+    matched_rule: record.matchedRule,
+    counted: record.counted,
+    explanation: record.explanation,
+    base_delay_seconds: seconds(record.baseDelayMs),
+    jitter_seconds: seconds(record.jitterMs),
+    delay_seconds: seconds(record.delayMs),
+    due_at: toTime(record.dueAt),
+    hold_reason: record.holdReason,
+    holds: record.waits.map((wait) => ({
+      hold_reason: wait.reason,
+      reason: holdWords(wait),
+      from: wait.fromAt.toISOString(),
+      to: toTime(wait.toAt),
+    })),
+    child_session_id: record.childSessionId,
+    decided_at: record.decidedAt.toISOString(),
+    dispatched_at: toTime(record.dispatchedAt),
+  }
+}
+
+/** Returns the schema of a value in answers: names in snake_case, without the bounds of inputs. */
+function shown(schema: z.ZodType): z.ZodType {
+  const other = SHOWN_AS.get(schema)
+  if (other) return other
+  if (schema instanceof z.ZodOptional) return shown(schema.unwrap() as z.ZodType).optional()
+  if (schema instanceof z.ZodNullable) return shown(schema.unwrap() as z.ZodType).nullable()
+  if (schema instanceof z.ZodPipe) return shown(schema.in as z.ZodType)
+  if (schema instanceof z.ZodArray) return z.array(shown(schema.element as z.ZodType))
+  if (schema instanceof z.ZodObject) return shownObject(schema, {})
+  if (schema instanceof z.ZodEnum) return z.enum(schema.options as string[])
+  if (schema instanceof z.ZodNumber) return schema.format === 'safeint' ? z.int() : z.number()
+  if (schema instanceof z.ZodString) return z.string()
+  if (schema instanceof z.ZodBoolean) return z.boolean()
+  throw new Error(`REST does not show ${schema.type}`)
+}
+
+function shownObject(schema: z.ZodObject, descriptions: Readonly<Record<string, string>>) {
+  const fields = Object.entries(schema.shape).map(([name, field]) => {
+    const snake = snakeCase(name)
+    const value = shown(field as z.ZodType)
+    const description = descriptions[snake]
+    return [snake, description === undefined ? value : value.openapi({ description })] as const
+  })
+  return z.object(Object.fromEntries(fields))
+}
+
+function seconds(ms: number | null): number | null {
+  return ms === null ? null : ms / 1000
+}

@@ -1,0 +1,97 @@
+import { createRoute } from '@hono/zod-openapi'
+import { readRetryDecision } from '../services/retry/read-retry-decision.ts'
+import { jsonBody, BODY_PROBLEMS, COMMON_PROBLEMS, json, problems } from './route-parts.ts'
+import type { RestApp } from './rest-app.ts'
+import { SessionIdParameter } from './parameters.ts'
+import { cancelRetry } from '../services/retry/cancel-retry.ts'
+import { readSession } from '../services/session/read-sessions.ts'
+import { retryNow } from '../services/retry/retry-now.ts'
+import { updateRetry } from '../services/retry/update-retry.ts'
+import { readJsonObject } from './json-body.ts'
+import { RETRY_UPDATE } from './session.input.ts'
+import { RetryDecisionResource, toDecision } from './retry.resource.ts'
+import { SessionResource, toSession } from './session.resource.ts'
+import { camelCase, renamed } from './snake-case.ts'
+
+const getRoute = createRoute({
+  method: 'get',
+  path: '/v2/sessions/{id}/retry',
+  operationId: 'getRetry',
+  summary: 'What was decided about the retry of a session, and why',
+  tags: ['sessions'],
+  request: { params: SessionIdParameter },
+  responses: {
+    200: json(
+      RetryDecisionResource.nullable(),
+      'The decision; null while the session is not over or not decided about.',
+    ),
+    ...COMMON_PROBLEMS,
+    ...problems('SESSION_NOT_FOUND'),
+  },
+})
+
+const PROBLEMS = { ...COMMON_PROBLEMS, ...problems('SESSION_NOT_FOUND', 'NO_PENDING_RETRY') }
+
+const SESSION = json(SessionResource, 'The session that failed, with what becomes of its retry.')
+
+const cancelRoute = createRoute({
+  method: 'delete',
+  path: '/v2/sessions/{id}/retry',
+  operationId: 'cancelRetry',
+  summary: 'Cancel a scheduled or held retry',
+  description: 'The chain ends with the failed session.',
+  tags: ['sessions'],
+  request: { params: SessionIdParameter },
+  responses: { 200: SESSION, ...PROBLEMS },
+})
+
+const nowRoute = createRoute({
+  method: 'post',
+  path: '/v2/sessions/{id}/retry/now',
+  operationId: 'retryNow',
+  summary: 'Make a scheduled or held retry due now',
+  tags: ['sessions'],
+  request: { params: SessionIdParameter },
+  responses: { 200: SESSION, ...PROBLEMS },
+})
+
+const updateRoute = createRoute({
+  method: 'patch',
+  path: '/v2/sessions/{id}/retry',
+  operationId: 'updateRetry',
+  summary: 'Change the policy of a scheduled or held retry',
+  description: 'The retry is decided anew, from now on; the new decision may also be that there is none.',
+  tags: ['sessions'],
+  request: {
+    params: SessionIdParameter,
+    body: jsonBody(RETRY_UPDATE, { policy: { max_retries: 5, retry_delay: 10 } }),
+  },
+  responses: {
+    200: SESSION,
+    ...COMMON_PROBLEMS,
+    ...problems(...BODY_PROBLEMS, 'SESSION_NOT_FOUND', 'NO_PENDING_RETRY'),
+  },
+})
+
+export function serveRetries(app: RestApp): void {
+  app.openapi(getRoute, async (c) => {
+    const decision = await readRetryDecision(c.get('context'), c.req.valid('param').id)
+    return c.json(decision && toDecision(decision), 200)
+  })
+  app.openapi(cancelRoute, async (c) => {
+    const context = c.get('context')
+    const { sessionId } = await cancelRetry(context, { sessionId: c.req.valid('param').id })
+    return c.json(toSession(await readSession(context, sessionId)), 200)
+  })
+  app.openapi(nowRoute, async (c) => {
+    const context = c.get('context')
+    const { sessionId } = await retryNow(context, { sessionId: c.req.valid('param').id })
+    return c.json(toSession(await readSession(context, sessionId)), 200)
+  })
+  app.openapi(updateRoute, async (c) => {
+    const context = c.get('context')
+    const given = renamed(await readJsonObject(c.env.incoming), camelCase) as object
+    const { sessionId } = await updateRetry(context, { ...given, sessionId: c.req.valid('param').id })
+    return c.json(toSession(await readSession(context, sessionId)), 200)
+  })
+}

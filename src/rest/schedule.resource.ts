@@ -1,0 +1,162 @@
+import { z } from '@hono/zod-openapi'
+import { SCHEDULE_OVERLAPS, SCHEDULE_RUN_OUTCOMES } from '../domain/schedule/admit-runs.ts'
+import { secretNames } from '../domain/session/sealed-variable.ts'
+import type { DescribedSchedule } from '../services/schedule/describe-schedules.ts'
+import type { ScheduleRunRow } from '../services/schedule/read-schedules.ts'
+import { environ, labels, secretEnviron, slots, time, toLabels, toSlots, toTime } from './fields.ts'
+import { scheduleSettingsSchema } from '../services/schedule/schedule-input.ts'
+import { component, inputSchema, type JsonSchema } from './openapi.ts'
+import { SESSION_INPUT } from './session.input.ts'
+
+const ScheduledSession = z
+  .object({
+    name: z.string(),
+    session_type: z.string(),
+    resource_group: z.string(),
+    image: z.string().nullable(),
+    command: z.array(z.string()),
+    environ: environ(),
+    secret_environ: secretEnviron(),
+    resource_slots: slots(),
+    cluster_size: z.int(),
+    batch_timeout: z.number().nullable(),
+    priority: z.int(),
+    labels: labels(),
+    max_retries: z.int().nullable().openapi({ description: 'As given; null: by the defaults of the project.' }),
+  })
+  .openapi('ScheduledSession', { description: 'The session that the runs of a schedule create.' })
+
+export const ScheduleResource = z
+  .object({
+    id: z.uuid(),
+    name: z.string(),
+    project: z.string(),
+    cron: z.string().nullable(),
+    every: z.number().nullable(),
+    time_zone: z.string(),
+    overlap: z.enum(SCHEDULE_OVERLAPS),
+    catch_up: z.int(),
+    jitter: z.number(),
+    session: ScheduledSession.nullable().openapi({ description: 'Null if it is not valid any more.' }),
+    paused: z.boolean(),
+    paused_at: time().nullable(),
+    paused_by: z.string().nullable(),
+    pause_reason: z.string().nullable(),
+    status_reason: z.string().nullable().openapi({ description: 'Why its last run was refused, in words.' }),
+    next_run_at: time().nullable().openapi({ description: 'When its next run is due, with its jitter.' }),
+    next_runs: z.array(time()).openapi({ description: 'The next five planned times, without jitter.' }),
+    queued: z.int().openapi({ description: 'How many runs wait for an earlier one to end.' }),
+    owner: z.string().openapi({ description: 'The token with whose rights its runs are made.' }),
+    created_by: z.string(),
+    created_at: time(),
+    updated_at: time(),
+  })
+  .openapi('Schedule', { description: 'A session that is created again and again. Durations are in seconds.' })
+
+export function toSchedule(schedule: DescribedSchedule): z.infer<typeof ScheduleResource> {
+  return {
+    id: schedule.id,
+    name: schedule.name,
+    project: schedule.projectName,
+    cron: schedule.cron,
+    every: schedule.every,
+    time_zone: schedule.timeZone,
+    overlap: schedule.overlap,
+    catch_up: schedule.catchUp,
+    jitter: schedule.jitter,
+    session: toSession(schedule),
+    paused: schedule.pausedAt !== null,
+    paused_at: toTime(schedule.pausedAt),
+    paused_by: schedule.pausedBy,
+    pause_reason: schedule.pauseReason,
+    status_reason: schedule.statusReason,
+    next_run_at: schedule.pausedAt === null ? toTime(schedule.dueAt) : null,
+    next_runs: schedule.nextRuns.map((moment) => moment.toISOString()),
+    queued: schedule.queued,
+    owner: schedule.owner,
+    created_by: schedule.createdBy,
+    created_at: schedule.createdAt.toISOString(),
+    updated_at: schedule.updatedAt.toISOString(),
+  }
+}
+
+export const ScheduleRunResource = z
+  .object({
+    id: z.uuid(),
+    planned_at: time(),
+    last_planned_at: time().openapi({ description: 'Of several, for when the last was planned.' }),
+    count: z.int().openapi({ description: 'Runs in a row that made nothing, for one reason, are one.' }),
+    outcome: z.enum(SCHEDULE_RUN_OUTCOMES),
+    code: z.string().nullable(),
+    reason: z.string().nullable(),
+    asked_by: z.string().nullable().openapi({ description: 'Who asked for it; null if it was planned.' }),
+    decided_at: time(),
+    chain_id: z.uuid().nullable().openapi({ description: 'The chain that it made: the id of its first session.' }),
+  })
+  .openapi('ScheduleRun', { description: 'What became of a planned run.' })
+
+export function toScheduleRun(run: ScheduleRunRow): z.infer<typeof ScheduleRunResource> {
+  return {
+    id: run.id,
+    planned_at: run.plannedAt.toISOString(),
+    last_planned_at: run.lastPlannedAt.toISOString(),
+    count: run.count,
+    outcome: run.outcome,
+    code: run.code,
+    reason: run.reason,
+    asked_by: run.askedBy,
+    decided_at: run.decidedAt.toISOString(),
+    chain_id: run.chainId,
+  }
+}
+
+const SESSION_REFERENCE: JsonSchema = { ...SESSION_INPUT.reference }
+
+export const SCHEDULE_INPUT = component('ScheduleInput', scheduleInput())
+export const SCHEDULE_CHANGE = component('ScheduleChange', scheduleChange())
+export const SCHEDULE_PAUSE = component('SchedulePause', {
+  type: 'object',
+  properties: { reason: { type: ['string', 'null'], description: 'Why, for people.' } },
+  additionalProperties: false,
+})
+
+function toSession({ session, secrets }: DescribedSchedule): z.infer<typeof ScheduledSession> | null {
+  if (session === null) return null
+  return {
+    name: session.name,
+    session_type: session.sessionType,
+    resource_group: session.resourceGroup,
+    image: session.image ?? null,
+    command: session.command,
+    environ: session.environ,
+    secret_environ: secretNames(secrets),
+    resource_slots: toSlots(session.resourceSlots),
+    cluster_size: session.clusterSize,
+    batch_timeout: session.batchTimeout ?? null,
+    priority: session.priority,
+    labels: toLabels(session.labels),
+    max_retries: session.retryPolicy.maxRetries ?? null,
+  }
+}
+
+function scheduleInput(): JsonSchema {
+  const schema = inputSchema(scheduleSettingsSchema)
+  return {
+    ...schema,
+    properties: { ...schema.properties, paused: { type: 'boolean', default: false }, session: SESSION_REFERENCE },
+    required: ['name', 'session'],
+    description: 'What `createSchedule` takes, with names in snake_case; `cron` or `every` must be given.',
+  }
+}
+
+/** Returns the schema of a change, where all fields are optional. */
+function scheduleChange(): JsonSchema {
+  const { required: _, ...schema } = inputSchema(scheduleSettingsSchema)
+  const properties: Record<string, JsonSchema> = {}
+  for (const [name, { default: __, ...property }] of Object.entries(schema.properties!)) properties[name] = property
+  return {
+    ...schema,
+    properties: { ...properties, session: SESSION_REFERENCE },
+    description: 'What is not given stays as it is; `cron` replaces `every`, and `session` is replaced as a whole.',
+  }
+}

@@ -1,0 +1,239 @@
+import { createRoute, z } from '@hono/zod-openapi'
+import { SCHEDULE_RUN_OUTCOMES } from '../domain/schedule/admit-runs.ts'
+import { describeSchedule, describeSchedules, runsOfSchedule } from '../services/schedule/describe-schedules.ts'
+import {
+  jsonBody,
+  BODY_PROBLEMS,
+  COMMON_PROBLEMS,
+  json,
+  nextLink,
+  PAGE_PARAMETERS,
+  pageOf,
+  problems,
+  toPage,
+} from './route-parts.ts'
+import type { RestApp } from './rest-app.ts'
+import { flag, ScheduleIdParameter, several } from './parameters.ts'
+import {
+  SCHEDULE_CHANGE,
+  SCHEDULE_INPUT,
+  SCHEDULE_PAUSE,
+  ScheduleResource,
+  ScheduleRunResource,
+  toSchedule,
+  toScheduleRun,
+} from './schedule.resource.ts'
+import { createSchedule, type CreateScheduleInput } from '../services/schedule/create-schedule.ts'
+import { readJsonObject, writtenInput } from './json-body.ts'
+import { deleteSchedule, pauseSchedule, resumeSchedule } from '../services/schedule/change-schedule.ts'
+import { runScheduleNow } from '../services/schedule/run-schedule-now.ts'
+import { updateSchedule, type UpdateScheduleInput } from '../services/schedule/update-schedule.ts'
+
+const SchedulePage = pageOf(ScheduleResource).openapi('SchedulePage')
+
+const ScheduleRunPage = pageOf(ScheduleRunResource).openapi('ScheduleRunPage')
+
+const listRoute = createRoute({
+  method: 'get',
+  path: '/v2/schedules',
+  operationId: 'listSchedules',
+  summary: 'List schedules',
+  description: 'Newest first. All filters that are given must match.',
+  tags: ['schedules'],
+  request: {
+    query: z.strictObject({
+      ...PAGE_PARAMETERS,
+      project: z.string().optional().openapi({ description: 'In the project of this name.' }),
+      name: z.string().optional().openapi({ description: 'With this name.' }),
+      paused: flag('Paused ones, or those that are not.'),
+    }),
+  },
+  responses: {
+    200: json(SchedulePage, 'A page of schedules; the header `Link` points to the next one.'),
+    ...COMMON_PROBLEMS,
+  },
+})
+
+const getRoute = createRoute({
+  method: 'get',
+  path: '/v2/schedules/{id}',
+  operationId: 'getSchedule',
+  summary: 'Get a schedule',
+  tags: ['schedules'],
+  request: { params: ScheduleIdParameter },
+  responses: {
+    200: json(ScheduleResource, 'The schedule.'),
+    ...COMMON_PROBLEMS,
+    ...problems('SCHEDULE_NOT_FOUND'),
+  },
+})
+
+const runsRoute = createRoute({
+  method: 'get',
+  path: '/v2/schedules/{id}/runs',
+  operationId: 'listScheduleRuns',
+  summary: 'List what became of the runs of a schedule',
+  description: 'The latest planned first.',
+  tags: ['schedules'],
+  request: {
+    params: ScheduleIdParameter,
+    query: z.strictObject({
+      ...PAGE_PARAMETERS,
+      outcome: several(SCHEDULE_RUN_OUTCOMES, 'With one of these outcomes.'),
+    }),
+  },
+  responses: {
+    200: json(ScheduleRunPage, 'A page of runs; the header `Link` points to the next one.'),
+    ...COMMON_PROBLEMS,
+    ...problems('SCHEDULE_NOT_FOUND'),
+  },
+})
+
+const createScheduleRoute = createRoute({
+  method: 'post',
+  path: '/v2/schedules',
+  operationId: 'createSchedule',
+  summary: 'Create a schedule',
+  description: 'Its name is unique in its project, so that a repeated request makes no second one: NAME_TAKEN.',
+  tags: ['schedules'],
+  request: {
+    body: jsonBody(SCHEDULE_INPUT, {
+      name: 'nightly',
+      cron: '30 2 * * *',
+      time_zone: 'Europe/Berlin',
+      overlap: 'SKIP',
+      session: { name: 'report', command: ['./report.sh'], retry_policy: { max_retries: 3 } },
+    }),
+  },
+  responses: {
+    201: json(ScheduleResource, 'Created.'),
+    ...COMMON_PROBLEMS,
+    ...problems(...BODY_PROBLEMS, 'PROJECT_NOT_FOUND', 'RESOURCE_GROUP_NOT_FOUND', 'NAME_TAKEN', 'QUOTA_EXCEEDED'),
+  },
+})
+
+const CHANGED = {
+  200: json(ScheduleResource, 'The schedule, as it is now.'),
+  ...COMMON_PROBLEMS,
+  ...problems('SCHEDULE_NOT_FOUND'),
+}
+
+const updateRoute = createRoute({
+  method: 'patch',
+  path: '/v2/schedules/{id}',
+  operationId: 'updateSchedule',
+  summary: 'Change a schedule',
+  description: 'Fields that are not given keep their values. Its runs have the rights of the caller from now on.',
+  tags: ['schedules'],
+  request: { params: ScheduleIdParameter, body: jsonBody(SCHEDULE_CHANGE, { cron: '0 4 * * 1-5', overlap: 'QUEUE' }) },
+  responses: {
+    ...CHANGED,
+    ...problems(...BODY_PROBLEMS, 'SCHEDULE_NOT_FOUND', 'PROJECT_NOT_FOUND', 'RESOURCE_GROUP_NOT_FOUND', 'NAME_TAKEN'),
+  },
+})
+
+const pauseRoute = createRoute({
+  method: 'post',
+  path: '/v2/schedules/{id}/pause',
+  operationId: 'pauseSchedule',
+  summary: 'Make no runs until it is resumed',
+  description: 'What runs goes on, and what waits for it waits.',
+  tags: ['schedules'],
+  request: { params: ScheduleIdParameter, body: jsonBody(SCHEDULE_PAUSE, { reason: 'holidays' }) },
+  responses: { ...CHANGED, ...problems(...BODY_PROBLEMS, 'SCHEDULE_NOT_FOUND') },
+})
+
+const resumeRoute = createRoute({
+  method: 'post',
+  path: '/v2/schedules/{id}/resume',
+  operationId: 'resumeSchedule',
+  summary: 'Go on with the next planned time',
+  description: 'Those that passed during the pause are not made. Its runs have the rights of the caller from now on.',
+  tags: ['schedules'],
+  request: { params: ScheduleIdParameter },
+  responses: CHANGED,
+})
+
+const runRoute = createRoute({
+  method: 'post',
+  path: '/v2/schedules/{id}/run',
+  operationId: 'runScheduleNow',
+  summary: 'Make one more run at once',
+  description: 'Also of a paused schedule. `overlap` counts as for a planned run.',
+  tags: ['schedules'],
+  request: { params: ScheduleIdParameter },
+  responses: {
+    201: json(ScheduleRunResource, 'It started, waits, or was skipped for one that goes on.'),
+    ...COMMON_PROBLEMS,
+    ...problems('SCHEDULE_NOT_FOUND', 'RESOURCE_GROUP_NOT_FOUND', 'QUOTA_EXCEEDED'),
+  },
+})
+
+const deleteRoute = createRoute({
+  method: 'delete',
+  path: '/v2/schedules/{id}',
+  operationId: 'deleteSchedule',
+  summary: 'Delete a schedule',
+  description: 'With the record of its runs. The chains that it made stay, and go on.',
+  tags: ['schedules'],
+  request: { params: ScheduleIdParameter },
+  responses: { 204: { description: 'It is gone.' }, ...COMMON_PROBLEMS, ...problems('SCHEDULE_NOT_FOUND') },
+})
+
+export function serveSchedules(app: RestApp): void {
+  app.openapi(listRoute, async (c) => {
+    const { limit, cursor, project, name, paused } = c.req.valid('query')
+    const page = await describeSchedules(c.get('context'), {
+      filter: { project: project ?? null, name: { equals: name ?? null }, paused: paused ?? null },
+      page: { first: limit, after: cursor ?? null },
+    })
+    const body = toPage(page, toSchedule)
+    return c.json(body, 200, nextLink(c.req.url, body.next_cursor))
+  })
+  app.openapi(getRoute, async (c) =>
+    c.json(toSchedule(await describeSchedule(c.get('context'), c.req.valid('param').id)), 200),
+  )
+  app.openapi(runsRoute, async (c) => {
+    const { limit, cursor, outcome } = c.req.valid('query')
+    const page = await runsOfSchedule(c.get('context'), {
+      scheduleId: c.req.valid('param').id,
+      outcome,
+      page: { first: limit, after: cursor ?? null },
+    })
+    const body = toPage(page, toScheduleRun)
+    return c.json(body, 200, nextLink(c.req.url, body.next_cursor))
+  })
+  app.openapi(createScheduleRoute, async (c) => {
+    const context = c.get('context')
+    const input = writtenInput(await readJsonObject(c.env.incoming)) as CreateScheduleInput
+    const { scheduleId } = await createSchedule(context, input)
+    const schedule = toSchedule(await describeSchedule(context, scheduleId))
+    return c.json(schedule, 201, { Location: `/v2/schedules/${scheduleId}` })
+  })
+  app.openapi(updateRoute, async (c) => {
+    const context = c.get('context')
+    const change = writtenInput(await readJsonObject(c.env.incoming)) as Omit<UpdateScheduleInput, 'scheduleId'>
+    const { scheduleId } = await updateSchedule(context, { ...change, scheduleId: c.req.valid('param').id })
+    return c.json(toSchedule(await describeSchedule(context, scheduleId)), 200)
+  })
+  app.openapi(pauseRoute, async (c) => {
+    const context = c.get('context')
+    const given = writtenInput(await readJsonObject(c.env.incoming)) as { reason?: string | null }
+    const { scheduleId } = await pauseSchedule(context, { ...given, scheduleId: c.req.valid('param').id })
+    return c.json(toSchedule(await describeSchedule(context, scheduleId)), 200)
+  })
+  app.openapi(resumeRoute, async (c) => {
+    const context = c.get('context')
+    const { scheduleId } = await resumeSchedule(context, { scheduleId: c.req.valid('param').id })
+    return c.json(toSchedule(await describeSchedule(context, scheduleId)), 200)
+  })
+  app.openapi(runRoute, async (c) => {
+    const context = c.get('context')
+    const { run } = await runScheduleNow(context, { scheduleId: c.req.valid('param').id })
+    return c.json(toScheduleRun(run), 201)
+  })
+  app.openapi(deleteRoute, async (c) => {
+    await deleteSchedule(c.get('context'), { scheduleId: c.req.valid('param').id })
+    return c.body(null, 204)
+  })
+}

@@ -1,0 +1,102 @@
+import { z } from '@hono/zod-openapi'
+import { createSessionSchema } from '../services/session/create-session-input.ts'
+import { component, inputSchema, type JsonSchema } from './openapi.ts'
+import { RetryPolicyResource } from './retry.resource.ts'
+import { FAILURE_CAUSES, RETRY_PHASES } from '../domain/session/causes.ts'
+import { STATUSES } from '../domain/session/statuses.ts'
+import { ID_PREFIX_WORDS } from '../services/input/id-prefix.ts'
+import type { SessionFilterInput } from '../services/session/session-where.ts'
+import { integers, label, moment, range, several, toLabel } from './parameters.ts'
+
+export const SESSION_INPUT = component('SessionInput', sessionInputSchema())
+
+export const RETRY_UPDATE = component('RetryUpdate', {
+  type: 'object',
+  properties: { policy: partialPolicy() },
+  required: ['policy'],
+  additionalProperties: false,
+  description: "Fields that replace those of the session's policy; the others stay as they are.",
+})
+
+/** Query parameters that filter sessions. */
+export const SESSION_FILTER = {
+  status: several(STATUSES, 'In one of these statuses.'),
+  result: several(['UNDEFINED', 'SUCCESS', 'FAILURE'], 'With one of these results.'),
+  session_type: several(['BATCH', 'INTERACTIVE', 'INFERENCE'], 'Of one of these types.'),
+  origin: several(['INITIAL', 'AUTO_RETRY', 'RESUBMISSION'], 'Of one of these origins.'),
+  failure_cause: several(FAILURE_CAUSES, 'Failed for one of these causes.'),
+  failure_reason: z
+    .string()
+    .transform((names) => names.split(','))
+    .optional()
+    .openapi({ type: 'string', description: 'With one of these `failure_reason`s, separated by commas.' }),
+  exit_code: integers('Ended with one of these exit codes.'),
+  reason_contains: z.string().optional().openapi({ description: 'With this in `status_reason`.' }),
+  retry_phase: several(RETRY_PHASES, 'With `retry_state.phase` in one of these.'),
+  project: z.string().optional().openapi({ description: 'In the project of this name.' }),
+  chain_id: z.uuid().toLowerCase().optional().openapi({ description: 'In this chain.' }),
+  parent_session_id: z.uuid().toLowerCase().optional().openapi({ description: 'The attempt after this one.' }),
+  agent_id: z
+    .uuid()
+    .toLowerCase()
+    .optional()
+    .openapi({ description: 'With a kernel that is, or was, on the agent of this id.' }),
+  resource_group: z.string().optional().openapi({ description: 'In the resource group of this name.' }),
+  concurrency_key: z.string().optional().openapi({ description: 'With this concurrency key.' }),
+  depends_on: z
+    .uuid()
+    .toLowerCase()
+    .optional()
+    .openapi({ description: 'That start only once this chain has succeeded.' }),
+  retry_count: range('By retry count:'),
+  max_retries: range('By budget of retries:'),
+  id_prefix: z.string().optional().openapi({ description: ID_PREFIX_WORDS }),
+  name: z.string().optional().openapi({ description: 'With this name.' }),
+  name_contains: z.string().optional().openapi({ description: 'With this in the name.' }),
+  label: label(),
+  created_after: moment('Created then or later.'),
+  created_before: moment('Created before then.'),
+}
+
+const Conditions = z.object(SESSION_FILTER)
+
+export function sessionFilter(given: z.output<typeof Conditions>): SessionFilterInput {
+  return {
+    status: given.status ?? null,
+    result: given.result ?? null,
+    sessionType: given.session_type ?? null,
+    origin: given.origin ?? null,
+    failureCause: given.failure_cause ?? null,
+    failureReason: given.failure_reason ?? null,
+    exitCode: given.exit_code ?? null,
+    statusReason: { contains: given.reason_contains ?? null },
+    retryPhase: given.retry_phase ?? null,
+    project: given.project ?? null,
+    idPrefix: given.id_prefix ?? null,
+    chainId: given.chain_id ?? null,
+    parentSessionId: given.parent_session_id ?? null,
+    agent: given.agent_id ?? null,
+    resourceGroup: given.resource_group ?? null,
+    concurrencyKey: given.concurrency_key ?? null,
+    dependsOn: given.depends_on ?? null,
+    retryCount: given.retry_count ?? null,
+    maxRetries: given.max_retries ?? null,
+    name: { equals: given.name ?? null, contains: given.name_contains ?? null },
+    label: toLabel(given.label),
+    createdAt: { gte: given.created_after ?? null, lt: given.created_before ?? null },
+  }
+}
+
+function sessionInputSchema(): JsonSchema {
+  const input = inputSchema(createSessionSchema)
+  input.properties!['retry_policy'] = partialPolicy()
+  // The conversion to JSON Schema cannot represent dates.
+  input.properties!['starts_at'] = { type: ['string', 'null'], format: 'date-time' }
+  return { ...input, description: 'What `createSession` takes, with names in snake_case.' }
+}
+
+/** Returns the schema of a policy in a request, where every field is optional. */
+function partialPolicy(): JsonSchema {
+  const { $schema: _, required: __, ...policy } = z.toJSONSchema(RetryPolicyResource, { io: 'input' }) as JsonSchema
+  return { ...policy, description: 'Every field is optional; names in camelCase, as in GraphQL, are accepted, too.' }
+}

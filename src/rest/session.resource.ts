@@ -1,0 +1,226 @@
+import { z } from '@hono/zod-openapi'
+import { FAILURE_CAUSES, RETRY_PHASES } from '../domain/session/causes.ts'
+import { USAGE_SOURCES } from '../domain/agent/kernel-usage.ts'
+import { exitSignalOf } from '../domain/session/exit-signal.ts'
+import { failureReason } from '../domain/session/failure-reason.ts'
+import { retryState } from '../domain/retry/retry-state.ts'
+import { showStoredPolicy } from '../domain/retry/policy/stored-policy.ts'
+import { secretNames } from '../domain/session/sealed-variable.ts'
+import { STATUSES } from '../domain/session/statuses.ts'
+import type { SessionRecord } from '../services/session/read-sessions.ts'
+import { environ, labels, mounts, secretEnviron, slots, time, toLabels, toMounts, toSlots, toTime } from './fields.ts'
+import { RetryPolicyResource, toRetryPolicy } from './retry.resource.ts'
+import { pageOf } from './route-parts.ts'
+
+const cause = () => z.enum(FAILURE_CAUSES).nullable()
+
+const RetryStateResource = z
+  .object({
+    phase: z.enum(RETRY_PHASES),
+    attempt: z.int().openapi({ description: '1-based within the present budget: `retry_count` + 1.' }),
+    max_attempts: z.int().openapi({ description: '`max_retries` + 1.' }),
+    label: z.string().openapi({ example: 'attempt 2 of 4' }),
+    reason: z.string().nullable(),
+    scheduled_at: time().nullable(),
+    delay_seconds: z.number().nullable(),
+    child_session_id: z.uuid().nullable(),
+  })
+  .openapi('RetryState', { description: 'Where a session stands in its retries, for display.' })
+
+const UsageResource = z
+  .object({
+    peak_memory_bytes: z.int().nullable().openapi({ description: 'Of the kernel that held the most at once.' }),
+    cpu_seconds: z.number().nullable().openapi({ description: 'User and system, of all kernels together.' }),
+    wall_seconds: z.number().nullable().openapi({ description: 'Of the kernel that took longest.' }),
+    source: z
+      .enum(USAGE_SOURCES)
+      .openapi({ description: 'PROCESSES: some figures were put together from its processes, and are not exact.' }),
+  })
+  .openapi('Usage', { description: 'What an attempt used, once it has ended; a figure is null if it is not known.' })
+
+const CheckpointResource = z
+  .object({
+    state: z.enum(['NONE', 'HERE', 'FETCHED', 'MISSING']).openapi({
+      description:
+        'NONE: there was none. HERE: it was in its directory. FETCHED: it was brought there from elsewhere. MISSING: there was one, and it could not be had.',
+    }),
+    from_attempt: z.int().nullable().openapi({ description: 'The attempt that left it.' }),
+    bytes: z.int().nullable().openapi({ description: 'The size of its files, if it is known.' }),
+    store: z.uuid().nullable().openapi({ description: 'Identifies the directory in which it is.' }),
+    published_at: time().nullable().openapi({
+      description: 'When it was recorded; of one that was fetched, when the copy was made.',
+    }),
+    note: z.string().nullable().openapi({ description: 'Why it is missing, in words.' }),
+  })
+  .openapi('Checkpoint', { description: 'What earlier attempts of its chain left for a session.' })
+
+export const SessionResource = z
+  .object({
+    id: z.uuid(),
+    creation_id: z.string(),
+    name: z.string(),
+    session_type: z.enum(['BATCH', 'INTERACTIVE', 'INFERENCE']),
+    project: z.string(),
+    resource_group: z.string(),
+    status: z.enum(STATUSES),
+    result: z.enum(['UNDEFINED', 'SUCCESS', 'FAILURE']),
+    status_reason: z.string().nullable(),
+    pending_reason: z.string().nullable(),
+    exit_code: z.int().nullable(),
+    exit_signal: z
+      .object({ name: z.string().openapi({ example: 'SIGKILL' }), number: z.int() })
+      .nullable()
+      .openapi({ description: 'The signal of which `exit_code`, 128 and its number, speaks.' }),
+    usage: UsageResource.nullable(),
+    checkpoint: CheckpointResource,
+    failure_cause: cause(),
+    failure_reason: z
+      .string()
+      .nullable()
+      .openapi({ description: 'The name of what failed it.', example: 'task-timeout' }),
+    created_by: z.string().nullable().openapi({ description: 'The name of the token that asked for it.' }),
+    user: z.string().nullable().openapi({ description: 'The user whom it belongs to.' }),
+    terminated_by: z.string().nullable().openapi({ description: 'The name of the token that terminated it.' }),
+    image: z.string().nullable(),
+    command: z.array(z.string()),
+    image_digest: z.string().nullable().openapi({
+      description: 'Which image its kernels run, `sha256:…`; null until one of their agents knows.',
+    }),
+    required_image_digest: z.string().nullable().openapi({
+      description: 'Which image they have to run: that of the attempt before, unless its policy says otherwise.',
+    }),
+    code_sha256: z.string().nullable().openapi({
+      description: 'Of the archive whose files each attempt finds in its working directory.',
+    }),
+    environ: environ(),
+    secret_environ: secretEnviron(),
+    resource_slots: slots(),
+    cluster_size: z.int(),
+    cluster_mode: z.enum(['SINGLE_NODE', 'MULTI_NODE']),
+    batch_timeout: z.number().nullable(),
+    starts_at: time().nullable(),
+    priority: z.int(),
+    labels: labels(),
+    allow_agents: z.array(z.uuid()).openapi({ description: 'Only these agents may run it; none: all.' }),
+    avoid_agents: z.array(z.uuid()).openapi({ description: 'Agents that go last, those at the end after the others.' }),
+    exclude_agents: z.array(z.uuid()).openapi({ description: 'Agents that must not run it.' }),
+    agent_labels: labels().openapi({ description: 'An agent must have all of them to run it.' }),
+    executor_options: labels().openapi({
+      description: 'What the executor is told of it; of those, the ones that its resource group allows.',
+    }),
+    mounts: mounts(),
+    concurrency_key: z.string().nullable().openapi({
+      description: 'Of the sessions of its project with this key only `concurrency_limit` are placed at once.',
+    }),
+    concurrency_limit: z.int().nullable().openapi({ description: 'Null without a key.' }),
+    created_at: time(),
+    started_at: time().nullable(),
+    terminated_at: time().nullable(),
+    chain_id: z.uuid(),
+    attempt: z.int().openapi({ description: '1-based place in the chain.' }),
+    epoch: z.int(),
+    origin: z.enum(['INITIAL', 'AUTO_RETRY', 'RESUBMISSION']),
+    parent_session_id: z.uuid().nullable(),
+    child_session_id: z.uuid().nullable(),
+    retry_count: z.int(),
+    max_retries: z.int(),
+    uncounted_retries: z.int().openapi({ description: 'Retries of this epoch that did not use up `max_retries`.' }),
+    tries: z.int().openapi({ description: 'Tries of the scheduler in the present status; not retries.' }),
+    reschedules: z.int().openapi({ description: 'How often it went back to PENDING because it could not be started.' }),
+    depends_on: z
+      .array(z.uuid())
+      .openapi({ description: 'The chains that must succeed before it starts, by the ids of their first attempts.' }),
+    retry_policy: RetryPolicyResource,
+    retry_cause: cause().openapi({ description: "The cause of its parent's failure, if it is a retry." }),
+    retry_chain: z.array(z.uuid()).openapi({ description: 'Ids of all attempts, oldest to newest.' }),
+    retry_state: RetryStateResource,
+  })
+  .openapi('Session', { description: 'One attempt at a piece of work.' })
+
+function toUsage({ peakMemoryBytes, cpuSeconds, wallSeconds, source }: NonNullable<SessionRecord['usage']>) {
+  return { peak_memory_bytes: peakMemoryBytes, cpu_seconds: cpuSeconds, wall_seconds: wallSeconds, source }
+}
+
+function toCheckpoint({ fromAttempt, publishedAt, ...checkpoint }: SessionRecord['checkpoint']) {
+  const { state, bytes, store, note } = checkpoint
+  return { state, from_attempt: fromAttempt, bytes, store, published_at: publishedAt?.toISOString() ?? null, note }
+}
+
+export function toSession(record: SessionRecord): z.infer<typeof SessionResource> {
+  const { decision } = record
+  const state = retryState(record, decision)
+  return {
+    id: record.id,
+    creation_id: record.creationId,
+    name: record.name,
+    session_type: record.sessionType,
+    project: record.project.name,
+    resource_group: record.resourceGroup,
+    status: record.status,
+    result: record.result,
+    status_reason: record.statusReason,
+    pending_reason: record.pendingReason,
+    exit_code: record.exitCode,
+    exit_signal: exitSignalOf(record.exitCode),
+    usage: record.usage && toUsage(record.usage),
+    checkpoint: toCheckpoint(record.checkpoint),
+    failure_cause: record.failureCause,
+    failure_reason: failureReason(record),
+    created_by: record.createdBy,
+    user: record.user?.name ?? null,
+    terminated_by: record.terminatedBy,
+    image: record.image,
+    command: record.command,
+    image_digest: record.imageDigest,
+    required_image_digest: record.requiredImageDigest,
+    code_sha256: record.codeSha256,
+    environ: record.environ,
+    secret_environ: secretNames(record.secretEnviron),
+    resource_slots: toSlots(record.resourceSlots),
+    cluster_size: record.clusterSize,
+    cluster_mode: record.clusterMode,
+    batch_timeout: record.batchTimeout,
+    starts_at: toTime(record.startsAt),
+    priority: record.priority,
+    labels: toLabels(record.labels),
+    allow_agents: record.allowAgents,
+    avoid_agents: record.avoidAgents,
+    exclude_agents: record.excludeAgents,
+    agent_labels: toLabels(record.agentLabels),
+    executor_options: toLabels(record.executorOptions),
+    mounts: toMounts(record.mounts),
+    concurrency_key: record.concurrencyKey,
+    concurrency_limit: record.concurrencyLimit,
+    created_at: record.createdAt.toISOString(),
+    started_at: toTime(record.startedAt),
+    terminated_at: toTime(record.terminatedAt),
+    chain_id: record.chainId,
+    attempt: record.attempt,
+    epoch: record.epoch,
+    origin: record.origin,
+    parent_session_id: record.parentSessionId,
+    child_session_id: record.childSession?.id ?? null,
+    retry_count: record.retryCount,
+    max_retries: record.maxRetries,
+    uncounted_retries: record.uncountedRetries,
+    tries: record.tries,
+    reschedules: record.reschedules,
+    depends_on: record.dependsOn.map(({ chainId }) => chainId),
+    retry_policy: toRetryPolicy(showStoredPolicy(record.retryPolicy, record.retryPolicySources).policy),
+    retry_cause: record.retryCause,
+    retry_chain: record.retryChain,
+    retry_state: {
+      phase: state.phase,
+      attempt: state.attempt,
+      max_attempts: state.maxAttempts,
+      label: state.label,
+      reason: state.reason,
+      scheduled_at: toTime(state.scheduledAt),
+      delay_seconds: state.delaySeconds,
+      child_session_id: decision?.childSessionId ?? null,
+    },
+  }
+}
+
+/** Defined once, because all routes that list sessions refer to one component of the OpenAPI document. */
+export const SessionPage = pageOf(SessionResource).openapi('SessionPage')

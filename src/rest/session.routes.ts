@@ -1,0 +1,149 @@
+import { createRoute, z } from '@hono/zod-openapi'
+import { readAttempts, readSession, readSessions } from '../services/session/read-sessions.ts'
+import {
+  jsonBody,
+  BODY_PROBLEMS,
+  COMMON_PROBLEMS,
+  json,
+  nextLink,
+  PAGE_PARAMETERS,
+  problems,
+  toPage,
+} from './route-parts.ts'
+import { SessionPage, SessionResource, toSession } from './session.resource.ts'
+import type { RestApp } from './rest-app.ts'
+import { SESSION_FILTER, SESSION_INPUT, sessionFilter } from './session.input.ts'
+import type { CreateSessionInput } from '../services/session/create-session-input.ts'
+import { createSession } from '../services/session/create-sessions.ts'
+import { readJsonBody, writtenInput } from './json-body.ts'
+import { flag, SessionIdParameter } from './parameters.ts'
+import { terminateSession } from '../services/session/terminate-session.ts'
+
+const Parameters = z.strictObject({ ...PAGE_PARAMETERS, ...SESSION_FILTER })
+
+const listRoute = createRoute({
+  method: 'get',
+  path: '/v2/sessions',
+  operationId: 'listSessions',
+  summary: 'List sessions',
+  description: 'Newest first. All filters that are given must match.',
+  tags: ['sessions'],
+  request: { query: Parameters },
+  responses: {
+    200: json(SessionPage, 'A page of sessions; the header `Link` points to the next one.'),
+    ...COMMON_PROBLEMS,
+  },
+})
+
+const createSessionRoute = createRoute({
+  method: 'post',
+  path: '/v2/sessions',
+  operationId: 'createSession',
+  summary: 'Create a session',
+  description:
+    'Idempotent by `creation_id`: a repeated request returns the existing session, and another request with the same id is refused with CREATION_ID_REUSED.',
+  tags: ['sessions'],
+  request: {
+    body: jsonBody(SESSION_INPUT, {
+      name: 'train',
+      command: ['sh', '-c', 'exit 3'],
+      resource_slots: [{ slot: 'mem', amount: '512m' }],
+      creation_id: 'train-2026-11-21',
+      retry_policy: { max_retries: 2, retry_delay: 30, backoff: 'EXPONENTIAL' },
+    }),
+  },
+  responses: {
+    201: json(SessionResource, 'Created.'),
+    200: json(SessionResource, 'The `creation_id` is known: the session that was created with it.'),
+    ...COMMON_PROBLEMS,
+    ...problems(
+      ...BODY_PROBLEMS,
+      'PROJECT_NOT_FOUND',
+      'RESOURCE_GROUP_NOT_FOUND',
+      'DEPENDENCY_NOT_FOUND',
+      'CREATION_ID_REUSED',
+      'QUOTA_EXCEEDED',
+    ),
+  },
+})
+
+const getRoute = createRoute({
+  method: 'get',
+  path: '/v2/sessions/{id}',
+  operationId: 'getSession',
+  summary: 'Get a session',
+  tags: ['sessions'],
+  request: { params: SessionIdParameter },
+  responses: { 200: json(SessionResource, 'The session.'), ...COMMON_PROBLEMS, ...problems('SESSION_NOT_FOUND') },
+})
+
+const attemptsRoute = createRoute({
+  method: 'get',
+  path: '/v2/sessions/{id}/attempts',
+  operationId: 'listAttempts',
+  summary: 'All attempts of a chain',
+  description: 'The sessions of the chain that this one belongs to, oldest to newest.',
+  tags: ['sessions'],
+  request: { params: SessionIdParameter, query: z.strictObject(PAGE_PARAMETERS) },
+  responses: { 200: json(SessionPage, 'A page of attempts.'), ...COMMON_PROBLEMS, ...problems('SESSION_NOT_FOUND') },
+})
+
+const terminateRoute = createRoute({
+  method: 'delete',
+  path: '/v2/sessions/{id}',
+  operationId: 'terminateSession',
+  summary: 'End a session',
+  description: 'It is not retried; a retry that it waits for is cancelled. The session and its history are kept.',
+  tags: ['sessions'],
+  request: {
+    params: SessionIdParameter,
+    query: z.strictObject({
+      force: flag('Kill its processes without a grace period.'),
+      reason: z.string().optional().openapi({ description: 'Kept with the session.' }),
+    }),
+  },
+  responses: {
+    202: json(SessionResource, 'It is ending, or has ended already if nothing of it ran or only its retry was left.'),
+    ...COMMON_PROBLEMS,
+    ...problems('SESSION_NOT_FOUND', 'SESSION_ALREADY_FINISHED'),
+  },
+})
+
+export function serveSessions(app: RestApp): void {
+  app.openapi(listRoute, async (c) => {
+    const { limit, cursor, ...filter } = c.req.valid('query')
+    const page = await readSessions(c.get('context'), {
+      filter: sessionFilter(filter),
+      page: { first: limit, after: cursor ?? null },
+    })
+    const body = toPage(page, toSession)
+    return c.json(body, 200, nextLink(c.req.url, body.next_cursor))
+  })
+  app.openapi(createSessionRoute, async (c) => {
+    const context = c.get('context')
+    const input = writtenInput(await readJsonBody(c.env.incoming)) as CreateSessionInput
+    const { sessionId, created } = await createSession(context, input)
+    const session = toSession(await readSession(context, sessionId))
+    if (!created) return c.json(session, 200)
+    return c.json(session, 201, { Location: `/v2/sessions/${sessionId}` })
+  })
+  app.openapi(getRoute, async (c) => {
+    return c.json(toSession(await readSession(c.get('context'), c.req.valid('param').id)), 200)
+  })
+  app.openapi(attemptsRoute, async (c) => {
+    const { limit, cursor } = c.req.valid('query')
+    const page = await readAttempts(c.get('context'), {
+      sessionId: c.req.valid('param').id,
+      page: { first: limit, after: cursor ?? null },
+    })
+    const body = toPage(page, toSession)
+    return c.json(body, 200, nextLink(c.req.url, body.next_cursor))
+  })
+  app.openapi(terminateRoute, async (c) => {
+    const context = c.get('context')
+    const { force, reason } = c.req.valid('query')
+    const sessionId = c.req.valid('param').id
+    await terminateSession(context, { sessionId, force: force ?? false, reason: reason ?? null })
+    return c.json(toSession(await readSession(context, sessionId)), 202)
+  })
+}

@@ -1,0 +1,151 @@
+import {
+  RETENTION_BATCH_AGENTS_MAX,
+  RETENTION_BATCH_CHAINS_MAX,
+  RETENTION_BATCH_CODE_MAX,
+  RETENTION_BATCH_ROWS_MAX,
+  RETENTION_INTERVAL_MS,
+} from '../domain/limits.ts'
+import { isBounded, type Retention } from '../domain/retention.ts'
+import type { Logger } from '../observability/log.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import type { CheckpointStore } from '../services/agent/checkpoint-store.ts'
+import { removeRelayLeftovers } from '../services/agent/relay-checkpoint.ts'
+import type { CodeStore } from '../services/code/code-store.ts'
+import { removeCodeLeftovers, removeUnusedCode } from '../services/code/remove-unused-code.ts'
+import type { Database } from '../store/database.ts'
+import { readChainBounds } from '../store/sql/chain/read-chain-bounds.sql.ts'
+import { dropOldCheckpoints } from '../store/sql/retention/drop-old-checkpoints.sql.ts'
+import {
+  removeOldAgentHistory,
+  removeOldAgents,
+  removeOldStores,
+} from '../store/sql/retention/remove-old-agents.sql.ts'
+import { removeOldChains, removeOldResubmissions } from '../store/sql/retention/remove-old-chains.sql.ts'
+import {
+  removeOldDeploymentHistory,
+  removeOldDeployments,
+  removeOldRevisions,
+} from '../store/sql/retention/remove-old-deployments.sql.ts'
+import { removeOldEvents, removeOldRows } from '../store/sql/retention/remove-old-rows.sql.ts'
+import { removeOldScheduleRuns } from '../store/sql/retention/remove-old-schedule-runs.sql.ts'
+import { type BackgroundService, defineMeasuredService, type RunReport } from './background-service.ts'
+
+/** Keeps growing tables within the configured limits. */
+export function createRetentionService(context: {
+  db: Database
+  log: Logger
+  metrics: Metrics
+  code: CodeStore
+  relay: CheckpointStore
+  policy: RetentionPolicy
+  codeKeptDays: number
+}): BackgroundService {
+  const { policy } = context
+  return defineMeasuredService(context, 'remove-old', RETENTION_INTERVAL_MS, async (signal) => {
+    const { done } = await removeOld(context, policy, signal)
+    const copies = signal.aborted ? 0 : await removeRelayLeftovers(context)
+    if (copies > 0)
+      context.log.info({ removed: copies, what: 'copies' }, `retention: ${copies} copies of checkpoints removed`)
+    return { done: done + copies + (await removeCode(context, signal)) }
+  })
+}
+
+/** Removes code that no session uses any more. Runs after chains were removed, which may have used it last. */
+async function removeCode(
+  { db, log, code, codeKeptDays: keptDays }: { db: Database; log: Logger; code: CodeStore; codeKeptDays: number },
+  signal: AbortSignal,
+): Promise<number> {
+  const limit = RETENTION_BATCH_CODE_MAX
+  let removed = await drain(signal, limit, () => removeUnusedCode(db, code, { keptDays, limit }))
+  if (!signal.aborted) removed += await removeCodeLeftovers(db, code)
+  if (removed > 0) log.info({ removed, what: 'code' }, `retention: ${removed} uploads of code removed`)
+  return removed
+}
+
+/** Bounds of the data that would otherwise grow without end. */
+export interface RetentionPolicy {
+  chains: Retention
+  events: Retention
+  logs: Retention
+  audit: Retention
+  agentHistory: Retention
+  /** Bound for checkpoints of chains that have succeeded, by age alone. */
+  succeededCheckpoints: Retention
+  /** Bound for checkpoints of chains that have failed for good or were cancelled. */
+  failedCheckpoints: Retention
+}
+
+/**
+ * Removes expired data in transactions of bounded size, one after the other, until nothing is left to remove. Events
+ * are removed before the chains that they refer to. Any number of servers may do this at once.
+ */
+export async function removeOld(
+  { db, log }: { db: Database; log: Logger },
+  policy: RetentionPolicy,
+  signal: AbortSignal,
+): Promise<RunReport> {
+  const [rows, chains] = [RETENTION_BATCH_ROWS_MAX, RETENTION_BATCH_CHAINS_MAX]
+  const steps: [name: keyof RetentionPolicy, remove: (kept: Retention) => Promise<number>][] = [
+    ['events', (kept) => drain(signal, rows, () => removeOldEvents(db, kept, rows))],
+    ['chains', (kept) => removeChains(db, kept, signal)],
+    ['logs', (kept) => drain(signal, rows, () => removeOldRows(db, 'logs', kept, rows))],
+    ['audit', (kept) => drain(signal, rows, () => removeOldRows(db, 'audit', kept, rows))],
+    ['agentHistory', (kept) => drain(signal, rows, () => removeOldAgentHistory(db, kept, rows))],
+    [
+      'succeededCheckpoints',
+      (kept) => drain(signal, chains, () => dropOldCheckpoints(db, ['SUCCEEDED'], kept, chains)),
+    ],
+    [
+      'failedCheckpoints',
+      (kept) => drain(signal, chains, () => dropOldCheckpoints(db, ['FAILED', 'CANCELLED'], kept, chains)),
+    ],
+  ]
+  let done = 0
+  for (const [name, remove] of steps) {
+    if (signal.aborted || !isBounded(policy[name])) continue
+    const removed = await remove(policy[name])
+    if (removed > 0) log.info({ removed, what: name }, `retention: ${removed} of ${name} removed`)
+    done += removed
+  }
+  return { done }
+}
+
+/**
+ * Removes the chains of each project by its own bound, then old deployments, revisions, deployment history and runs of
+ * schedules, then resubmissions, agents and their stores.
+ */
+async function removeChains(db: Database, kept: Retention, signal: AbortSignal): Promise<number> {
+  const rows = RETENTION_BATCH_ROWS_MAX
+  let done = 0
+  const bounds = await readChainBounds(db, kept)
+  for (const bound of bounds) {
+    done += await drain(signal, RETENTION_BATCH_CHAINS_MAX, () =>
+      removeOldChains(db, bound, RETENTION_BATCH_CHAINS_MAX),
+    )
+    for (const remove of [
+      removeOldDeployments,
+      removeOldRevisions,
+      removeOldDeploymentHistory,
+      removeOldScheduleRuns,
+    ]) {
+      done += await drain(signal, rows, () => remove(db, bound, rows))
+    }
+  }
+  if (bounds.length === 0) return done
+  // These belong to no project: a resubmission may span all projects.
+  const before = new Date(Math.min(...bounds.map((bound) => bound.before.getTime())))
+  done += await drain(signal, rows, () => removeOldResubmissions(db, before, rows))
+  const agents = RETENTION_BATCH_AGENTS_MAX
+  done += await drain(signal, agents, () => removeOldAgents(db, before, agents))
+  return done + (await drain(signal, agents, () => removeOldStores(db, agents)))
+}
+
+/** Removes batch after batch until one is not full. */
+async function drain(signal: AbortSignal, batch: number, remove: () => Promise<number>): Promise<number> {
+  let done = 0
+  for (;;) {
+    const removed = await remove()
+    done += removed
+    if (removed < batch || signal.aborted) return done
+  }
+}

@@ -1,0 +1,91 @@
+import type { FailureError } from '../../domain/session/failure.ts'
+import { LIFECYCLE_HANDLERS, type LifecycleDeclaration } from '../../domain/session/handlers.ts'
+import { isTerminal } from '../../domain/session/statuses.ts'
+import type { Wake, WakeTopic } from '../../domain/wake.ts'
+import { type ClaimedKernel, type ClaimedSession, claimSessions } from '../../store/sql/session/claim-sessions.sql.ts'
+import type { HandlerResult, LifecycleHandler } from '../lifecycle.ts'
+import { CLAIM_BATCH_SESSIONS_MAX } from '../../domain/limits.ts'
+import type { Database } from '../../store/database.ts'
+import { orderStops, settleEnds } from '../../store/sql/session/end-sessions.sql.ts'
+import { enforceBatchTimeouts as endTimedOut } from '../../store/sql/session/enforce-batch-timeouts.sql.ts'
+import type { RunReport } from '../background-service.ts'
+
+/** SCHEDULED → PREPARING: agents prepare image and working directory. */
+export const prepareSessions = advanceKernels(LIFECYCLE_HANDLERS['prepare-sessions'], ['promote-to-prepared'])
+
+/** PREPARED → CREATING: agents start the kernels that they have prepared. */
+export const startSessions = advanceKernels(LIFECYCLE_HANDLERS['start-sessions'], ['promote-to-running'])
+
+const TERMINATE = LIFECYCLE_HANDLERS['terminate-sessions']
+/** Kernel statuses without an order to stop; kernels with one only wait for their agents, or for the timeout. */
+const WITHOUT_ORDER = TERMINATE.kernelIn.filter((status) => status !== 'TERMINATING')
+
+/** TERMINATING → TERMINATED: orders kernels to stop; succeeds at once if there is no agent to wait for. */
+export const terminateSessions: LifecycleHandler<ClaimedSession> = {
+  declaration: TERMINATE,
+  followedBy: null,
+  wakes: ['decide-retries', 'schedule-sessions'],
+  agentsOf: (session) => session.kernels.flatMap(({ agentId }) => agentId ?? []),
+  claim: (tx, bounds) => claimSessions(tx, { ...TERMINATE, kernelIn: WITHOUT_ORDER, judgesFailures: false }, bounds),
+  async execute(tx, sessions) {
+    const ids = sessions.map(({ id }) => id)
+    await orderStops(tx, ids)
+    await settleEnds(tx, ids)
+    const gone = sessions.filter(({ kernels }) => kernels.every((kernel) => kernel.confirmedGone))
+    return { successes: gone.map(({ id }) => id), failures: [], skipped: [] }
+  },
+}
+
+/** RUNNING → TERMINATING for sessions that have run for longer than their batch timeout. */
+export async function enforceBatchTimeouts({ db, wake }: { db: Database; wake: Wake }): Promise<RunReport> {
+  const { moved, nextInMs } = await endTimedOut(db, CLAIM_BATCH_SESSIONS_MAX)
+  if (moved > 0) wake.wake('terminate-sessions', 'events')
+  return { done: moved, more: moved === CLAIM_BATCH_SESSIONS_MAX, againInMs: nextInMs }
+}
+
+/**
+ * A handler that advances kernels by writing orders, which their agents read with the next sync. It fails a session if
+ * one of its kernels failed or ended before it ran.
+ */
+function advanceKernels(
+  declaration: LifecycleDeclaration,
+  wakes: readonly WakeTopic[],
+): LifecycleHandler<ClaimedSession> {
+  return {
+    declaration,
+    followedBy: null,
+    wakes,
+    agentsOf: (session) => session.kernels.flatMap(({ agentId }) => agentId ?? []),
+    claim: (tx, bounds) => claimSessions(tx, { ...declaration, judgesFailures: true }, bounds),
+    async execute(_tx, sessions) {
+      const result: HandlerResult = { successes: [], failures: [], skipped: [] }
+      for (const session of sessions) {
+        const failed = session.kernels.find(failedBeforeItRan)
+        if (failed) result.failures.push({ id: session.id, error: errorOf(failed), giveUpNow: isHopeless(failed) })
+        else if (session.kernels.some(({ status }) => declaration.kernelIn.includes(status)))
+          result.successes.push(session.id)
+      }
+      return result
+    },
+  }
+}
+
+/** Returns whether another try on this agent would fail, too. */
+function isHopeless({ agentLost, error }: ClaimedKernel): boolean {
+  return agentLost || error?.name === 'environment-too-large'
+}
+
+function failedBeforeItRan(kernel: ClaimedKernel): boolean {
+  return kernel.startedAt === null && (kernel.error !== null || kernel.agentLost || isTerminal(kernel.status))
+}
+
+function errorOf(kernel: ClaimedKernel): FailureError {
+  const agentId = kernel.agentId ?? undefined
+  return { ...(kernel.error ?? errorWithoutReport(kernel)), agentId }
+}
+
+/** The error of a kernel whose agent was found lost just after the assignment, or that ended without a reason. */
+function errorWithoutReport({ agentLost }: ClaimedKernel): FailureError {
+  if (agentLost) return { name: 'agent-lost', message: 'its agent was lost before it received the kernel' }
+  return { name: 'executor-failed', message: 'a kernel ended before it ran' }
+}
