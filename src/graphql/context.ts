@@ -11,13 +11,13 @@ import type { Tracer } from '../observability/trace.ts'
 import type { Admission } from '../services/access/admission.ts'
 import type { Authenticate } from '../services/access/authenticate.ts'
 import type { ServiceContext, Viewer } from '../services/service-context.ts'
-import { createLoaders, type Loaders } from './loaders.ts'
-import { createPace, type Pace } from './pace.ts'
+import { createLoaders, type Loaders } from './loaders/loaders.ts'
+import { createPace, type Pace } from './execution/paced-answers.ts'
 import type { OpenSubscriptions } from '../events/open-subscriptions.ts'
 import type { RefusalLog } from '../services/access/refusal-log.ts'
 import type { ReadSessions } from '../services/session/read-selected-sessions.ts'
 import type { Consistently, Reader } from '../services/consistent-reads.ts'
-import type { SelectSessions } from './session-reads/session-selects.ts'
+import type { SelectSessions } from './loaders/session-loader.ts'
 
 /** Shared by all requests of a server. */
 export interface GraphQLServices {

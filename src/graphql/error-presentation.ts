@@ -1,17 +1,18 @@
-import { GraphQLError, type ExecutionResult } from 'graphql'
+import { type ExecutionResult, GraphQLError } from 'graphql'
 import { handleStreamOrSingleExecutionResult, type Plugin } from 'graphql-yoga'
 import { ERRORS, maskedFault, RepriseError } from '../domain/errors.ts'
 import type { Logger } from '../observability/log.ts'
 import {
   databaseUnavailable,
   diskFull,
-  isDiskFull,
   isDatabaseOutage,
+  isDiskFull,
   refusalOf,
   tookTooLong,
   wasCancelled,
 } from '../services/database-outage.ts'
 import type { GraphQLContext } from './context.ts'
+import { RATE_RETRY_AFTER_SECONDS } from '../domain/limits.ts'
 
 /**
  * Shows clients the errors that they can act on, and unexpected ones only as a request id under which the log has more.
@@ -96,4 +97,9 @@ function innermost(error: unknown): unknown {
 
 function placeOf({ nodes, source, positions, path }: GraphQLError) {
   return { nodes, source, positions, path }
+}
+
+export function tooManyRequests({ code, message }: RepriseError): GraphQLError {
+  const headers = { 'Retry-After': String(RATE_RETRY_AFTER_SECONDS) }
+  return new GraphQLError(message, { extensions: { code, http: { status: ERRORS[code].httpStatus, headers } } })
 }

@@ -1,5 +1,4 @@
 import { builder } from './builder.ts'
-import './scalars.ts'
 import './modules/agent/agent.mutations.ts'
 import './modules/agent/agent.queries.ts'
 import './modules/agent/volume.queries.ts'

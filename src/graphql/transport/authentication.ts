@@ -6,14 +6,11 @@ import type { Authenticate } from '../../services/access/authenticate.ts'
 import { mayRead, noAccess } from '../../services/access/authorize.ts'
 import { identifyBearer } from '../../services/access/bearer-token.ts'
 import type { Viewer } from '../../services/service-context.ts'
-import { presentFault } from '../error-presentation.ts'
+import { presentFault, tooManyRequests } from '../error-presentation.ts'
 import type { ServerContext } from '../context.ts'
-import type { Identity } from './identity.ts'
+import { type Identity, requestIdOf, type WholeRequest } from './whole-request.ts'
 import { isSmallIntrospection } from './public-introspection.ts'
-import { requestIdOf } from './request-id.ts'
-import { tooManyRequests } from '../limits/too-many-requests.ts'
-import { NO_UUID } from '../uuid.ts'
-import type { WholeRequest } from './whole-request.ts'
+import { NO_UUID } from '../ids.ts'
 
 /** Identity of requests without a token, which may only introspect the schema. It sees no data. */
 const STRANGER: Identity = {

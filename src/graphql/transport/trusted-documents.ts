@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { GraphQLError } from 'graphql'
 import type { GraphQLParams, Plugin } from 'graphql-yoga'
 import { ERRORS } from '../../domain/errors.ts'
+import { readFile } from 'node:fs/promises'
 
 /** Document texts by the SHA-256 of their UTF-8, in lower case hexadecimal. */
 export type TrustedDocuments = ReadonlyMap<string, string>
@@ -66,4 +67,14 @@ function hashOf(id: unknown): string | undefined {
 
 function sha256(text: string): string {
   return createHash('sha256').update(text).digest('hex')
+}
+
+/** Undefined if any document may be executed. @throws Error that names the file and its fault */
+export async function readTrustedDocuments(path: string | undefined): Promise<TrustedDocuments | undefined> {
+  if (path === undefined) return undefined
+  try {
+    return parseTrustedDocuments(await readFile(path, 'utf8'))
+  } catch (error) {
+    throw new Error(`REPRISE_TRUSTED_DOCUMENTS: ${path}: ${(error as Error).message}`, { cause: error })
+  }
 }

@@ -1,12 +1,12 @@
 import {
-  getOperationAST,
-  GraphQLError,
   type DocumentNode,
   type ExecutionArgs,
   type ExecutionResult,
+  getOperationAST,
+  GraphQLError,
   type GraphQLSchema,
 } from 'graphql'
-import { CloseCode, makeServer, type Disposable, type ServerOptions, type SubscribePayload } from 'graphql-ws'
+import { CloseCode, type Disposable, makeServer, type ServerOptions, type SubscribePayload } from 'graphql-ws'
 import type { Extra } from 'graphql-ws/use/ws'
 import type { GraphQLParams } from 'graphql-yoga'
 import type { WebSocketServer } from 'ws'
@@ -18,13 +18,11 @@ import type { Authenticate } from '../../services/access/authenticate.ts'
 import { authorizationOf, noteKnown, withBrowserKey } from '../../services/access/bearer-token.ts'
 import { identify } from './authentication.ts'
 import type { GraphQLContext } from '../context.ts'
-import { presentFault } from '../error-presentation.ts'
-import type { Identity } from './identity.ts'
-import { newRequestId } from './request-id.ts'
+import { presentFault, tooManyRequests } from '../error-presentation.ts'
+import { type Identity, newRequestId } from './whole-request.ts'
 import { MESSAGE_BYTES_MAX } from '../limits/limits.ts'
 import type { GraphQLServer } from '../server.ts'
-import { tooManyRequests } from '../limits/too-many-requests.ts'
-import { trustedText, type TrustedDocuments } from './trusted-documents.ts'
+import { type TrustedDocuments, trustedText } from './trusted-documents.ts'
 import type { OpenSubscriptions } from '../../events/open-subscriptions.ts'
 import { boundMessages, joinSockets } from './websocket-sockets.ts'
 

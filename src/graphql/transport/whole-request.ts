@@ -1,7 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import { GraphQLError } from 'graphql'
 import { nextTurn } from '../../services/next-turn.ts'
-import type { Identity } from './identity.ts'
+import type { Viewer } from '../../services/service-context.ts'
+import { randomUUID } from 'node:crypto'
+import type { ServerContext } from '../context.ts'
 
 /** A request of the Fetch API whose caller is known and whose body has been read. */
 export interface WholeRequest extends Request {
@@ -64,4 +66,25 @@ export function wholeRequests({ Request: Base }: { Request: typeof Request }) {
 /** A request that cannot be taken apart. */
 export function unreadable(message: string): GraphQLError {
   return new GraphQLError(message, { extensions: { code: 'MALFORMED_REQUEST', http: { status: 400 } } })
+}
+
+/** A caller that has been authenticated. */
+export interface Identity {
+  viewer: Viewer
+  token: string
+}
+
+/** Connects an error shown to a client with its log entries. */
+export function newRequestId(): string {
+  return randomUUID()
+}
+
+/** Id of an operation over HTTP: the one that the HTTP server assigned to the request, else a new one. */
+export function requestIdOf(request: Request, { requestId }: ServerContext): string {
+  return requestId ?? (request as Partial<WholeRequest>).requestId ?? newRequestId()
+}
+
+/** Where an operation over HTTP comes from. */
+export function addressOf(request: Request, { address }: ServerContext): string | undefined {
+  return address ?? (request as Partial<WholeRequest>).address
 }

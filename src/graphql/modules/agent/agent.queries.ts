@@ -1,9 +1,8 @@
 import { builder } from '../../builder.ts'
-import { edgeQuery } from '../../paging/edge-query.ts'
+import { edgeQuery, pageComplexity } from '../../paging.ts'
 import { keysetPage } from '../../../services/paging/keyset.ts'
 import { agentWhere } from '../../../services/agent/read-agents.ts'
 import { AGENTS_BY_NAME } from '../../../services/paging/orders.ts'
-import { pageComplexity } from '../../paging/page-complexity.ts'
 import { AgentNode, AgentStatusEnum } from './agent.type.ts'
 
 const AgentFilter = builder.inputType('AgentFilter', {

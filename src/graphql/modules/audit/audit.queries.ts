@@ -1,7 +1,7 @@
-import { readAudit, type AuditRow } from '../../../services/access/read-audit.ts'
+import { type AuditRow, readAudit } from '../../../services/access/read-audit.ts'
 import { builder } from '../../builder.ts'
-import { stableId } from '../../stable-id.ts'
-import { pageComplexity } from '../../paging/page-complexity.ts'
+import { stableId } from '../../ids.ts'
+import { pageComplexity } from '../../paging.ts'
 import { DateTimeFilter } from '../filters.inputs.ts'
 
 const AuditEntry = builder.objectRef<AuditRow>('AuditEntry').implement({

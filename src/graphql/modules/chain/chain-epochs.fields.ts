@@ -1,6 +1,6 @@
 import type { ChainEpoch } from '../../../services/chain/read-chains.ts'
 import { builder } from '../../builder.ts'
-import { loadExistingSession } from '../../session-reads/load-session.ts'
+import { loadExistingSession } from '../../loaders/load-session.ts'
 import { SessionNode } from '../session/session.type.ts'
 import { ChainNode } from './chain.type.ts'
 

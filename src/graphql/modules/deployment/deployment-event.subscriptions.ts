@@ -1,6 +1,6 @@
 import { DEPLOYMENT_EVENT_TYPES, type DeploymentOutboxEvent } from '../../../domain/events.ts'
 import { builder } from '../../builder.ts'
-import { eventStream } from '../event-stream.ts'
+import { eventStream } from '../../execution/authorized-events.ts'
 import { DeploymentEventObject, DeploymentEventTypeEnum, deploymentWireName } from './deployment-event.type.ts'
 
 const DeploymentEventFilter = builder.inputType('DeploymentEventFilter', {

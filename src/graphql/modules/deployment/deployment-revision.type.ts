@@ -1,7 +1,7 @@
 import { secretNames } from '../../../domain/session/sealed-variable.ts'
 import type { RevisionRow } from '../../../services/deployment/read-deployments.ts'
 import { builder } from '../../builder.ts'
-import { stableId } from '../../stable-id.ts'
+import { stableId } from '../../ids.ts'
 import { MountType } from '../session/mount.type.ts'
 import { EnvVar, Label, labelsOf, ResourceSlot, slotsOf } from '../session/pairs.type.ts'
 

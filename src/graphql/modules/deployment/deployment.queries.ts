@@ -1,7 +1,7 @@
 import { listDeployments } from '../../../services/deployment/read-deployments.ts'
 import { ID_PREFIX_WORDS } from '../../../services/input/id-prefix.ts'
 import { builder } from '../../builder.ts'
-import { pageComplexity } from '../../paging/page-complexity.ts'
+import { pageComplexity } from '../../paging.ts'
 import { DateTimeFilter, StringFilter } from '../filters.inputs.ts'
 import { DeploymentStatusEnum } from './deployment.enums.ts'
 import { DeploymentOrder, deploymentOrder } from './deployment.order.ts'

@@ -1,5 +1,5 @@
 import { builder } from '../../builder.ts'
-import { isUuid, NO_UUID } from '../../uuid.ts'
+import { isUuid, NO_UUID } from '../../ids.ts'
 import { QuotaType } from '../quota/quota.type.ts'
 
 export const DomainNode = builder.prismaNode('Domain', {

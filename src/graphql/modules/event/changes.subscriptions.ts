@@ -1,9 +1,9 @@
 import { encodeCursor } from '../../../domain/event-cursor.ts'
 import { CHANGED_IDS_MAX, CHANGES_EVERY_MS, FILTER_LIST_MAX } from '../../../domain/limits.ts'
-import { followChanges, type ChangeBatch } from '../../../events/follow-changes.ts'
+import { type ChangeBatch, followChanges } from '../../../events/follow-changes.ts'
 import { argumentError } from '../../../services/input/parse-input.ts'
 import { builder } from '../../builder.ts'
-import { authorizedEvents } from '../../subscriptions/authorized-events.ts'
+import { authorizedEvents } from '../../execution/authorized-events.ts'
 import { eventCursorOf, visibleEvents } from '../../../services/event/visible-events.ts'
 
 const ChangeFilter = builder.inputType('ChangeFilter', {

@@ -6,7 +6,7 @@ import { countEventsOnPages, readEventPage } from '../../../events/read-event-pa
 import { pageSize } from '../../../services/paging/page-arguments.ts'
 import { builder } from '../../builder.ts'
 import { SEARCH_COST } from '../../limits/limits.ts'
-import { pageComplexity } from '../../paging/page-complexity.ts'
+import { pageComplexity } from '../../paging.ts'
 import { eventCursorOf, visibleEvents } from '../../../services/event/visible-events.ts'
 import { SessionEventFilter } from '../session/session-event.filter.ts'
 import { SessionEventObject, wireName } from '../session/session-event.type.ts'

@@ -1,6 +1,5 @@
 import type { GraphQLContext } from '../../context.ts'
-import { forwardArguments } from '../../paging/forward-arguments.ts'
-import { serialPage } from '../../paging/serial-page.ts'
+import { forwardArguments, serialPage } from '../../paging.ts'
 import type { HistoryRow } from '../../../services/session/read-scheduling-history.ts'
 import { builder } from '../../builder.ts'
 

@@ -2,7 +2,7 @@ import { followKernelLogs } from '../../../events/follow-kernel-logs.ts'
 import { assertKernelVisible } from '../../../services/agent/read-kernel-logs.ts'
 import { builder } from '../../builder.ts'
 import { behindLogCursor } from '../../../services/agent/log-cursor.ts'
-import { authorizedEvents } from '../../subscriptions/authorized-events.ts'
+import { authorizedEvents } from '../../execution/authorized-events.ts'
 import { LogChunk } from './log.type.ts'
 
 builder.subscriptionField('kernelLogs', (t) =>

@@ -1,11 +1,11 @@
 import { brandWithType } from '@pothos/core'
 import { decodeGlobalID, resolveNodes } from '@pothos/plugin-relay'
-import { isObjectType, type GraphQLResolveInfo } from 'graphql'
+import { type GraphQLResolveInfo, isObjectType } from 'graphql'
 import { NODES_MAX } from '../../../domain/limits.ts'
 import { argumentError } from '../../../services/input/parse-input.ts'
 import { builder } from '../../builder.ts'
 import type { GraphQLContext } from '../../context.ts'
-import { isUuid } from '../../uuid.ts'
+import { isUuid } from '../../ids.ts'
 import { SessionNode } from '../session/session.type.ts'
 
 interface NodeId {

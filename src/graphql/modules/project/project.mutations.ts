@@ -1,7 +1,7 @@
 import { createProject } from '../../../services/access/create-tenants.ts'
 import { removeProjectMember, setProjectMember } from '../../../services/access/set-project-member.ts'
 import { builder } from '../../builder.ts'
-import { globalId } from '../../stable-id.ts'
+import { globalId } from '../../ids.ts'
 import {
   ConflictError,
   ForbiddenError,

@@ -1,8 +1,7 @@
 import { builder } from '../../builder.ts'
-import { edgeQuery } from '../../paging/edge-query.ts'
+import { edgeQuery, pageComplexity } from '../../paging.ts'
 import { keysetPage } from '../../../services/paging/keyset.ts'
 import { BY_NAME } from '../../../services/paging/orders.ts'
-import { pageComplexity } from '../../paging/page-complexity.ts'
 import { ownProject } from '../../../services/access/tenant-scope.ts'
 import { ProjectNode } from './project.type.ts'
 

@@ -1,7 +1,7 @@
 import { builder } from '../../builder.ts'
 import { ownProject } from '../../../services/access/tenant-scope.ts'
 import { QuotaType } from '../quota/quota.type.ts'
-import { isUuid, NO_UUID } from '../../uuid.ts'
+import { isUuid, NO_UUID } from '../../ids.ts'
 
 export const ProjectNode = builder.prismaNode('Project', {
   description: 'The owner of sessions. A token sees one project, or all.',

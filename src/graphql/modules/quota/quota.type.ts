@@ -1,6 +1,6 @@
 import type { UsedQuota } from '../../../services/quota/read-quotas.ts'
 import { builder } from '../../builder.ts'
-import { stableId } from '../../stable-id.ts'
+import { stableId } from '../../ids.ts'
 import { ResourceSlot, slotsOf } from '../session/pairs.type.ts'
 
 export const QuotaScopeEnum = builder.enumType('QuotaScope', {

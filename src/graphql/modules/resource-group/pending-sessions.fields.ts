@@ -1,9 +1,8 @@
 import { COUNTED_ROWS_MAX } from '../../../domain/limits.ts'
 import { builder } from '../../builder.ts'
-import { forwardArguments } from '../../paging/forward-arguments.ts'
-import { nestedPage } from '../../paging/nested-page.ts'
-import { PENDING_ORDER } from '../../paging/reach-loaders.ts'
-import { loadSession } from '../../session-reads/load-session.ts'
+import { forwardArguments, nestedPage } from '../../paging.ts'
+import { PENDING_ORDER } from '../../loaders/agent-loaders.ts'
+import { loadSession } from '../../loaders/load-session.ts'
 import { SessionNode } from '../session/session.type.ts'
 import { ResourceGroupType } from './resource-group.type.ts'
 

@@ -1,10 +1,9 @@
 import type { DryRun } from '../../../services/resubmission/try-out.ts'
-import { showResubmission, type ShownResubmission } from '../../../services/resubmission/read-resubmission.ts'
+import { type ShownResubmission, showResubmission } from '../../../services/resubmission/read-resubmission.ts'
 import type { BulkAnswer } from '../../../services/resubmission/resubmit-sessions.ts'
 import { builder } from '../../builder.ts'
 import type { GraphQLContext } from '../../context.ts'
-import { loadExistingSessions } from '../../session-reads/load-session.ts'
-import { stillThere } from '../../session-reads/still-there.ts'
+import { loadExistingSessions, stillThere } from '../../loaders/load-session.ts'
 import { SessionNode } from '../session/session.type.ts'
 import { RefusalGroupType, ResubmissionNode } from './resubmission.type.ts'
 

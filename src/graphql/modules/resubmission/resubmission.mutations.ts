@@ -3,7 +3,7 @@ import { abortResubmission } from '../../../services/resubmission/abort-resubmis
 import { readCancelledDependents } from '../../../services/resubmission/read-resubmission.ts'
 import { resubmitSessions } from '../../../services/resubmission/resubmit-sessions.ts'
 import { builder } from '../../builder.ts'
-import { stillThere } from '../../session-reads/still-there.ts'
+import { stillThere } from '../../loaders/load-session.ts'
 import {
   ConflictError,
   ForbiddenError,

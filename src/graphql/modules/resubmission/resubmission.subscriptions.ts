@@ -1,8 +1,8 @@
 import { followResubmission } from '../../../events/follow-resubmission.ts'
 import { assertResubmissionVisible } from '../../../services/resubmission/read-resubmission.ts'
 import { builder } from '../../builder.ts'
-import { authorizedEvents } from '../../subscriptions/authorized-events.ts'
-import { stillThere } from '../../session-reads/still-there.ts'
+import { authorizedEvents } from '../../execution/authorized-events.ts'
+import { stillThere } from '../../loaders/load-session.ts'
 import { ResubmissionNode } from './resubmission.type.ts'
 
 builder.subscriptionField('resubmissionProgress', (t) =>

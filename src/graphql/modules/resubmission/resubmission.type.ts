@@ -1,14 +1,15 @@
-import type { ResubmissionItemRow, ResubmissionItemStatus } from '../../../services/resubmission/read-resubmission.ts'
+import {
+  itemList,
+  type ResubmissionItemRow,
+  type ResubmissionItemStatus,
+} from '../../../services/resubmission/read-resubmission.ts'
 import type { RefusalGroup } from '../../../services/resubmission/try-out.ts'
-import { itemList } from '../../../services/resubmission/read-resubmission.ts'
 import { shownOverrides } from '../../../services/session/shown-environ.ts'
 import { builder } from '../../builder.ts'
-import { stableId } from '../../stable-id.ts'
-import { loadSession } from '../../session-reads/load-session.ts'
-import { forwardArguments } from '../../paging/forward-arguments.ts'
-import { serialPage } from '../../paging/serial-page.ts'
+import { isUuid, NO_UUID, stableId } from '../../ids.ts'
+import { loadSession } from '../../loaders/load-session.ts'
+import { forwardArguments, serialPage } from '../../paging.ts'
 import { projectScope } from '../../../services/access/tenant-scope.ts'
-import { isUuid, NO_UUID } from '../../uuid.ts'
 import { SessionActionEnum } from '../session/session.enums.ts'
 import { SessionNode } from '../session/session.type.ts'
 

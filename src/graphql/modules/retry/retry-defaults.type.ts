@@ -1,6 +1,6 @@
 import type { RetryDefaults } from '../../../services/retry/set-retry-defaults.ts'
 import { builder } from '../../builder.ts'
-import { stableId } from '../../stable-id.ts'
+import { stableId } from '../../ids.ts'
 import { PartialPolicyType } from './retry-policy.types.ts'
 import { RetryScopeEnum } from './retry-scope.enum.ts'
 

@@ -1,16 +1,16 @@
 import {
   RETRY_EVENT_TYPES,
+  type RetryEventData,
   type RetryEventName,
   type SessionEventType,
   type SessionOutboxEvent,
-  type RetryEventData,
 } from '../../../domain/events.ts'
 import { builder } from '../../builder.ts'
-import { eventStream } from '../event-stream.ts'
-import { RetryEventTypeEnum, FailureCauseEnum } from './retry.enums.ts'
+import { eventStream } from '../../execution/authorized-events.ts'
+import { FailureCauseEnum, RetryEventTypeEnum } from './retry.enums.ts'
 import { encodeCursor } from '../../../domain/event-cursor.ts'
 import type { FailureCause } from '../../../domain/session/causes.ts'
-import { loadExistingSession } from '../../session-reads/load-session.ts'
+import { loadExistingSession } from '../../loaders/load-session.ts'
 import { SessionNode } from '../session/session.type.ts'
 
 const dataOf = (event: SessionOutboxEvent) => event.data as RetryEventData

@@ -2,7 +2,7 @@ import type { RateLimit } from '../../../domain/retry/admit.ts'
 import type { SwitchChange } from '../../../domain/retry/switch-state.ts'
 import type { RetrySwitchView } from '../../../services/retry/set-retry-switch.ts'
 import { builder } from '../../builder.ts'
-import { stableId } from '../../stable-id.ts'
+import { stableId } from '../../ids.ts'
 import { RetryScopeEnum } from './retry-scope.enum.ts'
 
 const RateLimitType = builder.objectRef<RateLimit>('RateLimit').implement({

@@ -4,7 +4,7 @@ import { SessionNode } from '../session/session.type.ts'
 import { RetryPolicyType, shownPolicy } from './retry-policy.types.ts'
 import { retryState, type StoredDecision } from '../../../domain/retry/retry-state.ts'
 import type { SessionType } from '../../../domain/session/statuses.ts'
-import { loadSession } from '../../session-reads/load-session.ts'
+import { loadSession } from '../../loaders/load-session.ts'
 import { RetryPhaseEnum } from './retry.enums.ts'
 
 const stateOf = (source: StateSource) => retryState(source, source.decision)

@@ -4,7 +4,7 @@ import { decodeKeyset, encodeKeyset } from '../../../services/paging/keyset-curs
 import { invalidCursor, pageSize } from '../../../services/paging/page-arguments.ts'
 import { NEWEST_FIRST } from '../../../services/paging/orders.ts'
 import { builder } from '../../builder.ts'
-import { forwardArguments } from '../../paging/forward-arguments.ts'
+import { forwardArguments } from '../../paging.ts'
 import { DeploymentNode, Endpoint } from '../deployment/deployment.type.ts'
 import { RouteStatusEnum } from '../deployment/deployment.enums.ts'
 import { RouteNode } from './route.type.ts'

@@ -1,9 +1,9 @@
 import { encodeGlobalID } from '@pothos/plugin-relay'
 import { deleteSchedule, pauseSchedule, resumeSchedule } from '../../../services/schedule/change-schedule.ts'
-import { createSchedule, type CreateScheduleInput as Create } from '../../../services/schedule/create-schedule.ts'
+import { type CreateScheduleInput as Create, createSchedule } from '../../../services/schedule/create-schedule.ts'
 import type { ScheduleRunRow } from '../../../services/schedule/read-schedules.ts'
 import { runScheduleNow } from '../../../services/schedule/run-schedule-now.ts'
-import { updateSchedule, type UpdateScheduleInput as Update } from '../../../services/schedule/update-schedule.ts'
+import { type UpdateScheduleInput as Update, updateSchedule } from '../../../services/schedule/update-schedule.ts'
 import { builder } from '../../builder.ts'
 import {
   ConflictError,
@@ -13,7 +13,7 @@ import {
   ValidationError,
 } from '../error/error.type.ts'
 import { asResult, typeOf } from '../error/result.ts'
-import { stillThere } from '../../session-reads/still-there.ts'
+import { stillThere } from '../../loaders/load-session.ts'
 import {
   CreateScheduleInput,
   DeleteScheduleInput,

@@ -1,6 +1,6 @@
 import { listScheduleRuns, listSchedules } from '../../../services/schedule/read-schedules.ts'
 import { builder } from '../../builder.ts'
-import { pageComplexity } from '../../paging/page-complexity.ts'
+import { pageComplexity } from '../../paging.ts'
 import { StringFilter } from '../filters.inputs.ts'
 import { ScheduleRunOutcomeEnum } from './schedule.enums.ts'
 import { ScheduleNode, ScheduleRun } from './schedule.type.ts'

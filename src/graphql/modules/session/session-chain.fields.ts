@@ -1,6 +1,6 @@
 import { DEPENDENTS_LISTED_MAX } from '../../../domain/limits.ts'
 import { builder } from '../../builder.ts'
-import { loadExistingSession, loadSession, loadSessions } from '../../session-reads/load-session.ts'
+import { loadExistingSession, loadSession, loadSessions } from '../../loaders/load-session.ts'
 import { ChainNode } from '../chain/chain.type.ts'
 import { SessionNode } from './session.type.ts'
 

@@ -1,6 +1,6 @@
 import { SESSION_EVENT_TYPES, type SessionOutboxEvent } from '../../../domain/events.ts'
 import { builder } from '../../builder.ts'
-import { eventStream } from '../event-stream.ts'
+import { eventStream } from '../../execution/authorized-events.ts'
 import { SessionEventFilter } from './session-event.filter.ts'
 import { SessionEventObject, wireName } from './session-event.type.ts'
 

@@ -9,7 +9,7 @@ import {
 import type { FailureCause } from '../../../domain/session/causes.ts'
 import type { SessionStatus } from '../../../domain/session/statuses.ts'
 import { builder } from '../../builder.ts'
-import { loadExistingSession } from '../../session-reads/load-session.ts'
+import { loadExistingSession } from '../../loaders/load-session.ts'
 import { FailureCauseEnum } from '../retry/retry.enums.ts'
 import { SessionStatusEnum } from './session.enums.ts'
 import { SessionNode } from './session.type.ts'

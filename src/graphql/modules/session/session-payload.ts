@@ -1,5 +1,5 @@
 import { builder } from '../../builder.ts'
-import { loadExistingSession } from '../../session-reads/load-session.ts'
+import { loadExistingSession } from '../../loaders/load-session.ts'
 import { SessionNode } from './session.type.ts'
 
 export interface SessionPayload<Name extends string = string> {

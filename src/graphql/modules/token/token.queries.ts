@@ -1,10 +1,9 @@
 import { assertMayAdminister } from '../../../services/access/authorize.ts'
 import { builder } from '../../builder.ts'
-import { edgeQuery } from '../../paging/edge-query.ts'
+import { edgeQuery, pageComplexity } from '../../paging.ts'
 import { ID_PREFIX_WORDS, idsBeginningWith } from '../../../services/input/id-prefix.ts'
 import { keysetPage } from '../../../services/paging/keyset.ts'
 import { NEWEST_FIRST } from '../../../services/paging/orders.ts'
-import { pageComplexity } from '../../paging/page-complexity.ts'
 import { projectScope } from '../../../services/access/tenant-scope.ts'
 import { TokenNode } from './token.type.ts'
 

@@ -1,7 +1,7 @@
 import { mayAdminister } from '../../../services/access/authorize.ts'
 import { projectScope } from '../../../services/access/tenant-scope.ts'
 import { builder } from '../../builder.ts'
-import { isUuid, NO_UUID } from '../../uuid.ts'
+import { isUuid, NO_UUID } from '../../ids.ts'
 import { ProjectNode } from '../project/project.type.ts'
 
 export const TokenRoleEnum = builder.enumType('TokenRole', {

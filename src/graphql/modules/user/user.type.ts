@@ -1,6 +1,5 @@
 import { builder } from '../../builder.ts'
-import { stableId } from '../../stable-id.ts'
-import { isUuid, NO_UUID } from '../../uuid.ts'
+import { isUuid, NO_UUID, stableId } from '../../ids.ts'
 import { ProjectNode } from '../project/project.type.ts'
 import { QuotaType } from '../quota/quota.type.ts'
 import { TokenRoleEnum } from '../token/token.type.ts'

@@ -1,11 +1,10 @@
 import type { WebhookDelivery } from '../../../generated/prisma/client.ts'
-import type { DeliveryFacts } from '../../../domain/webhook/payload.ts'
-import { payloadOf } from '../../../domain/webhook/payload.ts'
+import { type DeliveryFacts, payloadOf } from '../../../domain/webhook/payload.ts'
 import { webhookId } from '../../../domain/webhook/signature.ts'
 import { builder } from '../../builder.ts'
-import { stillThere } from '../../session-reads/still-there.ts'
+import { stillThere } from '../../loaders/load-session.ts'
 import { projectScope } from '../../../services/access/tenant-scope.ts'
-import { isUuid, NO_UUID } from '../../uuid.ts'
+import { isUuid, NO_UUID } from '../../ids.ts'
 import { WebhookNode } from './webhook.type.ts'
 
 export const WebhookDeliveryStatusEnum = builder.enumType('WebhookDeliveryStatus', {

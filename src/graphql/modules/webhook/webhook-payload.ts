@@ -1,5 +1,5 @@
 import { builder } from '../../builder.ts'
-import { stillThere } from '../../session-reads/still-there.ts'
+import { stillThere } from '../../loaders/load-session.ts'
 import { projectScope } from '../../../services/access/tenant-scope.ts'
 import { WebhookDeliveryNode } from './webhook-delivery.type.ts'
 import { WebhookNode } from './webhook.type.ts'

@@ -1,6 +1,6 @@
 import { builder } from '../../builder.ts'
 import { projectScope } from '../../../services/access/tenant-scope.ts'
-import { isUuid, NO_UUID } from '../../uuid.ts'
+import { isUuid, NO_UUID } from '../../ids.ts'
 import { Label, labelsOf } from '../session/pairs.type.ts'
 
 /** Without secrets, which are returned only once, by the mutation that creates them. */

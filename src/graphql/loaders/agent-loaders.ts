@@ -2,32 +2,39 @@ import { AGENTS_BY_NAME } from '../../services/paging/orders.ts'
 import DataLoader from 'dataloader'
 import type { Agent, Kernel, PrismaClient } from '../../generated/prisma/client.ts'
 import {
+  type AgentWorkRow,
   countGroupAgents,
   countOnAgents,
+  type GroupAgentRow,
   readGroupAgents,
   readKernelsOnAgents,
   readSessionsOnAgents,
-  type AgentWorkRow,
-  type GroupAgentRow,
 } from '../../services/agent/read-agent-work.ts'
 import {
   countGroupPending,
-  readGroupPending,
   type GroupPendingRow,
+  readGroupPending,
 } from '../../services/resource-group/read-group-pending.ts'
 import type { ServiceContext } from '../../services/service-context.ts'
 import { readDurations, type SessionDurations } from '../../services/session/read-scheduling-history.ts'
-import { readFoundCheckpoints, readUsage, type FoundCheckpointRow } from '../../services/session/read-sessions.ts'
+import { type FoundCheckpointRow, readFoundCheckpoints, readUsage } from '../../services/session/read-sessions.ts'
 import type { KernelUsage } from '../../domain/agent/kernel-usage.ts'
-import { readDependents, type DependentRow } from '../../services/session/read-dependents.ts'
+import { type DependentRow, readDependents } from '../../services/session/read-dependents.ts'
 import type { OrderColumn } from '../../services/paging/keyset-cursor.ts'
-import type { Makers } from '../lazy.ts'
-import { nodeLoader, type NodeLoader } from './node-loader.ts'
-import { countLoader, manyLoader, pageLoader, type PageLoader } from '../page-loader.ts'
-import { placeOf, type Place } from './nested-page.ts'
+import {
+  countLoader,
+  type Makers,
+  manyLoader,
+  nodeLoader,
+  type NodeLoader,
+  pageLoader,
+  type PageLoader,
+  type Place,
+  placeOf,
+} from './loader-kinds.ts'
 
 /** Edges between agents, their groups and what runs there: one statement for all keys of the same tick. */
-export interface ReachLoaders {
+export interface AgentLoaders {
   kernelNodes: NodeLoader<Kernel>
   agentNodes: NodeLoader<Agent>
   /** By agent. */
@@ -58,7 +65,7 @@ export const PENDING_ORDER: readonly OrderColumn[] = [
 
 type Source = Pick<ServiceContext, 'db' | 'viewer'> & { prisma: PrismaClient }
 
-export const reachLoaders: Makers<Source, ReachLoaders> = {
+export const agentLoaders: Makers<Source, AgentLoaders> = {
   kernelNodes: ({ prisma }) => nodeLoader((query) => prisma.kernel.findMany(query)),
   agentNodes: ({ prisma }) => nodeLoader((query) => prisma.agent.findMany(query)),
   agentKernels: (source) =>

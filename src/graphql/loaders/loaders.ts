@@ -1,6 +1,12 @@
 import DataLoader from 'dataloader'
 import {
+  type AttemptWindow,
+  type ChainChange,
+  type ChainEpoch,
+  type ChainRow,
+  type ChainTotalRow,
   countChainChanges,
+  type KeptCheckpointRow,
   readChainAttempts,
   readChainChanges,
   readChainEpochs,
@@ -8,54 +14,53 @@ import {
   readChainTimelines,
   readChainTotals,
   readKeptCheckpoints,
-  type KeptCheckpointRow,
-  type AttemptWindow,
-  type ChainChange,
-  type ChainEpoch,
-  type ChainRow,
-  type ChainTotalRow,
   type RecordedAttempts,
-} from '../services/chain/read-chains.ts'
-import { readGroupSlots, type GroupSlotRow } from '../services/resource-group/read-group-slots.ts'
-import { explainPendingSessions } from '../services/session/explain-pending.ts'
-import { readStartNotes } from '../services/session/read-sessions.ts'
+} from '../../services/chain/read-chains.ts'
+import { type GroupSlotRow, readGroupSlots } from '../../services/resource-group/read-group-slots.ts'
+import { explainPendingSessions } from '../../services/session/explain-pending.ts'
+import { readStartNotes } from '../../services/session/read-sessions.ts'
 import {
   countKernelLogs,
-  readKernelLogs,
-  readLogSizes,
   type LogPage,
   type LogPlace,
   type LogSize,
-} from '../services/agent/read-kernel-logs.ts'
-import { readQuotasOf, type UsedQuota } from '../services/quota/read-quotas.ts'
+  readKernelLogs,
+  readLogSizes,
+} from '../../services/agent/read-kernel-logs.ts'
+import { readQuotasOf, type UsedQuota } from '../../services/quota/read-quotas.ts'
 import {
   countResubmissionItems,
   readRefusalCounts,
   readResubmissionItems,
   type RefusalCount,
   type ResubmissionItemRow,
-} from '../services/resubmission/read-resubmission.ts'
+} from '../../services/resubmission/read-resubmission.ts'
 import {
   countSchedulingHistory,
-  readSchedulingHistory,
   type HistoryRow,
-} from '../services/session/read-scheduling-history.ts'
-import { readTokenRoles } from '../services/access/token-roles.ts'
-import { readSessionActions, type ActionVerdict } from '../services/resubmission/session-actions.ts'
-import { readNow } from '../services/event/read-event-cursor.ts'
-import type { QuotaKey } from '../domain/quota/quota.ts'
-import type { PrismaClient } from '../generated/prisma/client.ts'
-import type { Role, ServiceContext } from '../services/service-context.ts'
+  readSchedulingHistory,
+} from '../../services/session/read-scheduling-history.ts'
+import { readTokenRoles } from '../../services/access/token-roles.ts'
+import { type ActionVerdict, readSessionActions } from '../../services/resubmission/session-actions.ts'
+import { readNow } from '../../services/event/read-event-cursor.ts'
+import type { QuotaKey } from '../../domain/quota/quota.ts'
+import type { PrismaClient } from '../../generated/prisma/client.ts'
+import type { Role, ServiceContext } from '../../services/service-context.ts'
 import { deploymentLoaders, type DeploymentLoaders } from './deployment-loaders.ts'
-import { reachLoaders, type ReachLoaders } from './paging/reach-loaders.ts'
-import { scheduleLoaders, type ScheduleLoaders } from './schedule-loaders.ts'
-import { lazily } from './lazy.ts'
-import { countLoader, manyLoader, pageLoader, type PageLoader } from './page-loader.ts'
-import { createSessionLoader, type SessionLoader } from './session-reads/session-loader.ts'
-import type { ReadSessions } from '../services/session/read-selected-sessions.ts'
+import { agentLoaders, type AgentLoaders } from './agent-loaders.ts'
+import { countLoader, lazily, type Makers, manyLoader, pageLoader, type PageLoader } from './loader-kinds.ts'
+import { createSessionLoader, type SessionLoader } from './session-loader.ts'
+import type { ReadSessions } from '../../services/session/read-selected-sessions.ts'
+import {
+  readLastRuns,
+  readSchedules,
+  readSchedulesOfChains,
+  type ScheduleRecord,
+  type ScheduleRunRow,
+} from '../../services/schedule/read-schedules.ts'
 
 /** One set per operation, or per event of a subscription: cached rows belong to one viewer and one moment. */
-export interface Loaders extends DeploymentLoaders, ReachLoaders, ScheduleLoaders {
+export interface Loaders extends DeploymentLoaders, AgentLoaders {
   /** The database's time. */
   now: Promise<Date>
   sessions: SessionLoader
@@ -90,6 +95,11 @@ export interface Loaders extends DeploymentLoaders, ReachLoaders, ScheduleLoader
   chainTotals: DataLoader<string, ChainTotalRow[]>
   /** Null if the chain stores nothing. */
   keptCheckpoints: DataLoader<string, KeptCheckpointRow | null>
+  /** Undefined if the viewer sees no such schedule. */
+  schedules: DataLoader<string, ScheduleRecord | undefined>
+  /** By chain; undefined if no schedule made it. */
+  scheduleOfChain: DataLoader<string, ScheduleRecord | undefined>
+  lastRuns: PageLoader<ScheduleRunRow>
 }
 
 /** What loaders read with, and for which viewer. */
@@ -202,9 +212,23 @@ export const createLoaders = lazily<LoaderSource, Loaders>({
       const rows = new Map((await readKeptCheckpoints(source, ids)).map((row) => [row.chainId, row]))
       return ids.map((id) => rows.get(id) ?? null)
     }),
+  schedules: (source) =>
+    new DataLoader(async (ids) => {
+      const rows = new Map((await readSchedules(source, ids)).map((row) => [row.id, row]))
+      return ids.map((id) => rows.get(id))
+    }),
+  scheduleOfChain: (source) =>
+    new DataLoader(async (chainIds) => {
+      const rows = await readSchedulesOfChains(source, chainIds)
+      return chainIds.map((id) => rows.get(id))
+    }),
+  lastRuns: (source) =>
+    pageLoader(
+      (ids, _after, limit) => readLastRuns(source, ids, limit),
+      (row) => row.scheduleId,
+    ),
   ...deploymentLoaders,
-  ...reachLoaders,
-  ...scheduleLoaders,
+  ...agentLoaders,
 })
 
 function windowKey({ chainId, after, limit }: AttemptWindow): string {

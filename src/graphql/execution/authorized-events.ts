@@ -1,6 +1,10 @@
 import { readFor } from '../../services/consistent-reads.ts'
-import { readerOf, renew, type GraphQLContext } from '../context.ts'
+import { type GraphQLContext, readerOf, renew } from '../context.ts'
 import { presentThrown } from '../error-presentation.ts'
+import type { OutboxEvent } from '../../domain/events.ts'
+import { followEvents } from '../../events/follow-events.ts'
+import { assertCursorKept } from '../../events/kept-cursor.ts'
+import { eventCursorOf, type EventFilterInput, visibleEvents } from '../../services/event/visible-events.ts'
 
 /** The events of a subscription, bound to its token. */
 export interface AuthorizedEvents<T> extends AsyncIterable<T> {
@@ -83,4 +87,19 @@ export function authorizedEvents<T>(
       for (let events = await take(1); events; events = await take(1)) yield* events
     },
   }
+}
+
+/** Events of these types for one subscriber, within its project, from a cursor or from now on. @throws RepriseError */
+export async function eventStream<Event extends OutboxEvent>(
+  context: GraphQLContext,
+  input: { filter: EventFilterInput; types: ReadonlySet<Event['type']>; after: string | null | undefined },
+): Promise<AuthorizedEvents<Event>> {
+  const { filter, types } = input
+  const { viewer, services } = context
+  const after = eventCursorOf(input.after)
+  if (after) await assertCursorKept(context.db, after)
+  const { db, bus, prisma, closing } = services
+  const wanted = { ...(await visibleEvents({ viewer, prisma }, filter)), types }
+  const events = followEvents({ db, bus, closing, after, filter: wanted })
+  return authorizedEvents(context, events as AsyncIterableIterator<readonly Event[]>)
 }

@@ -2,6 +2,7 @@ import type { GraphQLResolveInfo } from 'graphql'
 import type { Session } from '../../generated/prisma/client.ts'
 import type { GraphQLContext } from '../context.ts'
 import type { SessionKey } from '../../services/session/read-selected-sessions.ts'
+import { type ErrorCode, RepriseError } from '../../domain/errors.ts'
 
 type Asked = {
   context: GraphQLContext
@@ -44,4 +45,14 @@ export async function loadExistingSessions(
     if (!session) throw new Error(`no session with id ${ids[index]}`)
     return session
   })
+}
+
+/**
+ * What a mutation has committed, or an event is about. Somebody may have deleted it before it is read.
+ * @throws RepriseError with the code, if so
+ */
+export async function stillThere<Row>(reading: PromiseLike<Row | null>, code: ErrorCode): Promise<Row> {
+  const row = await reading
+  if (row === null) throw new RepriseError(code, 'It has been deleted meanwhile.')
+  return row
 }

@@ -1,11 +1,11 @@
-import { getOperationAST, OperationTypeNode, type ExecutionArgs, type ExecutionResult } from 'graphql'
+import { type ExecutionArgs, type ExecutionResult, getOperationAST, OperationTypeNode } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
 import { RepriseError } from '../../domain/errors.ts'
 import type { Admission } from '../../services/access/admission.ts'
-import { readFor } from '../../services/consistent-reads.ts'
-import { readerOf, writerOf, type GraphQLContext } from '../context.ts'
+import { readFor, readTogether } from '../../services/consistent-reads.ts'
+import { type GraphQLContext, readerOf, renew, writerOf } from '../context.ts'
 import { nextTurn } from '../../services/next-turn.ts'
-import { tooManyRequests } from './too-many-requests.ts'
+import { tooManyRequests } from '../error-presentation.ts'
 import type { WholeRequest } from '../transport/whole-request.ts'
 
 type Execute = (args: ExecutionArgs) => Promise<ExecutionResult>
@@ -49,4 +49,34 @@ function isLarge(context: object): boolean {
 
 function isMutation({ document, operationName }: ExecutionArgs): boolean {
   return getOperationAST(document, operationName)?.operation === OperationTypeNode.MUTATION
+}
+
+/**
+ * The fields of a query are read in one state of the database, whatever is written meanwhile; so is the payload of each
+ * mutation, see `payloadReads`. Events of a
+ * subscription are read by themselves, see `useEventsTogether`.
+ */
+export function useConsistentReads(): Plugin<GraphQLContext> {
+  return {
+    onExecute({ args, executeFn, setExecuteFn }) {
+      const { document, operationName } = args as ExecutionArgs
+      const operation = getOperationAST(document, operationName)
+      const context = args.contextValue
+      const { services } = context
+      if (operation?.operation === OperationTypeNode.QUERY) {
+        setExecuteFn((given) =>
+          services.consistently({
+            kind: operation,
+            work: () => executeFn(given) as ExecutionResult,
+            again: () => renew(context),
+          }),
+        )
+      } else if (operation?.operation === OperationTypeNode.MUTATION) {
+        setExecuteFn(async (given) => {
+          const { result } = await readTogether(services.prisma, () => executeFn(given) as ExecutionResult)
+          return result
+        })
+      }
+    },
+  }
 }

@@ -1,30 +1,29 @@
 import DataLoader from 'dataloader'
 import {
   countRevisions,
+  type DeploymentRecord,
+  type EndpointRow,
   readDeployments,
   readEndpoints,
   readRevisionPages,
   readRevisions,
   readRouteCounts,
-  type DeploymentRecord,
-  type EndpointRow,
   type RevisionKey,
   type RevisionRow,
   type RouteCountRow,
-} from '../services/deployment/read-deployments.ts'
+} from '../../services/deployment/read-deployments.ts'
 import {
   countListedRoutes,
   listRoutes,
   readRoutes,
-  routeListKey,
   type RouteList,
+  routeListKey,
   type RoutePlace,
   type RouteRow,
-} from '../services/deployment/read-routes.ts'
-import type { PrismaClient } from '../generated/prisma/client.ts'
-import type { ServiceContext } from '../services/service-context.ts'
-import type { Makers } from './lazy.ts'
-import { countLoader, manyLoader, pageLoader, type PageLoader } from './page-loader.ts'
+} from '../../services/deployment/read-routes.ts'
+import type { PrismaClient } from '../../generated/prisma/client.ts'
+import type { ServiceContext } from '../../services/service-context.ts'
+import { countLoader, type Makers, manyLoader, pageLoader, type PageLoader } from './loader-kinds.ts'
 
 /** Each loader reads with one statement for all keys of the same tick. Objects of other projects are not found. */
 export interface DeploymentLoaders {

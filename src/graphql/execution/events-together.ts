@@ -1,15 +1,15 @@
 import {
   createSourceEventStream,
-  execute,
-  visit,
   type DocumentNode,
+  execute,
   type ExecutionArgs,
   type ExecutionResult,
+  visit,
 } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
 import { EVENT_FIELDS_TOGETHER_MAX, EVENTS_TOGETHER_MAX } from '../../domain/limits.ts'
 import { hasReadTooMuch, readFor } from '../../services/consistent-reads.ts'
-import { readerOf, renew, type GraphQLContext } from '../context.ts'
+import { type GraphQLContext, readerOf, renew } from '../context.ts'
 import type { AuthorizedEvents } from './authorized-events.ts'
 
 /**
