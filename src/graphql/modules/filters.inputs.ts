@@ -30,3 +30,8 @@ export const IntRange = builder.inputType('IntRange', {
     max: t.int({ description: 'At most this.' }),
   }),
 })
+
+export const OrderDirection = builder.enumType('OrderDirection', {
+  description: 'Which way.',
+  values: { ASC: { description: 'Smallest, oldest first.' }, DESC: { description: 'Largest, newest first.' } } as const,
+})

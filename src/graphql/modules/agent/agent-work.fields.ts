@@ -6,7 +6,7 @@ import { BY_ID_NEWEST } from '../../loaders/agent-loaders.ts'
 import { loadSession } from '../../loaders/load-session.ts'
 import { KernelNode } from '../kernel/kernel.type.ts'
 import { ResourceGroupType } from '../resource-group/resource-group.type.ts'
-import { SessionNode } from '../session/session.type.ts'
+import { SessionNode } from '../session/session.types.ts'
 import { AgentNode } from './agent.type.ts'
 
 /** Edges between agents, their groups and what runs on them. */

@@ -3,8 +3,7 @@ import { type ChangeAgentInput, drainAgent, removeAgent, resumeAgent } from '../
 import type { ServiceContext } from '../../../services/service-context.ts'
 import { builder } from '../../builder.ts'
 import { stillThere } from '../../loaders/load-session.ts'
-import { ForbiddenError, InvalidStateError, NotFoundError, ValidationError } from '../error/error.type.ts'
-import { asResult, typeOf } from '../error/result.ts'
+import { asResult, ForbiddenError, InvalidStateError, NotFoundError, typeOf, ValidationError } from '../error.types.ts'
 import { AgentNode } from './agent.type.ts'
 
 agentMutation({

@@ -1,8 +1,8 @@
 import { builder } from '../../builder.ts'
 import { isUuid, NO_UUID } from '../../ids.ts'
-import { historyField } from '../history/history.field.ts'
+import { historyField } from '../session/history.types.ts'
 import { utilisation } from '../../utilisation.ts'
-import { Label, labelsOf } from '../session/pairs.type.ts'
+import { Label, labelsOf } from '../session/values.types.ts'
 
 export const AgentStatusEnum = builder.enumType('AgentStatus', {
   description: 'The state of an agent.',

@@ -5,7 +5,7 @@ import { loadExistingSession, loadSession } from '../../loaders/load-session.ts'
 import { attemptWindow, forwardArguments, pageComplexity, serialPage } from '../../paging.ts'
 import { assemblePage } from '../../../services/paging/keyset.ts'
 import { serialCursor } from '../../../services/paging/serial-cursor.ts'
-import { SessionNode } from '../session/session.type.ts'
+import { SessionNode } from '../session/session.types.ts'
 import { ChainNode } from './chain.type.ts'
 
 const SpecDifferenceType = builder.objectRef<SpecDifference>('SpecDifference').implement({

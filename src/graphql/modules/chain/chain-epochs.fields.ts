@@ -1,7 +1,7 @@
 import type { ChainEpoch } from '../../../services/chain/read-chains.ts'
 import { builder } from '../../builder.ts'
 import { loadExistingSession } from '../../loaders/load-session.ts'
-import { SessionNode } from '../session/session.type.ts'
+import { SessionNode } from '../session/session.types.ts'
 import { ChainNode } from './chain.type.ts'
 
 const SpecOverride = builder.objectRef<ChainEpoch['overrides'][number]>('SpecOverride').implement({

@@ -6,7 +6,7 @@ import { builder } from '../../builder.ts'
 import { pageComplexity } from '../../paging.ts'
 import { loadSession } from '../../loaders/load-session.ts'
 import { FailureCauseEnum, HoldReasonEnum } from '../retry/retry.enums.ts'
-import { SessionNode } from '../session/session.type.ts'
+import { SessionNode } from '../session/session.types.ts'
 import { ChainSegmentKindEnum } from './chain.enums.ts'
 import { ChainNode } from './chain.type.ts'
 

@@ -5,7 +5,7 @@ import { builder } from '../../builder.ts'
 import { argumentError } from '../../../services/input/parse-input.ts'
 import { DateTimeFilter, IntRange, StringFilter } from '../filters.inputs.ts'
 import { FailureCauseEnum, HoldReasonEnum } from '../retry/retry.enums.ts'
-import { LabelInput } from '../session/pairs.inputs.ts'
+import { LabelInput } from '../session/values.types.ts'
 import { ChainStateEnum } from './chain.enums.ts'
 
 const FailureFilter = builder.inputType('FailureFilter', {

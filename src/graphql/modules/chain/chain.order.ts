@@ -1,6 +1,6 @@
 import type { WantedOrder } from '../../../services/chain/chain-page.ts'
 import { builder } from '../../builder.ts'
-import { OrderDirection } from '../session/session.order.ts'
+import { OrderDirection } from '../filters.inputs.ts'
 import { ChainOrderFieldEnum } from './chain.enums.ts'
 
 export const ChainOrderInput = builder.inputType('ChainOrder', {

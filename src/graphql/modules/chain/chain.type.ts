@@ -5,8 +5,8 @@ import { loadExistingSession } from '../../loaders/load-session.ts'
 import { isUuid } from '../../ids.ts'
 import { ProjectNode } from '../project/project.type.ts'
 import { FailureCauseEnum } from '../retry/retry.enums.ts'
-import { Label, labelsOf } from '../session/pairs.type.ts'
-import { SessionNode } from '../session/session.type.ts'
+import { Label, labelsOf } from '../session/values.types.ts'
+import { SessionNode } from '../session/session.types.ts'
 import { ChainStateEnum } from './chain.enums.ts'
 
 const ChainOutlook = builder.objectRef<Outlook>('ChainOutlook').implement({

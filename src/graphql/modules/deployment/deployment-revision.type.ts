@@ -2,8 +2,7 @@ import { secretNames } from '../../../domain/session/sealed-variable.ts'
 import type { RevisionRow } from '../../../services/deployment/read-deployments.ts'
 import { builder } from '../../builder.ts'
 import { stableId } from '../../ids.ts'
-import { MountType } from '../session/mount.type.ts'
-import { EnvVar, Label, labelsOf, ResourceSlot, slotsOf } from '../session/pairs.type.ts'
+import { EnvVar, Label, labelsOf, MountType, ResourceSlot, slotsOf } from '../session/values.types.ts'
 
 const seconds = (ms: number) => ms / 1000
 

@@ -1,6 +1,5 @@
 import { builder } from '../../builder.ts'
-import { MountInput } from '../session/mount.type.ts'
-import { EnvVarInput, LabelInput, ResourceSlotInput } from '../session/pairs.inputs.ts'
+import { EnvVarInput, LabelInput, MountInput, ResourceSlotInput } from '../session/values.types.ts'
 
 const MIN_HEALTHY =
   'Minimum number of healthy replicas during an update. Null: three quarters of the replicas, rounded up.'

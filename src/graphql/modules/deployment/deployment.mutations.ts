@@ -1,23 +1,24 @@
 import {
-  createDeployment,
   type CreateDeploymentInput as Create,
+  createDeployment,
 } from '../../../services/deployment/create-deployment.ts'
 import { destroyDeployment } from '../../../services/deployment/destroy-deployment.ts'
 import { scaleDeployment } from '../../../services/deployment/scale-deployment.ts'
 import {
-  updateDeployment,
   type UpdateDeploymentInput as Update,
+  updateDeployment,
 } from '../../../services/deployment/update-deployment.ts'
 import { builder } from '../../builder.ts'
 import {
+  asResult,
   ConflictError,
   ForbiddenError,
   InvalidStateError,
   NotFoundError,
   QuotaExceededError,
+  typeOf,
   ValidationError,
-} from '../error/error.type.ts'
-import { asResult, typeOf } from '../error/result.ts'
+} from '../error.types.ts'
 import {
   CreateDeploymentInput,
   DestroyDeploymentInput,

@@ -1,7 +1,7 @@
 import { NEWEST_FIRST } from '../../../services/paging/orders.ts'
 import type { OrderColumn } from '../../../services/paging/keyset-cursor.ts'
 import { builder } from '../../builder.ts'
-import { OrderDirection } from '../session/session.order.ts'
+import { OrderDirection } from '../filters.inputs.ts'
 
 const DeploymentOrderField = builder.enumType('DeploymentOrderField', {
   description: 'By what deployments can be ordered.',

@@ -5,7 +5,7 @@ import type { DeploymentRecord, EndpointRow, RouteCountRow } from '../../../serv
 import { builder } from '../../builder.ts'
 import { forwardArguments, serialPage } from '../../paging.ts'
 import { isUuid } from '../../ids.ts'
-import { historyField } from '../history/history.field.ts'
+import { historyField } from '../session/history.types.ts'
 import { ProjectNode } from '../project/project.type.ts'
 import { DeploymentRevision, DeploymentRevisionConnection } from './deployment-revision.type.ts'
 import { DeploymentStatusEnum, RouteStatusEnum } from './deployment.enums.ts'

@@ -1,7 +1,6 @@
 import { createDomain } from '../../../services/access/create-tenants.ts'
 import { builder } from '../../builder.ts'
-import { ConflictError, ForbiddenError, ValidationError } from '../error/error.type.ts'
-import { asResult, typeOf } from '../error/result.ts'
+import { asResult, ConflictError, ForbiddenError, typeOf, ValidationError } from '../error.types.ts'
 import { DomainNode } from './domain.type.ts'
 
 const CreateDomainInput = builder.inputType('CreateDomainInput', {

@@ -9,7 +9,7 @@ import { SEARCH_COST } from '../../limits/limits.ts'
 import { pageComplexity } from '../../paging.ts'
 import { eventCursorOf, visibleEvents } from '../../../services/event/visible-events.ts'
 import { SessionEventFilter } from '../session/session-event.filter.ts'
-import { SessionEventObject, wireName } from '../session/session-event.type.ts'
+import { SessionEventObject, sessionWireName } from '../session/session-event.type.ts'
 
 const LOOKED_AT = PAGE_SCANNED_EVENTS_MAX.toLocaleString('en')
 
@@ -28,7 +28,7 @@ builder.queryField('events', (t) =>
         if (after) await assertCursorKept(db, after)
         const wanted = {
           ...(await visibleEvents({ viewer: context.viewer, prisma: context.services.prisma }, filter ?? {})),
-          types: new Set(filter?.types?.map(wireName) ?? SESSION_EVENT_TYPES),
+          types: new Set(filter?.types?.map(sessionWireName) ?? SESSION_EVENT_TYPES),
         }
         const { events, more, through, end } = await readEventPage(db, {
           filter: wanted,

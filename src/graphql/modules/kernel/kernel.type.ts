@@ -4,11 +4,11 @@ import { forwardArguments } from '../../paging.ts'
 import { logPage } from '../../paging/log-page.ts'
 import { isUuid, NO_UUID } from '../../ids.ts'
 import { loadExistingSession } from '../../loaders/load-session.ts'
-import { historyField } from '../history/history.field.ts'
-import { SessionNode } from '../session/session.type.ts'
+import { historyField } from '../session/history.types.ts'
+import { SessionNode } from '../session/session.types.ts'
 import { exitSignalOf } from '../../../domain/session/exit-signal.ts'
 import { LogConnection } from './log.type.ts'
-import { ExitSignalType, UsageType } from './usage.type.ts'
+import { ExitSignalType, UsageType } from '../session/values.types.ts'
 
 export const KernelStatusEnum = builder.enumType('KernelStatus', {
   description: 'Status of a kernel, as for sessions. An agent may be ahead of the scheduler.',

@@ -3,13 +3,14 @@ import { removeProjectMember, setProjectMember } from '../../../services/access/
 import { builder } from '../../builder.ts'
 import { globalId } from '../../ids.ts'
 import {
+  asResult,
   ConflictError,
   ForbiddenError,
   InvalidStateError,
   NotFoundError,
+  typeOf,
   ValidationError,
-} from '../error/error.type.ts'
-import { asResult, typeOf } from '../error/result.ts'
+} from '../error.types.ts'
 import { TokenRoleEnum } from '../token/token.type.ts'
 import { ProjectNode } from './project.type.ts'
 

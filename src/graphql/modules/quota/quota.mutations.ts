@@ -1,9 +1,8 @@
 import type { UsedQuota } from '../../../services/quota/read-quotas.ts'
 import { setQuota } from '../../../services/quota/set-quota.ts'
 import { builder } from '../../builder.ts'
-import { ForbiddenError, NotFoundError, ValidationError } from '../error/error.type.ts'
-import { asResult, typeOf } from '../error/result.ts'
-import { ResourceSlotInput } from '../session/pairs.inputs.ts'
+import { asResult, ForbiddenError, NotFoundError, typeOf, ValidationError } from '../error.types.ts'
+import { ResourceSlotInput } from '../session/values.types.ts'
 import { QuotaScopeEnum, QuotaType } from './quota.type.ts'
 
 const SetQuotaInput = builder.inputType('SetQuotaInput', {

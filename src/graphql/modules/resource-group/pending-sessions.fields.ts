@@ -3,7 +3,7 @@ import { builder } from '../../builder.ts'
 import { forwardArguments, nestedPage } from '../../paging.ts'
 import { PENDING_ORDER } from '../../loaders/agent-loaders.ts'
 import { loadSession } from '../../loaders/load-session.ts'
-import { SessionNode } from '../session/session.type.ts'
+import { SessionNode } from '../session/session.types.ts'
 import { ResourceGroupType } from './resource-group.type.ts'
 
 const PendingSessionConnection = builder.connectionObject(

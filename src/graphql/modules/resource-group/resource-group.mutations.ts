@@ -5,16 +5,17 @@ import { deleteResourceGroup } from '../../../services/resource-group/delete-res
 import { updateResourceGroup } from '../../../services/resource-group/update-resource-group.ts'
 import { builder } from '../../builder.ts'
 import {
+  asResult,
   ConflictError,
   ForbiddenError,
   InvalidStateError,
   NotFoundError,
+  typeOf,
   ValidationError,
-} from '../error/error.type.ts'
-import { asResult, typeOf } from '../error/result.ts'
-import { ExecutorOptionInput } from '../session/pairs.inputs.ts'
-import { SessionTypeEnum } from '../session/session.enums.ts'
-import { AgentSelectorEnum, SequencerEnum, ResourceGroupType } from './resource-group.type.ts'
+} from '../error.types.ts'
+import { ExecutorOptionInput } from '../session/values.types.ts'
+import { SessionTypeEnum } from '../session/session.types.ts'
+import { AgentSelectorEnum, ResourceGroupType, SequencerEnum } from './resource-group.type.ts'
 
 type Fields = InputFieldBuilder<(typeof builder)['$inferSchemaTypes'], 'InputObject'>
 

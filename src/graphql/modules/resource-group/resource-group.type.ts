@@ -1,7 +1,7 @@
 import type { GroupSlotRow } from '../../../services/resource-group/read-group-slots.ts'
 import { builder } from '../../builder.ts'
-import { ExecutorOption, labelsOf } from '../session/pairs.type.ts'
-import { SessionTypeEnum } from '../session/session.enums.ts'
+import { ExecutorOption, labelsOf } from '../session/values.types.ts'
+import { SessionTypeEnum } from '../session/session.types.ts'
 import { utilisation } from '../../utilisation.ts'
 
 export const SequencerEnum = builder.enumType('Sequencer', {

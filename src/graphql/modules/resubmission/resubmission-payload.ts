@@ -4,7 +4,7 @@ import type { BulkAnswer } from '../../../services/resubmission/resubmit-session
 import { builder } from '../../builder.ts'
 import type { GraphQLContext } from '../../context.ts'
 import { loadExistingSessions, stillThere } from '../../loaders/load-session.ts'
-import { SessionNode } from '../session/session.type.ts'
+import { SessionNode } from '../session/session.types.ts'
 import { RefusalGroupType, ResubmissionNode } from './resubmission.type.ts'
 
 const RefusedSession = builder.objectRef<ShownResubmission['refused'][number]>('RefusedSession').implement({

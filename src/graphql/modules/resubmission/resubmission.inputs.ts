@@ -1,8 +1,8 @@
 import { builder } from '../../builder.ts'
-import { ChainFilter, chainConditions } from '../chain/chain.filter.ts'
+import { chainConditions, ChainFilter } from '../chain/chain.filter.ts'
 import { RetryPolicyInput } from '../retry/retry-policy.types.ts'
-import { EnvVarInput, ResourceSlotInput } from '../session/pairs.inputs.ts'
-import { SessionFilter } from '../session/session.filter.ts'
+import { EnvVarInput, ResourceSlotInput } from '../session/values.types.ts'
+import { SessionFilter } from '../session/session.inputs.ts'
 
 const ResubmissionOverrides = builder.inputType('ResubmissionOverrides', {
   description:

@@ -5,13 +5,14 @@ import { resubmitSessions } from '../../../services/resubmission/resubmit-sessio
 import { builder } from '../../builder.ts'
 import { stillThere } from '../../loaders/load-session.ts'
 import {
+  asResult,
   ConflictError,
   ForbiddenError,
   InvalidStateError,
   NotFoundError,
+  typeOf,
   ValidationError,
-} from '../error/error.type.ts'
-import { asResult, typeOf } from '../error/result.ts'
+} from '../error.types.ts'
 import { AbortResubmissionInput, ResubmitSessionsInput, selectionOf } from './resubmission.inputs.ts'
 import { DryRunType, payloadType, showBulk } from './resubmission-payload.ts'
 import { ResubmissionNode } from './resubmission.type.ts'

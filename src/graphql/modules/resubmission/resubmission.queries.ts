@@ -4,7 +4,7 @@ import { ID_PREFIX_WORDS, idsBeginningWith } from '../../../services/input/id-pr
 import { keysetPage } from '../../../services/paging/keyset.ts'
 import { NEWEST_FIRST } from '../../../services/paging/orders.ts'
 import { projectScope } from '../../../services/access/tenant-scope.ts'
-import { SessionActionEnum } from '../session/session.enums.ts'
+import { SessionActionEnum } from '../session/session.types.ts'
 import { ResubmissionNode } from './resubmission.type.ts'
 
 builder.queryField('resubmission', (t) =>

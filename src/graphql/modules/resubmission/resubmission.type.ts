@@ -10,8 +10,7 @@ import { isUuid, NO_UUID, stableId } from '../../ids.ts'
 import { loadSession } from '../../loaders/load-session.ts'
 import { forwardArguments, serialPage } from '../../paging.ts'
 import { projectScope } from '../../../services/access/tenant-scope.ts'
-import { SessionActionEnum } from '../session/session.enums.ts'
-import { SessionNode } from '../session/session.type.ts'
+import { SessionActionEnum, SessionNode } from '../session/session.types.ts'
 
 const ResubmissionStateEnum = builder.enumType('ResubmissionState', {
   description: 'State of a resubmission.',

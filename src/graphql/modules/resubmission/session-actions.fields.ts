@@ -2,8 +2,7 @@ import { SESSION_ACTIONS } from '../../../domain/session/session-action.ts'
 import type { ActionVerdict } from '../../../services/resubmission/session-actions.ts'
 import { builder } from '../../builder.ts'
 import { ChainNode } from '../chain/chain.type.ts'
-import { SessionActionEnum } from '../session/session.enums.ts'
-import { SessionNode } from '../session/session.type.ts'
+import { SessionActionEnum, SessionNode } from '../session/session.types.ts'
 
 const ActionVerdictType = builder.objectRef<ActionVerdict>('ActionVerdict').implement({
   description: 'Whether a mutation would do it now, judged by the rules of the mutation itself.',

@@ -4,7 +4,7 @@ import { projectScope } from '../../../services/access/tenant-scope.ts'
 import { builder } from '../../builder.ts'
 import { loadExistingSession, loadSession } from '../../loaders/load-session.ts'
 import { isUuid, NO_UUID } from '../../ids.ts'
-import { SessionNode } from '../session/session.type.ts'
+import { SessionNode } from '../session/session.types.ts'
 import { FailureCauseEnum, HoldReasonEnum, RetryPhaseEnum } from './retry.enums.ts'
 
 const RetryHoldType = builder.prismaObject('RetryWait', {

@@ -11,7 +11,7 @@ import { FailureCauseEnum, RetryEventTypeEnum } from './retry.enums.ts'
 import { encodeCursor } from '../../../domain/event-cursor.ts'
 import type { FailureCause } from '../../../domain/session/causes.ts'
 import { loadExistingSession } from '../../loaders/load-session.ts'
-import { SessionNode } from '../session/session.type.ts'
+import { SessionNode } from '../session/session.types.ts'
 
 const dataOf = (event: SessionOutboxEvent) => event.data as RetryEventData
 

@@ -23,7 +23,7 @@ import {
   JitterEnum,
   RuleActionEnum,
 } from './retry.enums.ts'
-import { acceptsNothing, givenFields, shownFields, twinTypes, type TwinFields } from './twin-types.ts'
+import { acceptsNothing, givenFields, shownFields, twinTypes, type TwinFields } from './input-output-types.ts'
 
 const RuleMatchTypes = twinTypes<RuleMatch>(
   'RetryRuleMatch',

@@ -1,7 +1,6 @@
-import { setRetrySwitch, type RetrySwitchView } from '../../../services/retry/set-retry-switch.ts'
+import { type RetrySwitchView, setRetrySwitch } from '../../../services/retry/set-retry-switch.ts'
 import { builder } from '../../builder.ts'
-import { ForbiddenError, NotFoundError, ValidationError } from '../error/error.type.ts'
-import { asResult, typeOf } from '../error/result.ts'
+import { asResult, ForbiddenError, NotFoundError, typeOf, ValidationError } from '../error.types.ts'
 import { RetryScopeEnum } from './retry-scope.enum.ts'
 import { RetrySwitchType } from './retry-switch.type.ts'
 

@@ -2,10 +2,9 @@ import { cancelRetry } from '../../../services/retry/cancel-retry.ts'
 import { retryNow } from '../../../services/retry/retry-now.ts'
 import { updateRetry } from '../../../services/retry/update-retry.ts'
 import { builder } from '../../builder.ts'
-import { ForbiddenError, InvalidStateError, NotFoundError, ValidationError } from '../error/error.type.ts'
-import { asResult, typeOf } from '../error/result.ts'
+import { asResult, ForbiddenError, InvalidStateError, NotFoundError, typeOf, ValidationError } from '../error.types.ts'
 import { RetryPolicyInput } from './retry-policy.types.ts'
-import { sessionPayload, type SessionPayload } from '../session/session-payload.ts'
+import { sessionPayload, type SessionPayload } from '../session/session.operations.ts'
 
 const CancelRetryInput = builder.inputType('CancelRetryInput', {
   description: 'Which retry to cancel.',

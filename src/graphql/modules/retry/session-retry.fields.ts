@@ -1,6 +1,6 @@
 import { showStoredPolicy } from '../../../domain/retry/policy/stored-policy.ts'
 import { builder } from '../../builder.ts'
-import { SessionNode } from '../session/session.type.ts'
+import { SessionNode } from '../session/session.types.ts'
 import { RetryPolicyType, shownPolicy } from './retry-policy.types.ts'
 import { retryState, type StoredDecision } from '../../../domain/retry/retry-state.ts'
 import type { SessionType } from '../../../domain/session/statuses.ts'

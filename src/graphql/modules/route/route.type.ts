@@ -6,8 +6,8 @@ import { isUuid } from '../../ids.ts'
 import { DeploymentRevision } from '../deployment/deployment-revision.type.ts'
 import { DeploymentNode } from '../deployment/deployment.type.ts'
 import { RouteStatusEnum } from '../deployment/deployment.enums.ts'
-import { historyField } from '../history/history.field.ts'
-import { SessionNode } from '../session/session.type.ts'
+import { historyField } from '../session/history.types.ts'
+import { SessionNode } from '../session/session.types.ts'
 
 const ref = builder.objectRef<RouteRow>('Route')
 

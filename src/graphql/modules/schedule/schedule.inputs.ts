@@ -1,5 +1,5 @@
 import { builder } from '../../builder.ts'
-import { CreateSessionInput } from '../session/create-session.mutations.ts'
+import { CreateSessionInput } from '../session/session.inputs.ts'
 import { ScheduleOverlapEnum } from './schedule.enums.ts'
 
 const CRON =

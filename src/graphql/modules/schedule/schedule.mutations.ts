@@ -6,13 +6,14 @@ import { runScheduleNow } from '../../../services/schedule/run-schedule-now.ts'
 import { type UpdateScheduleInput as Update, updateSchedule } from '../../../services/schedule/update-schedule.ts'
 import { builder } from '../../builder.ts'
 import {
+  asResult,
   ConflictError,
   ForbiddenError,
   NotFoundError,
   QuotaExceededError,
+  typeOf,
   ValidationError,
-} from '../error/error.type.ts'
-import { asResult, typeOf } from '../error/result.ts'
+} from '../error.types.ts'
 import { stillThere } from '../../loaders/load-session.ts'
 import {
   CreateScheduleInput,

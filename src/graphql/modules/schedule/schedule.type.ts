@@ -5,7 +5,7 @@ import { builder } from '../../builder.ts'
 import { loadSession } from '../../loaders/load-session.ts'
 import { isUuid } from '../../ids.ts'
 import { ProjectNode } from '../project/project.type.ts'
-import { SessionNode } from '../session/session.type.ts'
+import { SessionNode } from '../session/session.types.ts'
 import { ScheduleOverlapEnum, ScheduleRunOutcomeEnum } from './schedule.enums.ts'
 import { ScheduledSession, scheduledSession } from './scheduled-session.type.ts'
 

@@ -1,9 +1,9 @@
-import { secretNames, type SealedVariable } from '../../../domain/session/sealed-variable.ts'
-import { templateOf, type ScheduleRecord } from '../../../services/schedule/read-schedules.ts'
+import { type SealedVariable, secretNames } from '../../../domain/session/sealed-variable.ts'
+import { type ScheduleRecord, templateOf } from '../../../services/schedule/read-schedules.ts'
 import type { ParsedCreateSession } from '../../../services/session/create-session-input.ts'
 import { builder } from '../../builder.ts'
-import { EnvVar, Label, labelsOf, ResourceSlot, slotsOf } from '../session/pairs.type.ts'
-import { ClusterModeEnum, SessionTypeEnum } from '../session/session.enums.ts'
+import { EnvVar, Label, labelsOf, ResourceSlot, slotsOf } from '../session/values.types.ts'
+import { ClusterModeEnum, SessionTypeEnum } from '../session/session.types.ts'
 
 type Template = ParsedCreateSession & { secretNames: string[] }
 

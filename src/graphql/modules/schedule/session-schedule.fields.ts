@@ -1,5 +1,5 @@
 import { builder } from '../../builder.ts'
-import { SessionNode } from '../session/session.type.ts'
+import { SessionNode } from '../session/session.types.ts'
 import { ScheduleNode } from './schedule.type.ts'
 
 builder.prismaObjectField(SessionNode, 'schedule', (t) =>

@@ -2,7 +2,7 @@ import { DEPENDENTS_LISTED_MAX } from '../../../domain/limits.ts'
 import { builder } from '../../builder.ts'
 import { loadExistingSession, loadSession, loadSessions } from '../../loaders/load-session.ts'
 import { ChainNode } from '../chain/chain.type.ts'
-import { SessionNode } from './session.type.ts'
+import { SessionNode } from './session.types.ts'
 
 /** Fields that lead from an attempt to the others of its chain. */
 builder.prismaObjectFields(SessionNode, (t) => ({

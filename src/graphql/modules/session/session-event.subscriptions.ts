@@ -2,7 +2,7 @@ import { SESSION_EVENT_TYPES, type SessionOutboxEvent } from '../../../domain/ev
 import { builder } from '../../builder.ts'
 import { eventStream } from '../../execution/authorized-events.ts'
 import { SessionEventFilter } from './session-event.filter.ts'
-import { SessionEventObject, wireName } from './session-event.type.ts'
+import { SessionEventObject, sessionWireName } from './session-event.type.ts'
 
 builder.subscriptionField('sessionEvents', (t) =>
   t.field({
@@ -16,7 +16,7 @@ builder.subscriptionField('sessionEvents', (t) =>
     subscribe: (_root, { filter, after }, context) =>
       eventStream<SessionOutboxEvent>(context, {
         filter: filter ?? {},
-        types: new Set(filter?.types?.map(wireName) ?? SESSION_EVENT_TYPES),
+        types: new Set(filter?.types?.map(sessionWireName) ?? SESSION_EVENT_TYPES),
         after,
       }),
     resolve: (event) => event,

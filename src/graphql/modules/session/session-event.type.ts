@@ -1,7 +1,7 @@
 import { encodeCursor } from '../../../domain/event-cursor.ts'
 import {
-  SESSION_EVENT_TYPES,
   type ChainEventData,
+  SESSION_EVENT_TYPES,
   type SessionEventType,
   type SessionOutboxEvent,
   type StatusEventData,
@@ -11,8 +11,7 @@ import type { SessionStatus } from '../../../domain/session/statuses.ts'
 import { builder } from '../../builder.ts'
 import { loadExistingSession } from '../../loaders/load-session.ts'
 import { FailureCauseEnum } from '../retry/retry.enums.ts'
-import { SessionStatusEnum } from './session.enums.ts'
-import { SessionNode } from './session.type.ts'
+import { SessionNode, SessionStatusEnum } from './session.types.ts'
 
 export const SessionEventTypeEnum = builder.enumType('SessionEventType', {
   description: "Type of a session event: the event's name in upper case, without `session.`.",
@@ -40,15 +39,15 @@ export const SessionEventTypeEnum = builder.enumType('SessionEventType', {
 
 export type SessionEventName = typeof SessionEventTypeEnum.$inferType
 
-export function eventName(type: SessionEventType): SessionEventName {
+export function sessionEventName(type: SessionEventType): SessionEventName {
   return type
     .replace(/^session\./, '')
     .replace('.', '_')
     .toUpperCase() as SessionEventName
 }
 
-export function wireName(name: SessionEventName): SessionEventType {
-  return SESSION_EVENT_TYPES.find((type) => eventName(type) === name)!
+export function sessionWireName(name: SessionEventName): SessionEventType {
+  return SESSION_EVENT_TYPES.find((type) => sessionEventName(type) === name)!
 }
 
 const dataOf = (event: SessionOutboxEvent) => event.data as Partial<StatusEventData>
@@ -82,7 +81,7 @@ export const SessionEventObject = builder.objectRef<SessionOutboxEvent>('Session
     type: t.field({
       type: SessionEventTypeEnum,
       description: 'What happened.',
-      resolve: ({ type }) => eventName(type),
+      resolve: ({ type }) => sessionEventName(type),
     }),
     occurredAt: t.expose('occurredAt', { type: 'DateTime', description: 'When it happened.' }),
     sessionId: t.expose('sessionId', { type: 'UUID', description: 'The session that it is about.' }),

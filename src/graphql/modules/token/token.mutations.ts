@@ -2,9 +2,8 @@ import { encodeGlobalID } from '@pothos/plugin-relay'
 import { createToken } from '../../../services/access/create-token.ts'
 import { revokeToken } from '../../../services/access/revoke-token.ts'
 import { builder } from '../../builder.ts'
-import { ForbiddenError, InvalidStateError, NotFoundError, ValidationError } from '../error/error.type.ts'
-import { asResult, typeOf } from '../error/result.ts'
-import { TokenRoleEnum, TokenNode } from './token.type.ts'
+import { asResult, ForbiddenError, InvalidStateError, NotFoundError, typeOf, ValidationError } from '../error.types.ts'
+import { TokenNode, TokenRoleEnum } from './token.type.ts'
 
 const CreateTokenInput = builder.inputType('CreateTokenInput', {
   description: 'A token to create.',

@@ -1,9 +1,8 @@
 import { replayDelivery, replayWebhook } from '../../../services/webhook/replay-webhook.ts'
 import { sendTestEvent } from '../../../services/webhook/send-test-event.ts'
 import { builder } from '../../builder.ts'
-import { ForbiddenError, InvalidStateError, NotFoundError, ValidationError } from '../error/error.type.ts'
-import { asResult, typeOf } from '../error/result.ts'
-import { deliveryPayload, webhookPayload, type DeliveryPayload, type WebhookPayload } from './webhook-payload.ts'
+import { asResult, ForbiddenError, InvalidStateError, NotFoundError, typeOf, ValidationError } from '../error.types.ts'
+import { deliveryPayload, type DeliveryPayload, webhookPayload, type WebhookPayload } from './webhook-payload.ts'
 
 const SendTestEventInput = builder.inputType('SendTestEventInput', {
   description: 'Which webhook to test.',

@@ -1,7 +1,6 @@
 import { rotateWebhookSecret } from '../../../services/webhook/rotate-webhook-secret.ts'
 import { builder } from '../../builder.ts'
-import { ForbiddenError, NotFoundError, ValidationError } from '../error/error.type.ts'
-import { asResult, typeOf } from '../error/result.ts'
+import { asResult, ForbiddenError, NotFoundError, typeOf, ValidationError } from '../error.types.ts'
 import { webhookPayload, type WebhookPayload } from './webhook-payload.ts'
 
 const RotateWebhookSecretInput = builder.inputType('RotateWebhookSecretInput', {

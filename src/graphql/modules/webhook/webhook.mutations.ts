@@ -3,9 +3,8 @@ import { createWebhook } from '../../../services/webhook/create-webhook.ts'
 import { deleteWebhook } from '../../../services/webhook/delete-webhook.ts'
 import { updateWebhook } from '../../../services/webhook/update-webhook.ts'
 import { builder } from '../../builder.ts'
-import { ForbiddenError, NotFoundError, QuotaExceededError, ValidationError } from '../error/error.type.ts'
-import { asResult, typeOf } from '../error/result.ts'
-import { LabelInput } from '../session/pairs.inputs.ts'
+import { asResult, ForbiddenError, NotFoundError, QuotaExceededError, typeOf, ValidationError } from '../error.types.ts'
+import { LabelInput } from '../session/values.types.ts'
 import { webhookPayload, type WebhookPayload } from './webhook-payload.ts'
 
 const EVENT_TYPES =

@@ -1,7 +1,7 @@
 import { builder } from '../../builder.ts'
 import { projectScope } from '../../../services/access/tenant-scope.ts'
 import { isUuid, NO_UUID } from '../../ids.ts'
-import { Label, labelsOf } from '../session/pairs.type.ts'
+import { Label, labelsOf } from '../session/values.types.ts'
 
 /** Without secrets, which are returned only once, by the mutation that creates them. */
 export const WebhookNode = builder.prismaNode('Webhook', {

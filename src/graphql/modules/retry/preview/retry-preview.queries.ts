@@ -1,7 +1,7 @@
 import type { PlannedRetry, RetryPreview } from '../../../../domain/retry/preview.ts'
 import { previewRetries } from '../../../../services/retry/preview-retries.ts'
 import { builder } from '../../../builder.ts'
-import { ResourceSlot, slotsOf } from '../../session/pairs.type.ts'
+import { ResourceSlot, slotsOf } from '../../session/values.types.ts'
 import { FailureCauseEnum } from '../retry.enums.ts'
 import { RetryPolicyInput } from '../retry-policy.types.ts'
 

@@ -1,5 +1,5 @@
-import type { ErrorType, RepriseError, ValidationIssue } from '../../../domain/errors.ts'
-import { builder } from '../../builder.ts'
+import { type ErrorType, RepriseError, type ValidationIssue } from '../../domain/errors.ts'
+import { builder } from '../builder.ts'
 
 /** An error that the caller can correct, as plain data: the executor would throw an `Error` object. */
 export interface ErrorShape {
@@ -46,4 +46,19 @@ export const InvalidStateError = errorType('InvalidStateError', 'The operation i
 
 function errorType(name: Exclude<ErrorType, 'ValidationError'>, description: string) {
   return builder.objectRef<ErrorShape>(name).implement({ description, interfaces: [ErrorInterface] })
+}
+
+/** Runs a service and returns its payload or its typed error, as a member of the result union. */
+export async function asResult<Payload>(run: () => Promise<Payload>): Promise<Payload | ErrorShape> {
+  try {
+    return await run()
+  } catch (error) {
+    if (error instanceof RepriseError) return errorShape(error)
+    throw error
+  }
+}
+
+/** For the unions' `resolveType`. */
+export function typeOf({ __typename }: { __typename: string }): string {
+  return __typename
 }

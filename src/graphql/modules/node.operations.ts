@@ -1,12 +1,12 @@
 import { brandWithType } from '@pothos/core'
 import { decodeGlobalID, resolveNodes } from '@pothos/plugin-relay'
 import { type GraphQLResolveInfo, isObjectType } from 'graphql'
-import { NODES_MAX } from '../../../domain/limits.ts'
-import { argumentError } from '../../../services/input/parse-input.ts'
-import { builder } from '../../builder.ts'
-import type { GraphQLContext } from '../../context.ts'
-import { isUuid } from '../../ids.ts'
-import { SessionNode } from '../session/session.type.ts'
+import { NODES_MAX } from '../../domain/limits.ts'
+import { argumentError } from '../../services/input/parse-input.ts'
+import { builder } from '../builder.ts'
+import type { GraphQLContext } from '../context.ts'
+import { isUuid } from '../ids.ts'
+import { SessionNode } from './session/session.types.ts'
 
 interface NodeId {
   typename: string

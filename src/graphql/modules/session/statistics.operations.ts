@@ -1,14 +1,18 @@
 import {
-  readOutcomeUsage,
   type CauseFigures,
   type OutcomeUsage,
   type PendingRetries,
+  readOutcomeUsage,
+  readSessionStatistics,
   type SessionFigures,
   type SessionStatistics,
 } from '../../../services/session/read-session-statistics.ts'
 import { builder } from '../../builder.ts'
 import { FailureCauseEnum } from '../retry/retry.enums.ts'
-import { SessionResultEnum, SessionStatusEnum } from '../session/session.enums.ts'
+import { SessionResultEnum, SessionStatusEnum } from './session.types.ts'
+import { type FailureGroup, readFailureGroups } from '../../../services/session/read-failure-groups.ts'
+import { Label, LabelInput } from './values.types.ts'
+import { FAILURE_GROUPS_MAX } from '../../../domain/limits.ts'
 
 const StatusCount = builder.objectRef<SessionStatistics['byStatus'][number]>('StatusCount').implement({
   description: 'How many sessions are in one status.',
@@ -96,7 +100,7 @@ const OutcomeUsageType = builder.objectRef<OutcomeUsage>('OutcomeUsage').impleme
   }),
 })
 
-export const SessionStatisticsType = builder.objectRef<SessionStatistics>('SessionStatistics').implement({
+const SessionStatisticsType = builder.objectRef<SessionStatistics>('SessionStatistics').implement({
   description: 'Statistics of the sessions that ended within a span of time.',
   fields: (t) => ({
     from: t.expose('from', { type: 'DateTime', description: 'Its beginning.' }),
@@ -124,3 +128,83 @@ export const SessionStatisticsType = builder.objectRef<SessionStatistics>('Sessi
     }),
   }),
 })
+
+const FailureGroupingEnum = builder.enumType('FailureGrouping', {
+  description: 'By what failures are counted together.',
+  values: {
+    CAUSE: { description: 'By their cause.' },
+    EXIT_CODE: { description: 'By their exit code, as far as they have one.' },
+    NAME: { description: 'By the name of the session.' },
+    LABEL: { description: "By each of the session's labels: one with several is counted for each." },
+    AGENT: { description: 'By the agents of the kernels: one on several agents is counted for each.' },
+  } as const,
+})
+
+const FailureGroupType = builder.objectRef<FailureGroup>('FailureGroup').implement({
+  description: 'Attempts that failed and have something in common: the one of the fields that they were grouped by.',
+  fields: (t) => ({
+    cause: t.field({
+      type: FailureCauseEnum,
+      nullable: true,
+      description: 'Their cause.',
+      resolve: ({ cause }) => cause ?? null,
+    }),
+    exitCode: t.int({ nullable: true, description: 'Their exit code.', resolve: ({ exitCode }) => exitCode ?? null }),
+    name: t.string({ nullable: true, description: 'The name of their sessions.', resolve: ({ name }) => name ?? null }),
+    label: t.field({
+      type: Label,
+      nullable: true,
+      description: 'A label of their sessions.',
+      resolve: ({ labelKey, labelValue }) =>
+        labelKey === undefined ? null : { key: labelKey, value: labelValue ?? '' },
+    }),
+    agentId: t.field({
+      type: 'UUID',
+      nullable: true,
+      description: 'An agent that they were on.',
+      resolve: ({ agentId }) => agentId ?? null,
+    }),
+    agentName: t.string({ nullable: true, description: 'Its name.', resolve: ({ agentName }) => agentName ?? null }),
+    failed: t.exposeInt('failed', { description: 'How many attempts failed.' }),
+    chains: t.exposeInt('chains', { description: 'Of how many chains they are.' }),
+    lost: t.exposeInt('lost', { description: 'How many of these chains have failed for good.' }),
+    latestAt: t.expose('latestAt', { type: 'DateTime', description: 'When the last one of them failed.' }),
+  }),
+})
+
+/** The span, and which sessions. */
+const counted = (t: ArgumentBuilder) => ({
+  from: t.arg({ type: 'DateTime', description: 'Start of the span; by default a day before the end.' }),
+  to: t.arg({ type: 'DateTime', description: 'End of the span, exclusive; by default now.' }),
+  project: t.arg.string({ description: 'In the project of this name.' }),
+  name: t.arg.string({ description: 'With exactly this name.' }),
+  label: t.arg({ type: LabelInput, description: 'With this label.' }),
+  resourceGroup: t.arg.string({ description: 'In the resource group of this name.' }),
+  user: t.arg.string({ description: 'Of the user of this name.' }),
+})
+type ArgumentBuilder = Parameters<Parameters<typeof builder.queryField>[1]>[0]
+
+builder.queryField('sessionStatistics', (t) =>
+  t.field({
+    type: SessionStatisticsType,
+    description: 'Counts and rates of the sessions that you may see, over at most 31 days and 500 buckets.',
+    args: { ...counted(t), bucketSeconds: t.arg.int({ description: 'Length of one bucket; an hour by default.' }) },
+    resolve: (_root, args, context) => readSessionStatistics(context, args),
+  }),
+)
+
+builder.queryField('failureGroups', (t) =>
+  t.field({
+    type: [FailureGroupType],
+    description:
+      'Attempts that failed within at most 31 days, of those that you may see, counted together by what they have in common: the largest groups first.',
+    args: {
+      by: t.arg({ type: FailureGroupingEnum, required: true, description: 'By what.' }),
+      ...counted(t),
+      cause: t.arg({ type: [FailureCauseEnum], description: 'For one of these causes.' }),
+      first: t.arg.int({ description: `How many groups, at most ${FAILURE_GROUPS_MAX}; 20 by default.` }),
+    },
+    complexity: ({ first }) => ({ field: 1, multiplier: Math.max(1, first ?? 20) }),
+    resolve: (_root, { cause, ...args }, context) => readFailureGroups(context, { ...args, causes: cause }),
+  }),
+)
