@@ -6,7 +6,7 @@ import { builder } from '../../builder.ts'
 import { forwardArguments, serialPage } from '../../paging.ts'
 import { isUuid } from '../../ids.ts'
 import { historyField } from '../session/history.types.ts'
-import { ProjectNode } from '../project/project.type.ts'
+import { ProjectNode } from '../access/access.types.ts'
 import { DeploymentRevision, DeploymentRevisionConnection } from './deployment-revision.type.ts'
 import { DeploymentStatusEnum, RouteStatusEnum } from './deployment.enums.ts'
 

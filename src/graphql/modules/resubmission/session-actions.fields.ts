@@ -1,7 +1,7 @@
 import { SESSION_ACTIONS } from '../../../domain/session/session-action.ts'
 import type { ActionVerdict } from '../../../services/resubmission/session-actions.ts'
 import { builder } from '../../builder.ts'
-import { ChainNode } from '../chain/chain.type.ts'
+import { ChainNode } from '../chain/chain.types.ts'
 import { SessionActionEnum, SessionNode } from '../session/session.types.ts'
 
 const ActionVerdictType = builder.objectRef<ActionVerdict>('ActionVerdict').implement({

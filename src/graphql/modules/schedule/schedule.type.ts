@@ -4,7 +4,7 @@ import { nextRunsOf, type ScheduleRecord, type ScheduleRunRow } from '../../../s
 import { builder } from '../../builder.ts'
 import { loadSession } from '../../loaders/load-session.ts'
 import { isUuid } from '../../ids.ts'
-import { ProjectNode } from '../project/project.type.ts'
+import { ProjectNode } from '../access/access.types.ts'
 import { SessionNode } from '../session/session.types.ts'
 import { ScheduleOverlapEnum, ScheduleRunOutcomeEnum } from './schedule.enums.ts'
 import { ScheduledSession, scheduledSession } from './scheduled-session.type.ts'

@@ -6,12 +6,30 @@ import { edgeQuery, pageComplexity } from '../../paging.ts'
 import { keysetPage } from '../../../services/paging/keyset.ts'
 import { projectScope } from '../../../services/access/tenant-scope.ts'
 import { loadExistingSession, loadSession } from '../../loaders/load-session.ts'
-import { CreateSessionInput, CreateSessionsInput, SessionFilter, SessionOrder, sessionOrder, TerminateSessionInput } from './session.inputs.ts'
+import {
+  CreateSessionInput,
+  CreateSessionsInput,
+  SessionFilter,
+  SessionOrder,
+  sessionOrder,
+  TerminateSessionInput,
+} from './session.inputs.ts'
 import { SessionNode } from './session.types.ts'
 import { RepriseError } from '../../../domain/errors.ts'
 import type { CreateSessionInput as CreateSession } from '../../../services/session/create-session-input.ts'
 import { createSession, createSessions } from '../../../services/session/create-sessions.ts'
-import { asResult, ConflictError, errorShape, type ErrorShape, ForbiddenError, InvalidStateError, NotFoundError, QuotaExceededError, typeOf, ValidationError } from '../error.types.ts'
+import {
+  asResult,
+  ConflictError,
+  errorShape,
+  type ErrorShape,
+  ForbiddenError,
+  InvalidStateError,
+  NotFoundError,
+  QuotaExceededError,
+  typeOf,
+  ValidationError,
+} from '../error.types.ts'
 import { terminateSession } from '../../../services/session/terminate-session.ts'
 
 builder.queryField('session', (t) =>

@@ -1,9 +1,10 @@
+import { builder } from '../builder.ts'
+import { AgentSelectorEnum, ResourceGroupType, SequencerEnum } from './resource-group.types.ts'
 import { encodeGlobalID } from '@pothos/plugin-relay'
 import type { InputFieldBuilder } from '@pothos/core'
-import { createResourceGroup } from '../../../services/resource-group/create-resource-group.ts'
-import { deleteResourceGroup } from '../../../services/resource-group/delete-resource-group.ts'
-import { updateResourceGroup } from '../../../services/resource-group/update-resource-group.ts'
-import { builder } from '../../builder.ts'
+import { createResourceGroup } from '../../services/resource-group/create-resource-group.ts'
+import { deleteResourceGroup } from '../../services/resource-group/delete-resource-group.ts'
+import { updateResourceGroup } from '../../services/resource-group/update-resource-group.ts'
 import {
   asResult,
   ConflictError,
@@ -12,10 +13,18 @@ import {
   NotFoundError,
   typeOf,
   ValidationError,
-} from '../error.types.ts'
-import { ExecutorOptionInput } from '../session/values.types.ts'
-import { SessionTypeEnum } from '../session/session.types.ts'
-import { AgentSelectorEnum, ResourceGroupType, SequencerEnum } from './resource-group.type.ts'
+} from './error.types.ts'
+import { ExecutorOptionInput } from './session/values.types.ts'
+import { SessionTypeEnum } from './session/session.types.ts'
+
+builder.queryField('resourceGroups', (t) =>
+  t.prismaField({
+    type: [ResourceGroupType],
+    description: 'All resource groups, by name.',
+    resolve: (query, _root, _args, { services }) =>
+      services.prisma.resourceGroup.findMany({ ...query, where: { deletedAt: null }, orderBy: { name: 'asc' } }),
+  }),
+)
 
 type Fields = InputFieldBuilder<(typeof builder)['$inferSchemaTypes'], 'InputObject'>
 

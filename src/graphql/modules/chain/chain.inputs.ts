@@ -3,10 +3,11 @@ import type { ChainConditions } from '../../../services/chain/read-chains.ts'
 import { withoutNulls } from '../../../services/input/without-nulls.ts'
 import { builder } from '../../builder.ts'
 import { argumentError } from '../../../services/input/parse-input.ts'
-import { DateTimeFilter, IntRange, StringFilter } from '../filters.inputs.ts'
+import { DateTimeFilter, IntRange, OrderDirection, StringFilter } from '../filters.inputs.ts'
 import { FailureCauseEnum, HoldReasonEnum } from '../retry/retry.enums.ts'
 import { LabelInput } from '../session/values.types.ts'
-import { ChainStateEnum } from './chain.enums.ts'
+import { ChainOrderFieldEnum, ChainStateEnum } from './chain.types.ts'
+import type { WantedOrder } from '../../../services/chain/chain-page.ts'
 
 const FailureFilter = builder.inputType('FailureFilter', {
   description: 'An attempt that failed. All given conditions must match, of the same attempt.',
@@ -89,4 +90,17 @@ function failureCondition({ at, cause, exitCode, agent }: typeof FailureFilter.$
     ...withoutNulls({ causes: cause && [...new Set(cause)], exitCodes: exitCode, agentId: agent }),
     ...(at && { at: withoutNulls(at) }),
   }
+}
+
+export const ChainOrderInput = builder.inputType('ChainOrder', {
+  description: 'What to order chains by.',
+  fields: (t) => ({
+    field: t.field({ type: ChainOrderFieldEnum, required: true, description: 'By what.' }),
+    direction: t.field({ type: OrderDirection, defaultValue: 'ASC', description: 'Which way.' }),
+  }),
+})
+
+export function wantedOrder(orderBy: typeof ChainOrderInput.$inferInput | null | undefined): WantedOrder {
+  if (!orderBy) return { order: 'ACTIVITY', direction: 'desc' }
+  return { order: orderBy.field, direction: orderBy.direction === 'DESC' ? 'desc' : 'asc' }
 }

@@ -1,8 +1,11 @@
-import type { GroupSlotRow } from '../../../services/resource-group/read-group-slots.ts'
-import { builder } from '../../builder.ts'
-import { ExecutorOption, labelsOf } from '../session/values.types.ts'
-import { SessionTypeEnum } from '../session/session.types.ts'
-import { utilisation } from '../../utilisation.ts'
+import type { GroupSlotRow } from '../../services/resource-group/read-group-slots.ts'
+import { builder } from '../builder.ts'
+import { ExecutorOption, labelsOf } from './session/values.types.ts'
+import { SessionNode, SessionTypeEnum } from './session/session.types.ts'
+import { COUNTED_ROWS_MAX } from '../../domain/limits.ts'
+import { forwardArguments, nestedPage } from '../paging.ts'
+import { PENDING_ORDER } from '../loaders/agent-loaders.ts'
+import { loadSession } from '../loaders/load-session.ts'
 
 export const SequencerEnum = builder.enumType('Sequencer', {
   description: 'In which order sessions of the same priority are scheduled.',
@@ -123,3 +126,35 @@ export const ResourceGroupType = builder.prismaNode('ResourceGroup', {
     drainedAt: t.expose('drainedAt', { type: 'DateTime', nullable: true, description: 'Since when.' }),
   }),
 })
+
+const PendingSessionConnection = builder.connectionObject(
+  { type: SessionNode, name: 'PendingSessionConnection', description: 'A page of sessions that wait for an agent.' },
+  { name: 'PendingSessionEdge', description: 'One session and its place.' },
+)
+
+builder.prismaObjectField(ResourceGroupType, 'pendingSessions', (t) =>
+  t.field({
+    type: PendingSessionConnection,
+    description:
+      'Its sessions that are PENDING, of those that you may see: the highest priority first, then the oldest. `totalCount` counts up to 10,000.',
+    args: forwardArguments(t),
+    complexity: ({ first }) => ({ field: 1, multiplier: first ?? 20 }),
+    resolve: ({ name }, args, context, info) =>
+      nestedPage({
+        id: name,
+        args,
+        order: PENDING_ORDER,
+        loader: context.loaders.groupPending,
+        nodes: (ids) =>
+          Promise.all(ids.map((value) => loadSession({ context, info, by: 'id', value, path: ['edges', 'node'] }))),
+        count: () => context.loaders.groupPendingCount.load(name),
+        countMax: COUNTED_ROWS_MAX,
+      }),
+  }),
+)
+
+/** Used share of the capacity, 0 if there is no capacity. Amounts are decimals as text. */
+export function utilisation(used: string, capacity: string): number {
+  const whole = Number(capacity)
+  return whole === 0 ? 0 : Number(used) / whole
+}

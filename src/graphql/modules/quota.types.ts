@@ -1,7 +1,7 @@
-import type { UsedQuota } from '../../../services/quota/read-quotas.ts'
-import { builder } from '../../builder.ts'
-import { stableId } from '../../ids.ts'
-import { ResourceSlot, slotsOf } from '../session/values.types.ts'
+import type { UsedQuota } from '../../services/quota/read-quotas.ts'
+import { builder } from '../builder.ts'
+import { stableId } from '../ids.ts'
+import { ResourceSlot, slotsOf } from './session/values.types.ts'
 
 export const QuotaScopeEnum = builder.enumType('QuotaScope', {
   description: 'Whose sessions a quota limits.',

@@ -5,10 +5,8 @@ import { type ChainStateCount, countChainStates, findChainOfSession } from '../.
 import { builder } from '../../builder.ts'
 import { argumentError } from '../../../services/input/parse-input.ts'
 import { pageComplexity } from '../../paging.ts'
-import { ChainStateEnum } from './chain.enums.ts'
-import { chainConditions, ChainFilter } from './chain.filter.ts'
-import { ChainOrderInput, wantedOrder } from './chain.order.ts'
-import { ChainNode } from './chain.type.ts'
+import { ChainNode, ChainStateEnum } from './chain.types.ts'
+import { chainConditions, ChainFilter, ChainOrderInput, wantedOrder } from './chain.inputs.ts'
 
 builder.queryField('chain', (t) =>
   t.field({

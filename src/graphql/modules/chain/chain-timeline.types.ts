@@ -7,8 +7,7 @@ import { pageComplexity } from '../../paging.ts'
 import { loadSession } from '../../loaders/load-session.ts'
 import { FailureCauseEnum, HoldReasonEnum } from '../retry/retry.enums.ts'
 import { SessionNode } from '../session/session.types.ts'
-import { ChainSegmentKindEnum } from './chain.enums.ts'
-import { ChainNode } from './chain.type.ts'
+import { ChainNode, ChainSegmentKindEnum } from './chain.types.ts'
 
 const ChainSegmentType = builder.objectRef<ChainSegment>('ChainSegment').implement({
   description:

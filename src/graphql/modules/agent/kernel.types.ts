@@ -1,16 +1,49 @@
-import { PAGE_SIZE_DEFAULT } from '../../../domain/limits.ts'
 import { builder } from '../../builder.ts'
+import { logCursor, piecesOf } from '../../../services/agent/log-cursor.ts'
+import type { LogChunkRow, LogPage, LogPlace } from '../../../services/agent/read-kernel-logs.ts'
+import { PAGE_SIZE_DEFAULT } from '../../../domain/limits.ts'
 import { forwardArguments } from '../../paging.ts'
-import { logPage } from '../../paging/log-page.ts'
 import { isUuid, NO_UUID } from '../../ids.ts'
 import { loadExistingSession } from '../../loaders/load-session.ts'
 import { historyField } from '../session/history.types.ts'
 import { SessionNode } from '../session/session.types.ts'
 import { exitSignalOf } from '../../../domain/session/exit-signal.ts'
-import { LogConnection } from './log.type.ts'
 import { ExitSignalType, UsageType } from '../session/values.types.ts'
+import { type Page, totals } from '../../../services/paging/keyset.ts'
+import { type PageArguments, pageSize } from '../../../services/paging/page-arguments.ts'
 
-export const KernelStatusEnum = builder.enumType('KernelStatus', {
+const LogStreamEnum = builder.enumType('LogStream', {
+  description: 'Output stream of a process.',
+  values: {
+    STDOUT: { description: 'Its standard output.' },
+    STDERR: { description: 'Its standard error.' },
+  } as const,
+})
+
+export const LogChunk = builder.objectRef<LogChunkRow>('LogChunk').implement({
+  description: "A chunk of a kernel's output, in order of arrival. Adjacent ones of a stream are joined up to 64 KiB.",
+  fields: (t) => ({
+    cursor: t.string({ description: 'Its cursor, for `after` and `before`.', resolve: logCursor }),
+    stream: t.expose('stream', { type: LogStreamEnum, description: 'The stream that it was written to.' }),
+    offset: t.exposeFloat('offset', {
+      description:
+        'Byte at which it begins in its stream, as far as that is kept. Streams begin anew on each agent to which the kernel was given.',
+    }),
+    text: t.exposeString('text', { description: 'The text; it need not end with a line break.' }),
+    at: t.expose('at', { type: 'DateTime', description: 'When the agent read its beginning.' }),
+  }),
+})
+
+const LogConnection = builder.connectionObject(
+  {
+    type: LogChunk,
+    name: 'LogConnection',
+    description: "A page of a kernel's output. Its total counts pieces as they arrived, before they are joined.",
+  },
+  { name: 'LogEdge', description: 'One chunk and its place.' },
+)
+
+const KernelStatusEnum = builder.enumType('KernelStatus', {
   description: 'Status of a kernel, as for sessions. An agent may be ahead of the scheduler.',
   values: {
     PENDING: { description: 'Waits for an agent.' },
@@ -119,3 +152,30 @@ export const KernelNode = builder.prismaNode('Kernel', {
     }),
   }),
 })
+
+/** A page of a kernel's log, from either end. */
+async function logPage(options: {
+  args: PageArguments & { since?: Date | null | undefined }
+  load: (place: LogPlace) => Promise<LogPage | undefined>
+  count: () => Promise<number>
+}): Promise<Page<LogChunkRow>> {
+  const { args, load, count } = options
+  const { size, backward } = pageSize(args)
+  const after = piecesOf(args.after, 'after')?.last ?? '0'
+  const before = piecesOf(args.before, 'before')?.first ?? null
+  const { chunks, more } = (await load({ after, before, backward, size, since: args.since ?? null })) ?? {
+    chunks: [],
+    more: false,
+  }
+  const edges = chunks.map((node) => ({ cursor: logCursor(node), node }))
+  return {
+    edges,
+    pageInfo: {
+      hasNextPage: backward ? args.before != null : more,
+      hasPreviousPage: backward ? more : args.after != null,
+      startCursor: edges.at(0)?.cursor ?? null,
+      endCursor: edges.at(-1)?.cursor ?? null,
+    },
+    ...totals(count),
+  }
+}

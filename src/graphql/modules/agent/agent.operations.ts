@@ -1,0 +1,161 @@
+import { builder } from '../../builder.ts'
+import { edgeQuery, pageComplexity } from '../../paging.ts'
+import { keysetPage } from '../../../services/paging/keyset.ts'
+import { agentWhere } from '../../../services/agent/read-agents.ts'
+import { AGENTS_BY_NAME } from '../../../services/paging/orders.ts'
+import { AgentNode, AgentStatusEnum } from './agent.types.ts'
+import { readVolumes, type Volume } from '../../../services/agent/read-volumes.ts'
+import { encodeGlobalID } from '@pothos/plugin-relay'
+import { type ChangeAgentInput, drainAgent, removeAgent, resumeAgent } from '../../../services/agent/change-agent.ts'
+import type { ServiceContext } from '../../../services/service-context.ts'
+import { stillThere } from '../../loaders/load-session.ts'
+import { asResult, ForbiddenError, InvalidStateError, NotFoundError, typeOf, ValidationError } from '../error.types.ts'
+import { followKernelLogs } from '../../../events/follow-kernel-logs.ts'
+import { assertKernelVisible } from '../../../services/agent/read-kernel-logs.ts'
+import { behindLogCursor } from '../../../services/agent/log-cursor.ts'
+import { authorizedEvents } from '../../execution/authorized-events.ts'
+import { LogChunk } from './kernel.types.ts'
+
+const AgentFilter = builder.inputType('AgentFilter', {
+  description: 'All given conditions must match.',
+  fields: (t) => ({
+    status: t.field({ type: [AgentStatusEnum], description: 'With one of these values.' }),
+    resourceGroup: t.string({ description: 'In this resource group.' }),
+  }),
+})
+
+builder.queryField('agents', (t) =>
+  t.connection(
+    {
+      type: AgentNode,
+      description: 'The nodes that run kernels, by name.',
+      args: { filter: t.arg({ type: AgentFilter, description: 'Which agents.' }) },
+      complexity: pageComplexity,
+      resolve: (_root, { filter, ...args }, context, info) => {
+        const { prisma } = context.services
+        const wanted = agentWhere(filter ?? {})
+        const query = edgeQuery({ context, info, typeName: 'Agent', order: AGENTS_BY_NAME })
+        return keysetPage({
+          args,
+          order: AGENTS_BY_NAME,
+          find: ({ where, ...page }) => prisma.agent.findMany({ ...query, ...page, where: { AND: [wanted, where] } }),
+          count: () => prisma.agent.count({ where: wanted }),
+        })
+      },
+    },
+    { name: 'AgentConnection', description: 'A page of agents.' },
+    { name: 'AgentEdge', description: 'One agent and its place.' },
+  ),
+)
+
+const VolumeType = builder.objectRef<Volume>('Volume').implement({
+  description: 'A directory that agents have under a name, for kernels.',
+  fields: (t) => ({
+    name: t.exposeString('name', { description: 'The name by which sessions ask for it.' }),
+    readOnly: t.exposeBoolean('readOnly', { description: 'No agent lets kernels change what is in it.' }),
+    resourceGroups: t.exposeStringList('resourceGroups', { description: 'Where there are agents that have it.' }),
+    agents: t.exposeInt('agents', { description: 'How many agents have it and are alive.' }),
+  }),
+})
+
+builder.queryField('volumes', (t) =>
+  t.field({
+    type: [VolumeType],
+    description:
+      'The volumes that sessions of your project may use, by name; for tokens of no project all. At most 1000.',
+    resolve: (_root, _args, { services, viewer }) => readVolumes(services, viewer),
+  }),
+)
+
+agentMutation({
+  name: 'drainAgent',
+  run: drainAgent,
+  description:
+    'Drains an agent: it gets no new work; for administrators. Its kernels keep running, and it stays drained over restarts.',
+})
+agentMutation({
+  name: 'resumeAgent',
+  run: resumeAgent,
+  description: 'Resumes a drained agent; for administrators.',
+})
+const RemoveAgentPayload = agentMutation({
+  name: 'removeAgent',
+  run: removeAgent,
+  description:
+    'Removes an agent that is lost or drained and has no kernels; for administrators. It comes back when its program is started again.',
+})
+builder.objectField(RemoveAgentPayload, 'deletedId', (t) =>
+  t.id({
+    description: 'Its global id, for caches: what shows agents that are there shows it no more.',
+    resolve: ({ agentId }) => encodeGlobalID('Agent', agentId),
+  }),
+)
+
+interface AgentPayload {
+  __typename: string
+  agentId: string
+}
+
+function agentMutation(mutation: {
+  name: 'drainAgent' | 'resumeAgent' | 'removeAgent'
+  run: (context: ServiceContext, input: ChangeAgentInput) => Promise<{ agentId: string }>
+  description: string
+}) {
+  const { name, run, description } = mutation
+  const typeName = `${name[0]!.toUpperCase()}${name.slice(1)}`
+  const Input = builder.inputType(`${typeName}Input`, {
+    description: 'Which agent.',
+    fields: (t) => ({
+      agentId: t.field({ type: 'UUID', required: true, description: 'Its id.' }),
+      reason: t.string({ description: 'Why, for people.' }),
+    }),
+  })
+  const Payload = builder.objectRef<AgentPayload>(`${typeName}Payload`).implement({
+    description: 'What it is now.',
+    fields: (t) => ({
+      agent: t.prismaField({
+        type: AgentNode,
+        description: 'What it is now.',
+        resolve: (query, { agentId }, _args, { services }) =>
+          stillThere(services.prisma.agent.findUnique({ ...query, where: { id: agentId } }), 'AGENT_NOT_FOUND'),
+      }),
+    }),
+  })
+  const Result = builder.unionType(`${typeName}Result`, {
+    description: 'The present state, or an error that the caller can correct.',
+    types: [Payload, ValidationError, NotFoundError, InvalidStateError, ForbiddenError],
+    resolveType: typeOf,
+  })
+  builder.mutationField(name, (t) =>
+    t.field({
+      type: Result,
+      description,
+      args: { input: t.arg({ type: Input, required: true, description: 'Which, and why.' }) },
+      resolve: (_root, { input }, context) =>
+        asResult(async () => ({ __typename: `${typeName}Payload`, ...(await run(context, input)) })),
+    }),
+  )
+  return Payload
+}
+
+builder.subscriptionField('kernelLogs', (t) =>
+  t.field({
+    type: LogChunk,
+    description:
+      'The output of a kernel as it is written, from the beginning or from a cursor on. Completes when the kernel has ended.',
+    args: {
+      kernelId: t.arg({ type: 'UUID', required: true, description: 'Which kernel.' }),
+      after: t.arg.string({ description: "Cursor of the client's last chunk." }),
+    },
+    subscribe: async (_root, { kernelId, after }, context) => {
+      const from = behindLogCursor(after)
+      await assertKernelVisible(context, kernelId)
+      const { db, topics, logRelay, closing } = context.services
+      return authorizedEvents(
+        context,
+        followKernelLogs({ db, topics, relay: logRelay, kernelId, after: from, closing }),
+      )
+    },
+    resolve: (chunk) => chunk,
+  }),
+)
