@@ -1,19 +1,18 @@
 import {
   retryPolicy,
-  rule,
-  ruleMatch,
-  slotGrowth,
-  timeoutGrowth,
   type RetryPolicy,
   type RetryRule,
+  rule,
+  ruleMatch,
   type RuleMatch,
+  slotGrowth,
   type SlotGrowth,
+  timeoutGrowth,
   type TimeoutGrowth,
 } from '../../../domain/retry/policy/policy.ts'
 import type { RetryPolicyPreset } from '../../../domain/retry/policy/presets.ts'
 import type { PolicySource, ResolvedPolicy } from '../../../domain/retry/policy/resolve-policy.ts'
 import { builder } from '../../builder.ts'
-import './exit-codes.scalar.ts'
 import {
   AvoidanceEnum,
   BackoffEnum,
@@ -23,7 +22,9 @@ import {
   JitterEnum,
   RuleActionEnum,
 } from './retry.enums.ts'
-import { acceptsNothing, givenFields, shownFields, twinTypes, type TwinFields } from './input-output-types.ts'
+import { acceptsNothing, givenFields, shownFields, type TwinFields, twinTypes } from './input-output-types.ts'
+import { GraphQLError } from 'graphql'
+import { EXIT_CODES_WANTED, parseExitCodes } from '../../../domain/retry/policy/exit-codes.ts'
 
 const RuleMatchTypes = twinTypes<RuleMatch>(
   'RetryRuleMatch',
@@ -217,3 +218,13 @@ export const PartialPolicyType = builder.objectRef<Partial<RetryPolicy>>('Partia
 export function shownPolicy({ policy, sources }: ResolvedPolicy): ShownPolicy {
   return { ...policy, sources }
 }
+
+builder.scalarType('ExitCodes', {
+  description: 'An exit code as a number, or a range of them with both ends as a text: `75`, `"64-78"`.',
+  parseValue(value) {
+    const codes = parseExitCodes(value)
+    if (codes !== undefined) return codes
+    throw new GraphQLError(`ExitCodes cannot represent ${JSON.stringify(value)}: it is ${EXIT_CODES_WANTED}`)
+  },
+  serialize: (value) => value as never,
+})

@@ -1,3 +1,16 @@
+import { listDeployments } from '../../../services/deployment/read-deployments.ts'
+import { builder } from '../../builder.ts'
+import { pageComplexity } from '../../paging.ts'
+import { DeploymentNode } from './deployment.types.ts'
+import {
+  CreateDeploymentInput,
+  DeploymentFilter,
+  DeploymentOrder,
+  deploymentOrder,
+  DestroyDeploymentInput,
+  ScaleDeploymentInput,
+  UpdateDeploymentInput,
+} from './deployment.inputs.ts'
 import {
   type CreateDeploymentInput as Create,
   createDeployment,
@@ -8,7 +21,6 @@ import {
   type UpdateDeploymentInput as Update,
   updateDeployment,
 } from '../../../services/deployment/update-deployment.ts'
-import { builder } from '../../builder.ts'
 import {
   asResult,
   ConflictError,
@@ -19,13 +31,37 @@ import {
   typeOf,
   ValidationError,
 } from '../error.types.ts'
-import {
-  CreateDeploymentInput,
-  DestroyDeploymentInput,
-  ScaleDeploymentInput,
-  UpdateDeploymentInput,
-} from './deployment.inputs.ts'
-import { DeploymentNode } from './deployment.type.ts'
+import { DEPLOYMENT_EVENT_TYPES, type DeploymentOutboxEvent } from '../../../domain/events.ts'
+import { eventStream } from '../../execution/authorized-events.ts'
+import { DeploymentEventObject, DeploymentEventTypeEnum, deploymentWireName } from './deployment-event.types.ts'
+
+builder.queryField('deployment', (t) =>
+  t.field({
+    type: DeploymentNode,
+    nullable: true,
+    description: 'One deployment; null if there is none that you may see.',
+    args: { id: t.arg({ type: 'UUID', required: true, description: 'Its `deploymentId`.' }) },
+    resolve: (_root, { id }, { loaders }) => loaders.deployments.load(id),
+  }),
+)
+
+builder.queryField('deployments', (t) =>
+  t.connection(
+    {
+      type: DeploymentNode,
+      description: 'Deployments, including destroyed ones; newest first by default.',
+      args: {
+        filter: t.arg({ type: DeploymentFilter, description: 'Which deployments.' }),
+        orderBy: t.arg({ type: DeploymentOrder, description: 'In which order.' }),
+      },
+      complexity: pageComplexity,
+      resolve: (_root, { filter, orderBy, ...page }, { services: { prisma }, viewer }) =>
+        listDeployments({ prisma, viewer }, { filter: filter ?? {}, order: deploymentOrder(orderBy), page }),
+    },
+    { name: 'DeploymentConnection', description: 'A page of deployments.' },
+    { name: 'DeploymentEdge', description: 'One deployment and its place.' },
+  ),
+)
 
 interface CreatedShape extends DeploymentPayload<'CreateDeploymentPayload'> {
   created: boolean
@@ -160,3 +196,31 @@ function deploymentPayload<Shape extends DeploymentPayload>(name: Shape['__typen
     }),
   })
 }
+
+const DeploymentEventFilter = builder.inputType('DeploymentEventFilter', {
+  description: 'All given conditions must match.',
+  fields: (t) => ({
+    project: t.string({ description: 'In the project of this name.' }),
+    deploymentId: t.field({ type: 'UUID', description: 'About this deployment and its routes.' }),
+    types: t.field({ type: [DeploymentEventTypeEnum], description: 'With one of these values.' }),
+  }),
+})
+
+builder.subscriptionField('deploymentEvents', (t) =>
+  t.field({
+    type: DeploymentEventObject,
+    description:
+      "Events of deployments and their routes. With the cursor of the client's last event as `after`, everything since then comes first, and nothing is missed.",
+    args: {
+      filter: t.arg({ type: DeploymentEventFilter, description: 'Which events.' }),
+      after: t.arg.string({ description: "Cursor of the client's last event." }),
+    },
+    subscribe: (_root, { filter, after }, context) =>
+      eventStream<DeploymentOutboxEvent>(context, {
+        filter: filter ?? {},
+        types: new Set(filter?.types?.map(deploymentWireName) ?? DEPLOYMENT_EVENT_TYPES),
+        after,
+      }),
+    resolve: (event) => event,
+  }),
+)

@@ -1,8 +1,7 @@
 import { encodeCursor } from '../../../domain/event-cursor.ts'
 import { DEPLOYMENT_EVENT_TYPES, type DeploymentEventType, type DeploymentOutboxEvent } from '../../../domain/events.ts'
 import { builder } from '../../builder.ts'
-import { loadExistingDeployment, RouteNode } from '../route/route.type.ts'
-import { DeploymentNode } from './deployment.type.ts'
+import { DeploymentNode, loadExistingDeployment, RouteNode } from './deployment.types.ts'
 
 export const DeploymentEventTypeEnum = builder.enumType('DeploymentEventType', {
   description:

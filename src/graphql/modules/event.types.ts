@@ -1,19 +1,20 @@
-import { encodeCursor } from '../../../domain/event-cursor.ts'
+import { encodeCursor } from '../../domain/event-cursor.ts'
 import {
   type ChainEventData,
   SESSION_EVENT_TYPES,
   type SessionEventType,
   type SessionOutboxEvent,
   type StatusEventData,
-} from '../../../domain/events.ts'
-import type { FailureCause } from '../../../domain/session/causes.ts'
-import type { SessionStatus } from '../../../domain/session/statuses.ts'
-import { builder } from '../../builder.ts'
-import { loadExistingSession } from '../../loaders/load-session.ts'
-import { FailureCauseEnum } from '../retry/retry.enums.ts'
-import { SessionNode, SessionStatusEnum } from './session.types.ts'
+} from '../../domain/events.ts'
+import type { FailureCause } from '../../domain/session/causes.ts'
+import type { SessionStatus } from '../../domain/session/statuses.ts'
+import { builder } from '../builder.ts'
+import { loadExistingSession } from '../loaders/load-session.ts'
+import { FailureCauseEnum } from './retry/retry.enums.ts'
+import { SessionNode, SessionStatusEnum } from './session/session.types.ts'
+import { FILTER_LIST_MAX } from '../../domain/limits.ts'
 
-export const SessionEventTypeEnum = builder.enumType('SessionEventType', {
+const SessionEventTypeEnum = builder.enumType('SessionEventType', {
   description: "Type of a session event: the event's name in upper case, without `session.`.",
   values: {
     CREATED: { description: 'It was created.' },
@@ -37,9 +38,9 @@ export const SessionEventTypeEnum = builder.enumType('SessionEventType', {
   } as const,
 })
 
-export type SessionEventName = typeof SessionEventTypeEnum.$inferType
+type SessionEventName = typeof SessionEventTypeEnum.$inferType
 
-export function sessionEventName(type: SessionEventType): SessionEventName {
+function sessionEventName(type: SessionEventType): SessionEventName {
   return type
     .replace(/^session\./, '')
     .replace('.', '_')
@@ -115,5 +116,16 @@ export const SessionEventObject = builder.objectRef<SessionOutboxEvent>('Session
       description: 'How the chain ended, if it did: with CHAIN_SUCCEEDED, CHAIN_FAILED and CHAIN_CANCELLED.',
       resolve: ({ data }) => ('runningSeconds' in data ? data : null),
     }),
+  }),
+})
+
+export const SessionEventFilter = builder.inputType('SessionEventFilter', {
+  description: 'All given conditions must match.',
+  fields: (t) => ({
+    project: t.string({ description: 'In the project of this name.' }),
+    chainId: t.field({ type: 'UUID', description: 'In this chain.' }),
+    chainIds: t.field({ type: ['UUID'], description: `In one of these chains, at most ${FILTER_LIST_MAX}.` }),
+    sessionId: t.field({ type: 'UUID', description: 'About this session.' }),
+    types: t.field({ type: [SessionEventTypeEnum], description: 'With one of these values.' }),
   }),
 })

@@ -2,15 +2,22 @@ import {
   itemList,
   type ResubmissionItemRow,
   type ResubmissionItemStatus,
+  type ShownResubmission,
+  showResubmission,
 } from '../../../services/resubmission/read-resubmission.ts'
-import type { RefusalGroup } from '../../../services/resubmission/try-out.ts'
+import type { DryRun, RefusalGroup } from '../../../services/resubmission/try-out.ts'
 import { shownOverrides } from '../../../services/session/shown-environ.ts'
 import { builder } from '../../builder.ts'
 import { isUuid, NO_UUID, stableId } from '../../ids.ts'
-import { loadSession } from '../../loaders/load-session.ts'
+import { loadExistingSessions, loadSession, stillThere } from '../../loaders/load-session.ts'
 import { forwardArguments, serialPage } from '../../paging.ts'
 import { projectScope } from '../../../services/access/tenant-scope.ts'
 import { SessionActionEnum, SessionNode } from '../session/session.types.ts'
+import type { BulkAnswer } from '../../../services/resubmission/resubmit-sessions.ts'
+import type { GraphQLContext } from '../../context.ts'
+import { SESSION_ACTIONS } from '../../../domain/session/session-action.ts'
+import type { ActionVerdict } from '../../../services/resubmission/session-actions.ts'
+import { ChainNode } from '../chain/chain.types.ts'
 
 const ResubmissionStateEnum = builder.enumType('ResubmissionState', {
   description: 'State of a resubmission.',
@@ -21,7 +28,7 @@ const ResubmissionStateEnum = builder.enumType('ResubmissionState', {
   } as const,
 })
 
-export const ResubmissionItemStatusEnum = builder.enumType('ResubmissionItemStatus', {
+const ResubmissionItemStatusEnum = builder.enumType('ResubmissionItemStatus', {
   description: 'Outcome for one session.',
   values: {
     PENDING: { description: 'Not done yet; never done if the resubmission was aborted.' },
@@ -30,7 +37,7 @@ export const ResubmissionItemStatusEnum = builder.enumType('ResubmissionItemStat
   } as const satisfies Record<ResubmissionItemStatus, { description: string }>,
 })
 
-export const RefusalGroupType = builder.objectRef<RefusalGroup>('RefusalGroup').implement({
+const RefusalGroupType = builder.objectRef<RefusalGroup>('RefusalGroup').implement({
   description: 'Sessions that an action is refused to for one reason.',
   fields: (t) => ({
     code: t.exposeString('code', { description: 'The reason, for programs.' }),
@@ -138,3 +145,114 @@ export const ResubmissionNode = builder.prismaNode('Resubmission', {
     }),
   }),
 })
+
+const RefusedSession = builder.objectRef<ShownResubmission['refused'][number]>('RefusedSession').implement({
+  description: 'A session that was not resubmitted.',
+  fields: (t) => ({
+    sessionId: t.expose('sessionId', { type: 'UUID', description: 'As it was named.' }),
+    code: t.exposeString('code', { description: 'Why, for programs.' }),
+    message: t.exposeString('message', { description: 'Why, for people.' }),
+  }),
+})
+
+type Shown<Name extends string> = ShownResubmission & { __typename: Name }
+
+/** The same fields for all actions on many sessions. */
+export function payloadType<Name extends `${string}Payload`>(name: Name, description: string, sessions: string) {
+  return builder.objectRef<Shown<Name>>(name).implement({
+    description,
+    fields: (t) => ({
+      resubmission: t.prismaField({
+        type: ResubmissionNode,
+        description: 'The record of it. While it is RUNNING, follow it with `resubmissionProgress`.',
+        resolve: (query, { resubmissionId }, _args, { services }) =>
+          stillThere(
+            services.prisma.resubmission.findUnique({ ...query, where: { id: resubmissionId } }),
+            'RESUBMISSION_NOT_FOUND',
+          ),
+      }),
+      sessions: t.field({
+        type: [SessionNode],
+        description: `${sessions}, the first 500; \`resubmission.items\` has all.`,
+        resolve: ({ sessionIds }, _args, context, info) => loadExistingSessions({ context, info }, sessionIds),
+      }),
+      refused: t.field({
+        type: [RefusedSession],
+        description: 'The first 500 refusals. The other sessions went through.',
+        resolve: ({ refused }) => refused,
+      }),
+    }),
+  })
+}
+
+type DryRunShape = DryRun & { __typename: 'DryRun' }
+
+export const DryRunType = builder.objectRef<DryRunShape>('DryRun').implement({
+  description: 'What an action on many sessions would do. Nothing is done.',
+  fields: (t) => ({
+    total: t.exposeInt('total', { description: 'Sessions that were named, or match.' }),
+    count: t.exposeInt('count', {
+      description: 'Of these, those that it would be done to, as they are now; the others would be refused.',
+    }),
+    cancelledDependents: t.exposeInt('cancelledDependents', {
+      description:
+        'Sessions that were cancelled because chains of these failed. They are among `total` with `includeDependents`.',
+    }),
+    refusals: t.field({
+      type: [RefusalGroupType],
+      description: 'Why the others would be refused, each reason once, the most frequent first.',
+      resolve: ({ refusals }) => refusals,
+    }),
+    sessions: t.field({
+      type: [SessionNode],
+      description: 'The first 100 of them, oldest first.',
+      resolve: ({ sessionIds }, _args, context, info) => loadExistingSessions({ context, info }, sessionIds),
+    }),
+  }),
+})
+
+/** What was begun, with what it has done so far, or what a dry run has found. */
+export async function showBulk<Name extends `${string}Payload`>(
+  context: GraphQLContext,
+  __typename: Name,
+  answer: BulkAnswer,
+): Promise<Shown<Name> | DryRunShape> {
+  if ('dryRun' in answer) return { __typename: 'DryRun', ...answer.dryRun }
+  return { __typename, ...(await showResubmission(context, answer.resubmissionId)) }
+}
+
+const ActionVerdictType = builder.objectRef<ActionVerdict>('ActionVerdict').implement({
+  description: 'Whether a mutation would do it now, judged by the rules of the mutation itself.',
+  fields: (t) => ({
+    action: t.expose('action', { type: SessionActionEnum, description: 'What.' }),
+    allowed: t.boolean({
+      description: 'Whether you may, and it can be done.',
+      resolve: ({ reason }) => reason === null,
+    }),
+    reason: t.exposeString('reason', {
+      nullable: true,
+      description: 'The message with which the mutation would refuse; null if allowed.',
+    }),
+  }),
+})
+
+const complexity = { field: 5, multiplier: SESSION_ACTIONS.length }
+
+builder.prismaObjectField(SessionNode, 'actions', (t) =>
+  t.field({
+    type: [ActionVerdictType],
+    description: 'What you could do with it now. It may have changed when you do.',
+    complexity,
+    select: { id: true },
+    resolve: ({ id }, _args, { loaders }) => loaders.sessionActions.load(id),
+  }),
+)
+
+builder.objectField(ChainNode, 'actions', (t) =>
+  t.field({
+    type: [ActionVerdictType],
+    description: 'What you could do with its newest attempt now. It may have changed when you do.',
+    complexity,
+    resolve: ({ tailId }, _args, { loaders }) => loaders.sessionActions.load(tailId),
+  }),
+)

@@ -1,13 +1,82 @@
+import { builder } from '../../builder.ts'
+import { type SealedVariable, secretNames } from '../../../domain/session/sealed-variable.ts'
+import {
+  nextRunsOf,
+  type ScheduleRecord,
+  type ScheduleRunRow,
+  templateOf,
+} from '../../../services/schedule/read-schedules.ts'
+import type { ParsedCreateSession } from '../../../services/session/create-session-input.ts'
+import { EnvVar, Label, labelsOf, ResourceSlot, slotsOf } from '../session/values.types.ts'
+import { ClusterModeEnum, SessionNode, SessionTypeEnum } from '../session/session.types.ts'
 import { SCHEDULE_LAST_RUNS_MAX, SCHEDULE_NEXT_RUNS_MAX } from '../../../domain/limits.ts'
 import { argumentError } from '../../../services/input/parse-input.ts'
-import { nextRunsOf, type ScheduleRecord, type ScheduleRunRow } from '../../../services/schedule/read-schedules.ts'
-import { builder } from '../../builder.ts'
 import { loadSession } from '../../loaders/load-session.ts'
 import { isUuid } from '../../ids.ts'
 import { ProjectNode } from '../access/access.types.ts'
-import { SessionNode } from '../session/session.types.ts'
-import { ScheduleOverlapEnum, ScheduleRunOutcomeEnum } from './schedule.enums.ts'
-import { ScheduledSession, scheduledSession } from './scheduled-session.type.ts'
+
+export const ScheduleOverlapEnum = builder.enumType('ScheduleOverlap', {
+  description: 'What happens to a run that is due while a chain of its schedule goes on.',
+  values: {
+    SKIP: { description: 'It is not made.' },
+    QUEUE: { description: 'It waits until that has ended; at most 100 wait.' },
+    CANCEL_OTHER: { description: 'What goes on is ended, and then the run starts.' },
+  } as const,
+})
+
+export const ScheduleRunOutcomeEnum = builder.enumType('ScheduleRunOutcome', {
+  description: 'What became of a run.',
+  values: {
+    STARTED: { description: 'It made a chain.' },
+    QUEUED: { description: 'It waits for an earlier one to end.' },
+    SKIPPED: { description: 'It was not made, because of another run: `reason` says why.' },
+    MISSED: { description: 'No server could make it in time, and `catchUp` does not reach it.' },
+    REFUSED: { description: 'Its session was refused, as `createSession` would have: `code` and `reason` say why.' },
+  } as const,
+})
+
+type Template = ParsedCreateSession & { secretNames: string[] }
+
+const ScheduledSession = builder.objectRef<Template>('ScheduledSession').implement({
+  description: 'The session that the runs of a schedule create, as `createSession` would from the same input.',
+  fields: (t) => ({
+    name: t.exposeString('name', { description: 'Its name.' }),
+    sessionType: t.expose('sessionType', { type: SessionTypeEnum, description: 'What it is for.' }),
+    resourceGroup: t.exposeString('resourceGroup', { description: 'Name of the resource group to run in.' }),
+    image: t.string({ nullable: true, description: 'Its image.', resolve: ({ image }) => image ?? null }),
+    command: t.exposeStringList('command', { description: 'The program and its arguments.' }),
+    environ: t.field({ type: [EnvVar], description: 'Its environment.', resolve: ({ environ }) => environ }),
+    secretEnviron: t.stringList({
+      description: 'Names of its secret variables, whose values nobody can read.',
+      resolve: (template) => template.secretNames,
+    }),
+    resourceSlots: t.field({
+      type: [ResourceSlot],
+      description: 'Resources of each kernel.',
+      resolve: ({ resourceSlots }) => slotsOf(resourceSlots),
+    }),
+    clusterSize: t.exposeInt('clusterSize', { description: 'How many kernels it has.' }),
+    clusterMode: t.expose('clusterMode', { type: ClusterModeEnum, description: 'How they are spread over agents.' }),
+    batchTimeout: t.float({
+      nullable: true,
+      description: 'Seconds that user code may run.',
+      resolve: ({ batchTimeout }) => batchTimeout ?? null,
+    }),
+    priority: t.exposeInt('priority', { description: '0 to 100; the higher goes first.' }),
+    labels: t.field({ type: [Label], description: 'Its labels.', resolve: ({ labels }) => labelsOf(labels) }),
+    maxRetries: t.int({
+      nullable: true,
+      description: 'The retries of each run, as given; null: by the defaults of its project when a run is made.',
+      resolve: ({ retryPolicy }) => retryPolicy.maxRetries ?? null,
+    }),
+  }),
+})
+
+function scheduledSession(schedule: ScheduleRecord): Template | null {
+  const template = templateOf(schedule)
+  const secrets = schedule.secretEnviron as unknown as SealedVariable[]
+  return template && { ...template, secretNames: secretNames(secrets) }
+}
 
 export const ScheduleRun = builder.objectRef<ScheduleRunRow>('ScheduleRun').implement({
   description: 'What became of a planned run. Runs in a row that made nothing, for one reason, are one with a `count`.',
@@ -122,3 +191,13 @@ function listed(first: number | null | undefined, most: number): number {
   if (wanted >= 0 && wanted <= most) return wanted
   throw argumentError('first', `Must be 0 to ${most}.`)
 }
+
+builder.prismaObjectField(SessionNode, 'schedule', (t) =>
+  t.field({
+    type: ScheduleNode,
+    nullable: true,
+    description: 'The schedule that made its chain; null if none did, or if that was deleted.',
+    select: { chainId: true },
+    resolve: ({ chainId }, _args, { loaders }) => loaders.scheduleOfChain.load(chainId),
+  }),
+)

@@ -1,0 +1,285 @@
+import { COUNTED_ROWS_MAX } from '../../../domain/limits.ts'
+import type { Prisma } from '../../../generated/prisma/client.ts'
+import { withoutNulls } from '../../../services/input/without-nulls.ts'
+import { builder } from '../../builder.ts'
+import { edgeQuery, pageComplexity } from '../../paging.ts'
+import type { OrderColumn } from '../../../services/paging/keyset-cursor.ts'
+import { keysetPage } from '../../../services/paging/keyset.ts'
+import { projectScope } from '../../../services/access/tenant-scope.ts'
+import { DateTimeFilter } from '../filters.inputs.ts'
+import { FailureCauseEnum, HoldReasonEnum, RetryEventTypeEnum, RetryPhaseEnum } from './retry.enums.ts'
+import { RetryDecisionNode } from './retry.types.ts'
+import { cancelRetry } from '../../../services/retry/cancel-retry.ts'
+import { retryNow } from '../../../services/retry/retry-now.ts'
+import { updateRetry } from '../../../services/retry/update-retry.ts'
+import { asResult, ForbiddenError, InvalidStateError, NotFoundError, typeOf, ValidationError } from '../error.types.ts'
+import { RetryPolicyInput } from './retry-policy.types.ts'
+import { sessionPayload, type SessionPayload } from '../session/session.operations.ts'
+import {
+  RETRY_EVENT_TYPES,
+  type RetryEventData,
+  type RetryEventName,
+  type SessionEventType,
+  type SessionOutboxEvent,
+} from '../../../domain/events.ts'
+import { eventStream } from '../../execution/authorized-events.ts'
+import { encodeCursor } from '../../../domain/event-cursor.ts'
+import type { FailureCause } from '../../../domain/session/causes.ts'
+import { loadExistingSession } from '../../loaders/load-session.ts'
+import { SessionNode } from '../session/session.types.ts'
+
+const RetryDecisionFilter = builder.inputType('RetryDecisionFilter', {
+  description: 'All given conditions must match.',
+  fields: (t) => ({
+    phase: t.field({ type: [RetryPhaseEnum], description: 'In one of these phases.' }),
+    cause: t.field({ type: [FailureCauseEnum], description: 'Failed for one of these causes.' }),
+    holdReason: t.field({ type: [HoldReasonEnum], description: 'Held for one of these reasons.' }),
+    project: t.string({ description: 'In the project of this name.' }),
+    chainId: t.field({ type: 'UUID', description: 'In this chain.' }),
+    sessionId: t.field({ type: 'UUID', description: 'Of this session.' }),
+    decidedAt: t.field({ type: DateTimeFilter, description: 'By when it was decided.' }),
+    dueAt: t.field({ type: DateTimeFilter, description: 'By when the retry is due.' }),
+  }),
+})
+
+/** The order of retry_decisions_decided_at_session_id_idx, read backwards. */
+const NEWEST_FIRST: OrderColumn[] = [
+  { column: 'decidedAt', direction: 'desc', type: 'date' },
+  { column: 'sessionId', direction: 'desc', type: 'uuid' },
+]
+
+/** The order of retry_decisions_due. */
+const EARLIEST_DUE_FIRST: OrderColumn[] = [
+  { column: 'dueAt', direction: 'asc', type: 'date' },
+  { column: 'sessionId', direction: 'asc', type: 'uuid' },
+]
+
+const RetryDecisionOrder = builder.enumType('RetryDecisionOrder', {
+  description: 'In which order retry decisions are listed.',
+  values: {
+    DECIDED_AT: { description: 'The newest first.' },
+    DUE_AT: { description: 'The retry queue: those that are scheduled or held, the earliest due first.' },
+  } as const,
+})
+
+const QUEUED: Prisma.RetryDecisionWhereInput = { phase: { in: ['SCHEDULED', 'HELD'] }, dueAt: { not: null } }
+
+function decisionWhere(filter: typeof RetryDecisionFilter.$inferInput): Prisma.RetryDecisionWhereInput {
+  const { phase, cause, holdReason, project, chainId, sessionId, decidedAt, dueAt } = filter
+  return {
+    ...(phase && { phase: { in: phase } }),
+    ...(cause && { cause: { in: cause } }),
+    ...(holdReason && { holdReason: { in: holdReason } }),
+    ...(project != null && { session: { project: { name: project } } }),
+    ...(chainId != null && { chainId }),
+    ...(sessionId != null && { sessionId }),
+    ...(decidedAt && { decidedAt: withoutNulls(decidedAt) }),
+    ...(dueAt && { dueAt: withoutNulls(dueAt) }),
+  }
+}
+
+builder.queryField('retryDecisions', (t) =>
+  t.connection(
+    {
+      type: RetryDecisionNode,
+      description: 'Retry decisions about finished sessions, newest first by default.',
+      args: {
+        filter: t.arg({ type: RetryDecisionFilter, description: 'Which decisions.' }),
+        orderBy: t.arg({ type: RetryDecisionOrder, description: 'In which order.' }),
+      },
+      complexity: pageComplexity,
+      resolve: (_root, { filter, orderBy, ...args }, context, info) => {
+        const { prisma } = context.services
+        const queue = orderBy === 'DUE_AT'
+        const order = queue ? EARLIEST_DUE_FIRST : NEWEST_FIRST
+        const wanted = {
+          AND: [projectScope(context.viewer), filter ? decisionWhere(filter) : {}, queue ? QUEUED : {}],
+        }
+        const query = edgeQuery({ context, info, typeName: 'RetryDecision', order })
+        return keysetPage({
+          args,
+          order,
+          find: ({ where, ...page }) =>
+            prisma.retryDecision.findMany({ ...query, ...page, where: { AND: [wanted, where] } }),
+          count: () => prisma.retryDecision.count({ where: wanted, take: COUNTED_ROWS_MAX + 1 }),
+          countMax: COUNTED_ROWS_MAX,
+        })
+      },
+    },
+    { name: 'RetryDecisionConnection', description: 'A page of retry decisions.' },
+    { name: 'RetryDecisionEdge', description: 'One decision and its place.' },
+  ),
+)
+
+const CancelRetryInput = builder.inputType('CancelRetryInput', {
+  description: 'Which retry to cancel.',
+  fields: (t) => ({
+    sessionId: t.field({ type: 'UUID', required: true, description: 'The session that failed.' }),
+  }),
+})
+
+const RetryNowInput = builder.inputType('RetryNowInput', {
+  description: 'The retry to make due now.',
+  fields: (t) => ({
+    sessionId: t.field({ type: 'UUID', required: true, description: 'The session that failed.' }),
+  }),
+})
+
+const UpdateRetryInput = builder.inputType('UpdateRetryInput', {
+  description: 'The policy of a retry that waits, changed.',
+  fields: (t) => ({
+    sessionId: t.field({ type: 'UUID', required: true, description: 'The session that failed.' }),
+    policy: t.field({
+      type: RetryPolicyInput,
+      required: true,
+      description: "Its fields replace those of the session's policy; missing fields stay as they are.",
+    }),
+  }),
+})
+
+const UpdateRetryPayload = sessionPayload<SessionPayload<'UpdateRetryPayload'>>(
+  'UpdateRetryPayload',
+  'The session whose retry was decided anew.',
+)
+
+const UpdateRetryResult = builder.unionType('UpdateRetryResult', {
+  description: 'The session, or an error that the caller can correct.',
+  types: [UpdateRetryPayload, ValidationError, NotFoundError, ForbiddenError, InvalidStateError],
+  resolveType: typeOf,
+})
+
+const CancelRetryPayload = sessionPayload<SessionPayload<'CancelRetryPayload'>>(
+  'CancelRetryPayload',
+  'The session whose retry was cancelled.',
+)
+
+const RetryNowPayload = sessionPayload<SessionPayload<'RetryNowPayload'>>(
+  'RetryNowPayload',
+  'The session whose retry is due now.',
+)
+
+const CancelRetryResult = builder.unionType('CancelRetryResult', {
+  description: 'The session, or an error that the caller can correct.',
+  types: [CancelRetryPayload, NotFoundError, ForbiddenError, InvalidStateError],
+  resolveType: typeOf,
+})
+
+const RetryNowResult = builder.unionType('RetryNowResult', {
+  description: 'The session, or an error that the caller can correct.',
+  types: [RetryNowPayload, NotFoundError, ForbiddenError, InvalidStateError],
+  resolveType: typeOf,
+})
+
+builder.mutationField('cancelRetry', (t) =>
+  t.field({
+    type: CancelRetryResult,
+    description: 'Cancels a scheduled or held retry. The chain ends with the failed session.',
+    args: { input: t.arg({ type: CancelRetryInput, required: true, description: 'Which.' }) },
+    resolve: (_root, { input }, context) =>
+      asResult(async () => ({ __typename: 'CancelRetryPayload' as const, ...(await cancelRetry(context, input)) })),
+  }),
+)
+
+builder.mutationField('retryNow', (t) =>
+  t.field({
+    type: RetryNowResult,
+    description: 'Makes a scheduled or held retry due now.',
+    args: { input: t.arg({ type: RetryNowInput, required: true, description: 'Which.' }) },
+    resolve: (_root, { input }, context) =>
+      asResult(async () => ({ __typename: 'RetryNowPayload' as const, ...(await retryNow(context, input)) })),
+  }),
+)
+
+builder.mutationField('updateRetry', (t) =>
+  t.field({
+    type: UpdateRetryResult,
+    description:
+      'Changes the policy of a chain whose retry is scheduled or held, and decides about that retry anew, from now on. The retry, and those after it, follow the new policy; the new decision may also be that there is none.',
+    args: { input: t.arg({ type: UpdateRetryInput, required: true, description: 'Which, and what to change.' }) },
+    resolve: (_root, { input }, context) =>
+      asResult(async () => ({ __typename: 'UpdateRetryPayload' as const, ...(await updateRetry(context, input)) })),
+  }),
+)
+
+const dataOf = (event: SessionOutboxEvent) => event.data as RetryEventData
+
+const RetryEventType = builder.objectRef<SessionOutboxEvent>('RetryEvent').implement({
+  description: 'Something happened to a retry. At least once, in order within a chain.',
+  fields: (t) => ({
+    cursor: t.string({ description: 'Its cursor, for `after`.', resolve: ({ cursor }) => encodeCursor(cursor) }),
+    type: t.field({
+      type: RetryEventTypeEnum,
+      description: 'What happened.',
+      resolve: ({ type }) => RETRY_EVENT_TYPES[type as keyof typeof RETRY_EVENT_TYPES],
+    }),
+    occurredAt: t.expose('occurredAt', { type: 'DateTime', description: 'When it happened.' }),
+    sessionId: t.expose('sessionId', { type: 'UUID', description: 'The attempt that it is about.' }),
+    session: t.field({
+      type: SessionNode,
+      description: 'The attempt that it is about, as it is now.',
+      resolve: ({ sessionId }, _args, context, info) =>
+        loadExistingSession({ context, info, by: 'id', value: sessionId }),
+    }),
+    chainId: t.expose('chainId', { type: 'UUID', description: 'Its chain.' }),
+    attempt: t.int({ description: '1-based within the budget.', resolve: (event) => dataOf(event).attempt }),
+    maxAttempts: t.int({ description: 'How many the budget allows.', resolve: (event) => dataOf(event).maxAttempts }),
+    cause: t.field({
+      type: FailureCauseEnum,
+      nullable: true,
+      description: 'Why the attempt failed.',
+      resolve: (event) => dataOf(event).cause as FailureCause | null,
+    }),
+    delaySeconds: t.float({
+      nullable: true,
+      description: 'How long the retry waits.',
+      resolve: (event) => dataOf(event).delaySeconds,
+    }),
+    scheduledAt: t.field({
+      type: 'DateTime',
+      nullable: true,
+      description: 'When the retry is due.',
+      resolve: (event) => moment(dataOf(event).scheduledAt),
+    }),
+    childSessionId: t.field({
+      type: 'UUID',
+      nullable: true,
+      description: 'The retry, once it is dispatched.',
+      resolve: (event) => dataOf(event).childSessionId,
+    }),
+    reason: t.string({ nullable: true, description: 'Why, in words.', resolve: (event) => dataOf(event).reason }),
+  }),
+})
+
+const RetryEventFilter = builder.inputType('RetryEventFilter', {
+  description: 'All given conditions must match.',
+  fields: (t) => ({
+    project: t.string({ description: 'In the project of this name.' }),
+    chainId: t.field({ type: 'UUID', description: 'In this chain.' }),
+    sessionId: t.field({ type: 'UUID', description: 'About this session.' }),
+    types: t.field({ type: [RetryEventTypeEnum], description: 'With one of these values.' }),
+  }),
+})
+
+builder.subscriptionField('retryEvents', (t) =>
+  t.field({
+    type: RetryEventType,
+    description:
+      "Events of retries. With the cursor of the client's last event as `after`, everything since then comes first, and nothing is missed.",
+    args: {
+      filter: t.arg({ type: RetryEventFilter, description: 'Which events.' }),
+      after: t.arg.string({ description: "Cursor of the client's last event." }),
+    },
+    subscribe: (_root, { filter, after }, context) =>
+      eventStream<SessionOutboxEvent>(context, { filter: filter ?? {}, types: wireNames(filter?.types), after }),
+    resolve: (event) => event,
+  }),
+)
+
+function wireNames(wanted: readonly RetryEventName[] | null | undefined): ReadonlySet<SessionEventType> {
+  const names = Object.entries(RETRY_EVENT_TYPES) as [SessionEventType, RetryEventName][]
+  return new Set(names.filter(([, name]) => wanted?.includes(name) ?? true).map(([wireName]) => wireName))
+}
+
+function moment(text: string | null): Date | null {
+  return text === null ? null : new Date(text)
+}
