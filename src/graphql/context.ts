@@ -39,7 +39,7 @@ export interface GraphQLServices {
   readSessions: ReadSessions
   selectSessions: SelectSessions
   consistently: Consistently
-  /** Aborts when the server closes, which ends everything that would go on without end. */
+  /** Aborts when the server closes, and with it every endless stream. */
   closing: AbortSignal
 }
 
@@ -48,13 +48,13 @@ export interface GraphQLContext extends ServiceContext {
   services: GraphQLServices
   requestId: string
   loaders: Loaders
-  /** How much of the answer there is. */
+  /** Counts the fields of the answer, and spreads the work over turns of the event loop. */
   pace: Pace
   /** Whether the operation's token is still valid. */
   stillAuthorized: () => Promise<boolean>
   /** The transport of the operation: a WebSocket, or the HTTP request. */
   connection: object
-  /** Aborts when nobody waits for the answer any more: the client has gone. */
+  /** Aborts when the client has gone and nobody waits for the answer. */
   left: AbortSignal | undefined
   /** Informs the transport that a subscription was ended because its token is no longer valid. */
   revoked: () => void
@@ -73,7 +73,7 @@ export interface Requester {
 /** `requester` is set if the transport has already authenticated the operation. */
 export interface ServerContext {
   requester?: Requester
-  /** Of the HTTP request. */
+  /** Id of the HTTP request. */
   requestId?: string
   address?: string | undefined
 }
@@ -108,12 +108,12 @@ export function fillContext(
   Object.defineProperty(context, 'log', { get, enumerable: true })
 }
 
-/** For whom the operation reads. */
+/** The party whose share of the database a query or a subscription uses. */
 export function readerOf({ viewer, left }: GraphQLContext): Reader {
   return { party: viewer.tokenId, signal: left }
 }
 
-/** For whom a mutation reads and writes. */
+/** The party whose share of the database a mutation uses. */
 export function writerOf({ viewer }: GraphQLContext): Reader {
   return { party: viewer.tokenId, writes: true }
 }

@@ -27,7 +27,7 @@ export type GraphQLDependencies = Omit<
 > & {
   /** Whether introspection is answered without a token. */
   introspectionForStrangers?: boolean
-  /** Of addresses that ask without a valid token; missing: no limit. */
+  /** Rate limit of addresses that ask without a valid token; no limit if missing. */
   strangers?: Rates | undefined
   staticAnswer: StaticAnswers
   trustedDocuments?: TrustedDocuments | undefined
@@ -43,7 +43,7 @@ export interface GraphQL {
   identify(
     authorization: string | undefined,
   ): Promise<{ mayReadMetrics: boolean } | { status: number; refusal: string }>
-  /** Whatever streams elsewhere counts as a subscription, too, and ends with them. */
+  /** For streams outside GraphQL: they count as subscriptions, and end with them. */
   readonly streams: Pick<GraphQLServices, 'openSubscriptions' | 'closing'>
   /** Ends the subscriptions of all transports; new ones end at once. */
   endSubscriptions(): void
@@ -103,7 +103,7 @@ export function createGraphQL(options: GraphQLDependencies): GraphQL {
 
 interface Gathering {
   values: Set<string>
-  /** By value of the key that was asked for. */
+  /** By the value of the key. */
   rows: Promise<Map<string, Session[]>>
 }
 

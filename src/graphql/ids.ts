@@ -1,8 +1,8 @@
 import { encodeGlobalID } from '@pothos/plugin-relay'
 
 /**
- * Field `id` of a type that is no node: the same for the same thing wherever it appears, and no other thing's, so that
- * caches keep it once. `node` does not know it.
+ * Options of the field `id` of a type that is not a node: a stable, unique id, so that caches keep the object once.
+ * `node` does not accept it.
  */
 export function stableId<Row>(typeName: string, key: (row: Row) => readonly (string | number | null)[]) {
   return {
@@ -21,5 +21,5 @@ export function isUuid(text: string): boolean {
   return UUID.test(text)
 }
 
-/** Matches no row. Stands in for client ids that are not UUIDs, which PostgreSQL would refuse to compare. */
+/** Matches no row. Replaces client ids that are not UUIDs, which PostgreSQL would refuse to compare. */
 export const NO_UUID = '00000000-0000-0000-0000-000000000000'

@@ -21,7 +21,7 @@ export function forwardArguments({ arg }: Pick<FieldBuilder, 'arg'>) {
   }
 }
 
-/** Complexity of a connection: multiplied by the rows that the page may have. Searching has a price of its own. */
+/** Complexity of a connection, multiplied by the maximum number of rows of the page. Searching costs extra. */
 export function pageComplexity({ first, last, filter }: PageArguments & { filter?: object | null }): {
   field: number
   multiplier: number
@@ -42,15 +42,15 @@ const SEARCHING = [
   'failed',
 ]
 
-/** Whether a filter looks for parts of texts, or for what is not found by its place in an index. */
+/** Whether a filter searches texts, or needs more than one lookup in an index. */
 function searches(filter: unknown): boolean {
   if (typeof filter !== 'object' || filter === null) return false
   return Object.entries(filter).some(([key, value]) => (SEARCHING.includes(key) && value != null) || searches(value))
 }
 
 /**
- * What the nodes of a connection need, and the columns of its order, to be spread into `findMany`. Typed as
- * nothing: rows then have the whole model's type, of which Pothos reads only what was selected.
+ * Query for the nodes of a connection, with the columns of its order, to be spread into `findMany`. The type is just
+ * `object`, so that rows have the type of the whole model, of which Pothos reads only the selected columns.
  */
 export function edgeQuery(options: {
   context: GraphQLContext
@@ -77,8 +77,8 @@ export async function serialPage<Row extends { id: string }>(options: {
 }
 
 /**
- * A page of what belongs to one object, forward only: the rows of all objects of an answer are read together, and then
- * what their nodes show. Nodes that have gone meanwhile are left out.
+ * A page of the rows that belong to one object, forward only. One statement reads the ids for all objects of an answer,
+ * a second one the nodes. Nodes that were deleted meanwhile are left out.
  */
 export async function nestedPage<Row extends { id: string }, Node extends object>(options: {
   id: string
@@ -104,8 +104,8 @@ export async function nestedPage<Row extends { id: string }, Node extends object
 }
 
 /**
- * The attempts of a page of a chain, plus one. Attempts are numbered 1 to `attempts` without gaps, so a page from the
- * end can be read like a page from the beginning.
+ * The range of attempts to read for a page of a chain: the page and one more. Attempts are numbered 1 to `attempts`
+ * without gaps, so a page from the end can be read like a page from the beginning.
  */
 export function attemptWindow(
   args: PageArguments,

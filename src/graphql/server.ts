@@ -66,7 +66,7 @@ export function createGraphQLServer(options: {
     extraParamNames: ['documentId'],
     // Bodies have already been read, within their limit.
     maxRequestBodySize: false,
-    // Its page is served before this.
+    // The HTTP server serves the page of GraphiQL itself.
     graphiql: false,
   })
 }
@@ -91,8 +91,8 @@ function useContext(services: GraphQLServices, identities: WeakMap<Request, Iden
 }
 
 /**
- * Answers are not sent in parts of `multipart/mixed`, which nothing here needs: the server's own way to do so has both
- * `Transfer-Encoding` and `Content-Length` (RFC 9112, 6.2).
+ * Answers with 406 if the request accepts no supported media type, or only `multipart/mixed`. No operation here needs
+ * parts, and Yoga's multipart answers break RFC 9112, 6.2: they have both `Transfer-Encoding` and `Content-Length`.
  */
 function useAcceptableAnswers(): Plugin {
   return {
@@ -113,7 +113,7 @@ function isMultipart({ name }: { name: string }): boolean {
   return name === 'processMultipartResult'
 }
 
-/** Variables and extensions stand as JSON in a URL or a form; what is none is the client's fault, not the server's. */
+/** Reports variables or extensions in a URL or a form that are not JSON as a fault of the client, not of the server. */
 function useReadableParameters(): Plugin {
   return {
     onRequestParse({ requestParser, setRequestParser }) {

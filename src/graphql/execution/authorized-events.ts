@@ -9,19 +9,19 @@ import { eventCursorOf, type EventFilterInput, visibleEvents } from '../../servi
 /** The events of a subscription, bound to its token. */
 export interface AuthorizedEvents<T> extends AsyncIterable<T> {
   /**
-   * The next events, of which there is at least one, and at most so many; null after the last. Everything that was
-   * loaded for earlier ones is then forgotten.
+   * The next events, at least one and at most `limit`; null after the last. Drops everything that was loaded for
+   * earlier events.
    */
   take(limit: number): Promise<readonly T[] | null>
-  /** Whether nothing may be delivered any more, not even what has been taken. */
+  /** True once nothing may be delivered any more, not even events that were taken before. */
   readonly ended: boolean
   end(): Promise<void>
 }
 
 /**
- * Binds a subscription's source to its token: it counts as open until it ends, and it ends when the token is no longer
- * valid. Before events are taken, the token is checked again. A fault of the source or of the check ends it with an
- * error that clients can act on: such faults pass by the executor, which reports what they throw as it is.
+ * Binds a subscription's source to its token: the subscription counts as open until it ends, and ends when the token is
+ * no longer valid. The token is checked again before events are taken. A fault of the source or of the check ends the
+ * subscription. The fault is turned into an error for clients here, because the executor would report it unchanged.
  * @throws RepriseError TOO_MANY_SUBSCRIPTIONS, after ending the source
  */
 export function authorizedEvents<T>(
@@ -89,7 +89,10 @@ export function authorizedEvents<T>(
   }
 }
 
-/** Events of these types for one subscriber, within its project, from a cursor or from now on. @throws RepriseError */
+/**
+ * Events of these types that the viewer may see, from a cursor or from now on.
+ * @throws RepriseError for a cursor that is invalid or has expired
+ */
 export async function eventStream<Event extends OutboxEvent>(
   context: GraphQLContext,
   input: { filter: EventFilterInput; types: ReadonlySet<Event['type']>; after: string | null | undefined },

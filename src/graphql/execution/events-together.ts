@@ -13,9 +13,9 @@ import { type GraphQLContext, readerOf, renew } from '../context.ts'
 import type { AuthorizedEvents } from './authorized-events.ts'
 
 /**
- * Events that wait are executed together, if there is anything to read for them: they share loaders, and one state of the
- * database. They are delivered one by one, in their order. A subscription of which an event needs nothing from the
- * database executes one at a time, as it is taken: there would be nothing to share.
+ * Executes waiting events together, with shared loaders and from one state of the database, and delivers them one by
+ * one in their order. If an event needs nothing from the database, events are executed one at a time: there is nothing
+ * to share.
  */
 export function useEventsTogether(): Plugin<GraphQLContext> {
   return {
@@ -84,7 +84,7 @@ function executor(args: ExecutionArgs): (events: AuthorizedEvents<unknown>) => P
     if (values === null) return []
     const { made, tooLarge } = await inOneState(values)
     if (values.length === 1 || !tooLarge) return made
-    // The bounds are those of one answer: those that are within them are sent one by one.
+    // The bounds are those of a single answer: events that are within them by themselves are sent.
     const each: ExecutionResult[] = []
     for (const value of values) {
       renew(context)

@@ -11,7 +11,7 @@ import type { WholeRequest } from '../transport/whole-request.ts'
 type Execute = (args: ExecutionArgs) => Promise<ExecutionResult>
 type Subscribe = (args: ExecutionArgs) => unknown
 
-/** Queries and mutations of all transports wait for their turn; what they and subscriptions read is their token's. */
+/** Queries and mutations of all transports wait for admission. Reads of all operations are charged to the token. */
 export function useAdmission(admission: Admission): Plugin<GraphQLContext> {
   return {
     onExecute({ executeFn, setExecuteFn }) {
@@ -25,7 +25,7 @@ export function useAdmission(admission: Admission): Plugin<GraphQLContext> {
           throw error
         }
         try {
-          // Its variables were looked at, and are once more.
+          // Checking its variables has taken long, and executing it checks them again.
           if (isLarge(context)) await nextTurn()
           return await readFor(isMutation(args) ? writerOf(context) : readerOf(context), () =>
             (executeFn as Execute)(args),
@@ -52,9 +52,8 @@ function isMutation({ document, operationName }: ExecutionArgs): boolean {
 }
 
 /**
- * The fields of a query are read in one state of the database, whatever is written meanwhile; so is the payload of each
- * mutation, see `payloadReads`. Events of a
- * subscription are read by themselves, see `useEventsTogether`.
+ * Reads all fields of a query from one state of the database, whatever is written meanwhile. The same holds for the
+ * payload of each mutation (see `payloadReads`) and for the events of a subscription (see `useEventsTogether`).
  */
 export function useConsistentReads(): Plugin<GraphQLContext> {
   return {

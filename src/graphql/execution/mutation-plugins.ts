@@ -5,16 +5,18 @@ import { type GraphQLContext, renew } from '../context.ts'
 import { readApart, renewSnapshot } from '../../services/consistent-reads.ts'
 
 export const auditedRefusals = 'auditedRefusals'
+export const payloadReads = 'payloadReads'
 
 declare global {
   export namespace PothosSchemaTypes {
     export interface Plugins<Types extends SchemaTypes> {
       [auditedRefusals]: AuditedRefusals<Types>
+      [payloadReads]: PayloadReads<Types>
     }
   }
 }
 
-/** Writes down which mutations were refused, whether the error is the result or thrown. */
+/** Records refused mutations in the audit log, whether the error was returned or thrown. */
 class AuditedRefusals<Types extends SchemaTypes> extends BasePlugin<Types> {
   override wrapResolve(
     wrapped: GraphQLFieldResolver<unknown, Types['Context'], object>,
@@ -41,21 +43,9 @@ function isError(result: unknown): result is { code: ErrorCode; message: string 
   return typeof result === 'object' && result !== null && 'code' in result && 'message' in result
 }
 
-SchemaBuilder.registerPlugin(auditedRefusals, AuditedRefusals)
-
-export const payloadReads = 'payloadReads'
-
-declare global {
-  export namespace PothosSchemaTypes {
-    export interface Plugins<Types extends SchemaTypes> {
-      [payloadReads]: PayloadReads<Types>
-    }
-  }
-}
-
 /**
- * The payload of each mutation is read in one state of the database, from after its own writes: nothing is left of
- * what was loaded for a mutation before it in the same operation, and those are executed one after the other.
+ * Reads the payload of each mutation from one state of the database, taken after the mutation's writes. The mutations
+ * of an operation run one after the other; rows that were loaded for an earlier one are dropped.
  */
 class PayloadReads<Types extends SchemaTypes> extends BasePlugin<Types> {
   override wrapResolve(
@@ -64,7 +54,7 @@ class PayloadReads<Types extends SchemaTypes> extends BasePlugin<Types> {
   ): GraphQLFieldResolver<unknown, Types['Context'], object> {
     if (parentType !== 'Mutation') return wrapped
     return async (root, args, context, info) => {
-      // Or it would hold a connection while this mutation waits for one.
+      // An open snapshot would hold a connection while this mutation waits for one.
       renewSnapshot()
       const result: unknown = await readApart(() => wrapped(root, args, context, info))
       renewSnapshot()
@@ -74,4 +64,5 @@ class PayloadReads<Types extends SchemaTypes> extends BasePlugin<Types> {
   }
 }
 
+SchemaBuilder.registerPlugin(auditedRefusals, AuditedRefusals)
 SchemaBuilder.registerPlugin(payloadReads, PayloadReads)

@@ -19,8 +19,8 @@ declare global {
 }
 
 /**
- * Objects in lists are completed a bounded number of fields at a time, and an answer has a bounded number of them. The
- * price of an operation only assumes how long its lists are.
+ * Completes objects in lists a bounded number of fields at a time, and bounds the fields of an answer. The cost of an
+ * operation is no such bound: it assumes a length for each list.
  */
 class PacedAnswers<Types extends SchemaTypes> extends BasePlugin<Types> {
   override wrapResolve(
@@ -42,7 +42,7 @@ function isListOfObjects<Types extends SchemaTypes>(type: PothosOutputFieldType<
   return type.kind === 'List' && type.type.kind !== 'Scalar' && type.type.kind !== 'Enum'
 }
 
-/** By the first of the field's selections, which is the same object each time that a document is executed. */
+/** Keyed by the field's first selection set, which is the same object each time the document is executed. */
 const counted = new WeakMap<SelectionSetNode, number>()
 
 function fieldsOfItems({ fieldNodes, fragments }: GraphQLResolveInfo): number {
@@ -67,16 +67,16 @@ function fieldsOfItems({ fieldNodes, fragments }: GraphQLResolveInfo): number {
 SchemaBuilder.registerPlugin(pacedAnswers, PacedAnswers)
 
 /**
- * How much of an answer has been made, and when the rest is. One per operation, or for the events of a subscription that
- * are executed together.
+ * Counts the fields of an answer and spreads its items over turns of the event loop. One per operation, or per batch of
+ * events that are executed together.
  */
 export interface Pace {
   /**
-   * The items, of which some come in later turns of the event loop.
-   * @throws RepriseError VALIDATION_FAILED if the answer has too many fields with them
+   * Returns the items, some of them as promises for later turns of the event loop.
+   * @throws RepriseError VALIDATION_FAILED if they make the answer too large
    */
   spread<Item>(items: readonly Item[], fieldsOfEach: number): (Item | Promise<Item>)[]
-  /** Whether it had too many fields. */
+  /** Whether the answer had too many fields. */
   readonly exceeded: boolean
 }
 

@@ -67,7 +67,7 @@ function weigh(
   const alone = { ...document, definitions: [weighed, ...fragments] }
   try {
     const cost = complexityFromQuery(alone, { schema, variables: { ...variableValues } })
-    // What is too broad is not looked through: fragments within fragments have any number of fields.
+    // Skipped for an operation that is too broad already: nested fragments can have any number of fields.
     return { ...cost, complexity: cost.complexity + (tooMuch(cost) ? 0 : countCost(operation, document)) }
   } catch (error) {
     if (error instanceof GraphQLError) return undefined
@@ -75,7 +75,9 @@ function weigh(
   }
 }
 
-/** The price of the fields of the root that count all that they have pages of, also state by state, but for one count. */
+/**
+ * Complexity of the counts of the root fields (`totalCount`, and `counts` by state). The most expensive one is free.
+ */
 function countCost({ selectionSet }: OperationDefinitionNode, document: DocumentNode): number {
   const fragments = new Map(
     document.definitions.flatMap((each) => (each.kind === Kind.FRAGMENT_DEFINITION ? [[each.name.value, each]] : [])),

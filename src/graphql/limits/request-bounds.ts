@@ -27,8 +27,8 @@ import type { WholeRequest } from '../transport/whole-request.ts'
 type Check = (payload: { args: ExecutionArgs; setResultAndStopExecution(result: ExecutionResult): void }) => void
 
 /**
- * Bounds what the variables of an operation hold, over all transports, before anything walks through them by their
- * types. Only `createSessions` may be large.
+ * Bounds the size of an operation's variables, over all transports, before they are coerced to their types. Only
+ * `createSessions` may be large.
  */
 export function useRequestBounds(): Plugin {
   const check: Check = ({ args, setResultAndStopExecution }) => {
@@ -64,8 +64,8 @@ function onlyCreatesSessions({ operation, selectionSet: { selections } }: Operat
 }
 
 /**
- * The errors of an operation's variables, REQUEST_ERRORS_MAX at most. GraphQL's own way to find them prints the whole
- * variable into each message, and its limit is not used everywhere: 29 kB of unknown keys took it 6 s.
+ * Errors of an operation's variables, at most REQUEST_ERRORS_MAX. GraphQL's own function prints the whole variable into
+ * each message, and does not apply its limit everywhere: 29 kB of unknown keys took it 6 s.
  */
 function variableErrors(
   schema: GraphQLSchema,
@@ -91,7 +91,7 @@ function coerce(
 ): void {
   const name = node.variable.name.value
   const type = typeFromAST(schema, node.type)
-  // Validation has refused all other types.
+  // All other types were refused by validation.
   if (!isInputType(type)) return
   const report = (message: string) => errors.push(invalidVariable(message, node))
   if (!Object.hasOwn(values, name) || values[name] === undefined) {
@@ -121,7 +121,7 @@ function invalidVariable(message: string, node: VariableDefinitionNode): GraphQL
 
 const step = (key: string | number) => (typeof key === 'number' ? `[${key}]` : `.${key}`)
 
-/** Nothing of lists and objects: the place says which. */
+/** Empty for lists and objects: the message has their path. */
 function shown(value: unknown): string {
   if (typeof value === 'object') return ''
   const text = JSON.stringify(value)

@@ -33,7 +33,7 @@ import {
   placeOf,
 } from './loader-kinds.ts'
 
-/** Edges between agents, their groups and what runs there: one statement for all keys of the same tick. */
+/** Loaders for agents, resource groups and what runs there: one statement for all keys of the same tick. */
 export interface AgentLoaders {
   kernelNodes: NodeLoader<Kernel>
   agentNodes: NodeLoader<Agent>

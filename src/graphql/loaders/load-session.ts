@@ -9,11 +9,11 @@ type Asked = {
   info: GraphQLResolveInfo
   by: SessionKey
   value: string
-  /** From the field that is resolved to the sessions, if its type is not that of the sessions. */
+  /** Path from the resolved field to the sessions, if the field's own type is not a session. */
   path?: string[]
 }
 
-/** As `loadSession`, where a foreign key says that there is one. */
+/** As `loadSession`, where a foreign key guarantees that the session exists. */
 export async function loadExistingSession(asked: Asked): Promise<Session> {
   const session = await loadSession(asked)
   if (!session) throw new Error(`no session with ${asked.by} ${asked.value}`)
@@ -25,13 +25,13 @@ export async function loadSession(asked: Asked): Promise<Session | null> {
   return (await loadSessions(asked)).at(0) ?? null
 }
 
-/** As `loadSession`, for all that have this key, oldest attempt first. */
+/** As `loadSession`, for all sessions with this key, oldest attempt first. */
 export function loadSessions({ by, value, ...selected }: Asked): Promise<Session[]> {
   const { loaders, services } = selected.context
   return loaders.sessions.load({ by, value, ...services.selectSessions(selected) })
 }
 
-/** As `loadExistingSession` for each of these ids, in their order. What the selection needs is worked out once. */
+/** As `loadExistingSession` for each of these ids, in their order. The columns to select are worked out once. */
 export async function loadExistingSessions(
   asked: Omit<Asked, 'by' | 'value'>,
   ids: readonly string[],
@@ -48,8 +48,8 @@ export async function loadExistingSessions(
 }
 
 /**
- * What a mutation has committed, or an event is about. Somebody may have deleted it before it is read.
- * @throws RepriseError with the code, if so
+ * Reads a row that a mutation has committed or an event is about. Somebody may have deleted it meanwhile.
+ * @throws RepriseError with this code if the row is gone
  */
 export async function stillThere<Row>(reading: PromiseLike<Row | null>, code: ErrorCode): Promise<Row> {
   const row = await reading

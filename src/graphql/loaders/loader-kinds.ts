@@ -6,7 +6,7 @@ import type { GraphQLResolveInfo } from 'graphql'
 /** Creates each property of a T from a Source. */
 export type Makers<Source, T> = { [Name in keyof T]: (source: Source) => T[Name] }
 
-/** Makes objects whose properties are created on first use, so that an object costs one allocation until then. */
+/** Makes objects whose properties are created on first use; until then an object costs one allocation. */
 export function lazily<Source, T extends object>(makers: Makers<Source, T>): (source: Source) => T {
   class Lazy {
     readonly #source: Source
@@ -34,7 +34,7 @@ export type PageLoader<Row> = DataLoader<PageRequest, Row[], string>
 interface PageRequest {
   /** Id of the entity that the rows belong to. */
   id: string
-  /** Decimal id of the row before the page. */
+  /** Id of the row before the page, or a keyset cursor (see `placeOf`). */
   after: string
   limit: number
 }
@@ -89,7 +89,7 @@ export function countLoader(
 /** The values of the order's columns at the place after which a page begins; null for the first page. */
 export type Place = (string | number | Date)[] | null
 
-/** The place of a request to a `PageLoader`, whose `after` is text. */
+/** The place that `after` of a `PageRequest` encodes; null if it is empty. */
 export function placeOf(order: readonly OrderColumn[], after: string): Place {
   return after === '' ? null : decodeKeyset(order, after)!
 }
@@ -103,7 +103,7 @@ interface NodeRequest {
   queryKey: string
 }
 
-/** Reads what a selection needs of rows by their ids, with one statement for all that are asked for in the same tick. */
+/** Reads the selected columns of rows by id, with one statement for all requests of the same tick and selection. */
 export function nodeLoader<Row extends { id: string }>(
   read: (query: object & { where: { id: { in: string[] } } }) => Promise<Row[]>,
 ): NodeLoader<Row> {

@@ -102,7 +102,7 @@ export interface Loaders extends DeploymentLoaders, AgentLoaders {
   lastRuns: PageLoader<ScheduleRunRow>
 }
 
-/** What loaders read with, and for which viewer. */
+/** The connections that loaders read with, and the viewer they read for. */
 export type LoaderSource = Pick<ServiceContext, 'db' | 'viewer'> & { prisma: PrismaClient; readSessions: ReadSessions }
 
 export const createLoaders = lazily<LoaderSource, Loaders>({

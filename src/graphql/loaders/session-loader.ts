@@ -10,9 +10,9 @@ type SessionRequest = Pick<SessionRead, 'by' | 'select' | 'selectKey'> & { value
 export type SessionLoader = DataLoader<SessionRequest, Session[], string>
 
 /**
- * All edges from other objects to sessions are resolved here, so that they are checked like nodes: a session of another
- * tenant is not found. Requests with the same key and selection are read with one statement (and one per relation in
- * the selection), whether 1 or 50 rows ask, for whole chains as for single sessions.
+ * Resolves all edges from other objects to sessions, with the same check as for nodes: a session of another tenant is
+ * not found. Requests with the same key and selection are read with one statement (and one per relation in the
+ * selection), whether 1 or 50 rows ask, and for whole chains as for single sessions.
  */
 export function createSessionLoader(read: ReadSessions, { projectId }: Viewer): SessionLoader {
   const groupOf = ({ by, selectKey }: SessionRequest) => `${by} ${selectKey}`
@@ -44,23 +44,23 @@ interface SessionSelect {
 interface Selected {
   context: object
   info: GraphQLResolveInfo
-  /** From the field that `info` is about to the sessions, if its type is not that of the sessions. */
+  /** Path from the field of `info` to the sessions, if the field's own type is not a session. */
   path?: string[]
 }
 
 export type SelectSessions = (selected: Selected) => SessionSelect
 
 /**
- * Works out what to select for a field that resolves to sessions, and remembers it for as long as the document if it
- * depends on nothing else. Pothos records its plan in the context, and what is remembered does not: the fields below
- * are then resolved from the row, see `LoadedColumns`.
+ * Works out which columns to select for a field that resolves to sessions. If they depend on nothing but the document,
+ * they are remembered for as long as the document. A remembered selection records no Pothos plan in the context: the
+ * fields below are then resolved from the row, see `LoadedColumns`.
  */
 export function sessionSelects(): SelectSessions {
   const known = new WeakMap<FieldNode, SessionSelect | null>()
   return (selected) => {
     const { info, path } = selected
     const [field, ...others] = info.fieldNodes as [FieldNode, ...FieldNode[]]
-    // Which fields are merged into one depends on the operation, and a document may have several.
+    // Which fields are merged into one depends on the operation, and a document may have several operations.
     if (path || others.length > 0) return plan(selected)
     const remembered = known.get(field)
     if (remembered) return remembered

@@ -1,7 +1,10 @@
 import { type ErrorType, RepriseError, type ValidationIssue } from '../../domain/errors.ts'
 import { builder } from '../builder.ts'
 
-/** An error that the caller can correct, as plain data: the executor would throw an `Error` object. */
+/**
+ * An error that the caller can correct, as plain data: the executor would throw an `Error` object instead of returning
+ * it.
+ */
 export interface ErrorShape {
   __typename: ErrorType
   code: string
@@ -46,19 +49,4 @@ export const InvalidStateError = errorType('InvalidStateError', 'The operation i
 
 function errorType(name: Exclude<ErrorType, 'ValidationError'>, description: string) {
   return builder.objectRef<ErrorShape>(name).implement({ description, interfaces: [ErrorInterface] })
-}
-
-/** Runs a service and returns its payload or its typed error, as a member of the result union. */
-export async function asResult<Payload>(run: () => Promise<Payload>): Promise<Payload | ErrorShape> {
-  try {
-    return await run()
-  } catch (error) {
-    if (error instanceof RepriseError) return errorShape(error)
-    throw error
-  }
-}
-
-/** For the unions' `resolveType`. */
-export function typeOf({ __typename }: { __typename: string }): string {
-  return __typename
 }

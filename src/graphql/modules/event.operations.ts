@@ -28,7 +28,7 @@ builder.queryField('events', (t) =>
       type: SessionEventObject,
       description: `Events of sessions that have happened, as \`sessionEvents\` sends them, oldest first: \`last\` is the newest page. Cursors are those of the events, for both: behind \`endCursor\` of the newest page, \`sessionEvents\` goes on without a gap. A page, and its count, look at ${LOOKED_AT} events at most, whether they match or not: if fewer were found by then, even none, the page ends there and \`pageInfo\` says from where to go on.`,
       args: { filter: t.arg({ type: SessionEventFilter, description: 'Which events.' }) },
-      // It may look at as many rows as a search.
+      // It may look at as many rows as a search does.
       complexity: (args) => ({ ...pageComplexity(args), field: SEARCH_COST }),
       resolve: async (_root, { filter, ...args }, context) => {
         const { db } = context
@@ -48,7 +48,7 @@ builder.queryField('events', (t) =>
         })
         const edges = (events as SessionOutboxEvent[]).map((node) => ({ cursor: encodeCursor(node.cursor), node }))
         const [start, stop] = backward ? [through, null] : [null, through]
-        // An empty page at the end still says from where events go on.
+        // An empty page at the end still has a cursor from which to go on.
         const last = stop ?? (edges.length === 0 && before === undefined && (backward || !more) ? end : null)
         let counted: ReturnType<typeof countEventsOnPages> | undefined
         const count = () => (counted ??= countEventsOnPages(db, wanted))

@@ -1,6 +1,6 @@
 import { builder } from '../builder.ts'
 
-/** Filters of scalar fields, with Prisma's names. Prisma would search for nulls, so they are removed first. */
+/** Filters of scalar fields, with Prisma's names. Null values must be removed: Prisma would search for NULL. */
 
 export const StringFilter = builder.inputType('StringFilter', {
   description: 'All given conditions must match. Case matters.',

@@ -38,7 +38,7 @@ builder.queryField('nodes', (t) =>
   }),
 )
 
-/** Null unless it is the id of a node, whether it exists or not. */
+/** The type and id in a global id; null if it is not the id of a node. The node need not exist. */
 function nodeId(text: string, { schema }: GraphQLResolveInfo): NodeId | null {
   let node: NodeId
   try {
@@ -55,7 +55,7 @@ function isSession({ typename }: NodeId): boolean {
   return typename === 'Session'
 }
 
-/** By id. What their selection needs is worked out once, and read as for all edges to sessions. */
+/** Loads the sessions among the wanted nodes, by id. The columns to select are worked out once. */
 async function loadSessions(
   wanted: readonly (NodeId | null)[],
   context: GraphQLContext,

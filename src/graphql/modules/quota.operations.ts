@@ -2,7 +2,8 @@ import { readQuota, readQuotas, type UsedQuota } from '../../services/quota/read
 import { builder } from '../builder.ts'
 import { QuotaScopeEnum, QuotaType } from './quota.types.ts'
 import { setQuota } from '../../services/quota/set-quota.ts'
-import { asResult, ForbiddenError, NotFoundError, typeOf, ValidationError } from './error.types.ts'
+import { ForbiddenError, NotFoundError, ValidationError } from './error.types.ts'
+import { mutation } from './mutation.ts'
 import { ResourceSlotInput } from './session/values.types.ts'
 
 builder.queryField('quotas', (t) =>
@@ -45,26 +46,19 @@ const SetQuotaInput = builder.inputType('SetQuotaInput', {
   }),
 })
 
-const SetQuotaPayload = builder
-  .objectRef<{ __typename: 'SetQuotaPayload'; quota: UsedQuota }>('SetQuotaPayload')
-  .implement({
-    description: 'What is set now.',
-    fields: (t) => ({ quota: t.expose('quota', { type: QuotaType, description: 'What is set now.' }) }),
-  })
-
-const SetQuotaResult = builder.unionType('SetQuotaResult', {
-  description: 'What is set now, or an error that the caller can correct.',
-  types: [SetQuotaPayload, ValidationError, NotFoundError, ForbiddenError],
-  resolveType: typeOf,
+const SetQuotaPayload = builder.objectRef<{ quota: UsedQuota }>('SetQuotaPayload').implement({
+  description: 'What is set now.',
+  fields: (t) => ({ quota: t.expose('quota', { type: QuotaType, description: 'What is set now.' }) }),
 })
 
-builder.mutationField('setQuota', (t) =>
-  t.field({
-    type: SetQuotaResult,
-    description:
-      'Limits what a user, a project or a domain may have at once, for administrators. What exists already stays.',
-    args: { input: t.arg({ type: SetQuotaInput, required: true, description: 'What, and for whom.' }) },
-    resolve: (_root, { input }, context) =>
-      asResult(async () => ({ __typename: 'SetQuotaPayload' as const, quota: await setQuota(context, input) })),
-  }),
-)
+mutation({
+  name: 'setQuota',
+  description:
+    'Limits what a user, a project or a domain may have at once, for administrators. What exists already stays.',
+  input: SetQuotaInput,
+  inputDescription: 'What, and for whom.',
+  payload: SetQuotaPayload,
+  errors: [ValidationError, NotFoundError, ForbiddenError],
+  result: 'What is set now',
+  run: async (context, input) => ({ quota: await setQuota(context, input) }),
+})

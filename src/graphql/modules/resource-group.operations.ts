@@ -5,15 +5,8 @@ import type { InputFieldBuilder } from '@pothos/core'
 import { createResourceGroup } from '../../services/resource-group/create-resource-group.ts'
 import { deleteResourceGroup } from '../../services/resource-group/delete-resource-group.ts'
 import { updateResourceGroup } from '../../services/resource-group/update-resource-group.ts'
-import {
-  asResult,
-  ConflictError,
-  ForbiddenError,
-  InvalidStateError,
-  NotFoundError,
-  typeOf,
-  ValidationError,
-} from './error.types.ts'
+import { ConflictError, ForbiddenError, InvalidStateError, NotFoundError, ValidationError } from './error.types.ts'
+import { mutation } from './mutation.ts'
 import { ExecutorOptionInput } from './session/values.types.ts'
 import { SessionTypeEnum } from './session/session.types.ts'
 
@@ -80,81 +73,54 @@ const DeleteResourceGroupInput = builder.inputType('DeleteResourceGroupInput', {
   fields: (t) => ({ name: t.string({ required: true, description: 'Its name.' }) }),
 })
 
-const DeleteResourceGroupPayload = builder
-  .objectRef<ResourceGroupPayload<'DeleteResourceGroupPayload'>>('DeleteResourceGroupPayload')
-  .implement({
-    description: 'It is gone.',
-    fields: (t) => ({
-      name: t.exposeString('name', { description: 'The name that it had.' }),
-      deletedId: t.id({
-        description: 'The global id that it had, for caches.',
-        resolve: ({ name }) => encodeGlobalID('ResourceGroup', name),
-      }),
+const DeleteResourceGroupPayload = builder.objectRef<{ name: string }>('DeleteResourceGroupPayload').implement({
+  description: 'It is gone.',
+  fields: (t) => ({
+    name: t.exposeString('name', { description: 'The name that it had.' }),
+    deletedId: t.id({
+      description: 'The global id that it had, for caches.',
+      resolve: ({ name }) => encodeGlobalID('ResourceGroup', name),
     }),
-  })
-
-const CreateResourceGroupResult = builder.unionType('CreateResourceGroupResult', {
-  description: 'The group, or an error that the caller can correct.',
-  types: [resourceGroupPayload('CreateResourceGroupPayload'), ValidationError, ConflictError, ForbiddenError],
-  resolveType: typeOf,
+  }),
 })
 
-const UpdateResourceGroupResult = builder.unionType('UpdateResourceGroupResult', {
-  description: 'The group, or an error that the caller can correct.',
-  types: [resourceGroupPayload('UpdateResourceGroupPayload'), ValidationError, NotFoundError, ForbiddenError],
-  resolveType: typeOf,
+mutation({
+  name: 'createResourceGroup',
+  description: 'Creates a resource group; for administrators. Agents join it by its name.',
+  input: CreateResourceGroupInput,
+  inputDescription: 'Its name and options.',
+  payload: resourceGroupPayload('CreateResourceGroupPayload'),
+  errors: [ValidationError, ConflictError, ForbiddenError],
+  result: 'The group',
+  run: createResourceGroup,
 })
 
-const DeleteResourceGroupResult = builder.unionType('DeleteResourceGroupResult', {
-  description: 'Its name, or an error that the caller can correct.',
-  types: [DeleteResourceGroupPayload, NotFoundError, InvalidStateError, ForbiddenError],
-  resolveType: typeOf,
+mutation({
+  name: 'updateResourceGroup',
+  description: 'Changes options of a resource group, and drains or resumes it, for administrators.',
+  input: UpdateResourceGroupInput,
+  inputDescription: 'Its name, and what to change.',
+  payload: resourceGroupPayload('UpdateResourceGroupPayload'),
+  errors: [ValidationError, NotFoundError, ForbiddenError],
+  result: 'The group',
+  run: updateResourceGroup,
 })
 
-builder.mutationFields((t) => ({
-  createResourceGroup: t.field({
-    type: CreateResourceGroupResult,
-    description: 'Creates a resource group; for administrators. Agents join it by its name.',
-    args: { input: t.arg({ type: CreateResourceGroupInput, required: true, description: 'Its name and options.' }) },
-    resolve: (_root, { input }, context) =>
-      asResult(async () => ({
-        __typename: 'CreateResourceGroupPayload' as const,
-        ...(await createResourceGroup(context, input)),
-      })),
-  }),
-  updateResourceGroup: t.field({
-    type: UpdateResourceGroupResult,
-    description: 'Changes options of a resource group, and drains or resumes it, for administrators.',
-    args: {
-      input: t.arg({ type: UpdateResourceGroupInput, required: true, description: 'Its name, and what to change.' }),
-    },
-    resolve: (_root, { input }, context) =>
-      asResult(async () => ({
-        __typename: 'UpdateResourceGroupPayload' as const,
-        ...(await updateResourceGroup(context, input)),
-      })),
-  }),
-  deleteResourceGroup: t.field({
-    type: DeleteResourceGroupResult,
-    description:
-      'Deletes a resource group that no agent, no session that is not finished and no retry that waits belongs to, for administrators.',
-    args: { input: t.arg({ type: DeleteResourceGroupInput, required: true, description: 'Which.' }) },
-    resolve: (_root, { input }, context) =>
-      asResult(async () => ({
-        __typename: 'DeleteResourceGroupPayload' as const,
-        ...(await deleteResourceGroup(context, input)),
-      })),
-  }),
-}))
+mutation({
+  name: 'deleteResourceGroup',
+  description:
+    'Deletes a resource group that no agent, no session that is not finished and no retry that waits belongs to, for administrators.',
+  input: DeleteResourceGroupInput,
+  inputDescription: 'Which.',
+  payload: DeleteResourceGroupPayload,
+  errors: [NotFoundError, InvalidStateError, ForbiddenError],
+  result: 'Its name',
+  run: deleteResourceGroup,
+})
 
-interface ResourceGroupPayload<Name extends string> {
-  __typename: Name
-  name: string
-}
-
-/** A payload whose group is read after the commit, in one read shaped by the selection. */
-function resourceGroupPayload<Name extends string>(name: Name) {
-  return builder.objectRef<ResourceGroupPayload<Name>>(name).implement({
+/** A payload whose group is read after the commit, with the selected columns. */
+function resourceGroupPayload(name: string) {
+  return builder.objectRef<{ name: string }>(name).implement({
     description: 'What it is now.',
     fields: (t) => ({
       resourceGroup: t.prismaField({

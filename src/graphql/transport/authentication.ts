@@ -12,7 +12,7 @@ import { type Identity, requestIdOf, type WholeRequest } from './whole-request.t
 import { isSmallIntrospection } from './public-introspection.ts'
 import { NO_UUID } from '../ids.ts'
 
-/** Identity of requests without a token, which may only introspect the schema. It sees no data. */
+/** Identity of requests without a token, which may only introspect the schema: it sees no data. */
 const STRANGER: Identity = {
   viewer: { tokenId: NO_UUID, userId: null, name: 'stranger', role: 'VIEWER', projectId: NO_UUID },
   token: '',
@@ -37,8 +37,8 @@ export async function identify(
 }
 
 /**
- * Authenticates HTTP requests before they are parsed or validated, so that requests without a token learn nothing about
- * the schema, except by introspection where that is public.
+ * Authenticates HTTP requests before their document is parsed or validated, so that requests without a token learn
+ * nothing about the schema, except by introspection where that is public.
  */
 export function useAuthentication(options: {
   authenticate: Authenticate

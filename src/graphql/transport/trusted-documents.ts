@@ -43,7 +43,10 @@ export function trustedText(documents: TrustedDocuments, params: GraphQLParams):
   )
 }
 
-/** Runs after authentication, so that requests without a token do not learn which documents exist. */
+/**
+ * Restricts execution to trusted documents. Runs after authentication, so that requests without a token do not learn
+ * which documents exist.
+ */
 export function useTrustedDocuments(documents: TrustedDocuments): Plugin {
   return {
     onParams({ params, setParams }) {
@@ -69,7 +72,10 @@ function sha256(text: string): string {
   return createHash('sha256').update(text).digest('hex')
 }
 
-/** Undefined if any document may be executed. @throws Error that names the file and its fault */
+/**
+ * Reads the file of trusted documents; undefined without a path, and then any document may be executed.
+ * @throws Error that names the file and its fault
+ */
 export async function readTrustedDocuments(path: string | undefined): Promise<TrustedDocuments | undefined> {
   if (path === undefined) return undefined
   try {

@@ -39,12 +39,12 @@ export function wholeRequests({ Request: Base }: { Request: typeof Request }) {
       this.isLarge = isLarge
     }
 
-    /** No stream, which would be read a second time: `text` and `json` return the body. */
+    /** Null, because a stream would be read a second time: `text` and `json` return the body. */
     override get body(): null {
       return null
     }
 
-    /** The server's own error would carry the whole text back. */
+    /** The error of Yoga would contain the whole text. */
     override async json(): Promise<never> {
       let body: never
       try {
@@ -63,7 +63,7 @@ export function wholeRequests({ Request: Base }: { Request: typeof Request }) {
   }
 }
 
-/** A request that cannot be taken apart. */
+/** The error for a request that cannot be parsed. */
 export function unreadable(message: string): GraphQLError {
   return new GraphQLError(message, { extensions: { code: 'MALFORMED_REQUEST', http: { status: 400 } } })
 }
@@ -74,7 +74,7 @@ export interface Identity {
   token: string
 }
 
-/** Connects an error shown to a client with its log entries. */
+/** An id that connects an error shown to a client with its log entries. */
 export function newRequestId(): string {
   return randomUUID()
 }
@@ -84,7 +84,7 @@ export function requestIdOf(request: Request, { requestId }: ServerContext): str
   return requestId ?? (request as Partial<WholeRequest>).requestId ?? newRequestId()
 }
 
-/** Where an operation over HTTP comes from. */
+/** Network address that an operation over HTTP comes from. */
 export function addressOf(request: Request, { address }: ServerContext): string | undefined {
   return address ?? (request as Partial<WholeRequest>).address
 }

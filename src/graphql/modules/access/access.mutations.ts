@@ -1,14 +1,7 @@
 import { createDomain, createProject, createUser } from '../../../services/access/create-tenants.ts'
 import { builder } from '../../builder.ts'
-import {
-  asResult,
-  ConflictError,
-  ForbiddenError,
-  InvalidStateError,
-  NotFoundError,
-  typeOf,
-  ValidationError,
-} from '../error.types.ts'
+import { ConflictError, ForbiddenError, InvalidStateError, NotFoundError, ValidationError } from '../error.types.ts'
+import { mutation } from '../mutation.ts'
 import { DomainNode, ProjectNode, TokenNode, TokenRoleEnum, UserNode } from './access.types.ts'
 import { removeProjectMember, setProjectMember } from '../../../services/access/set-project-member.ts'
 import { globalId } from '../../ids.ts'
@@ -21,35 +14,28 @@ const CreateDomainInput = builder.inputType('CreateDomainInput', {
   fields: (t) => ({ name: t.string({ required: true, description: 'Its name, unique among domains.' }) }),
 })
 
-const CreateDomainPayload = builder
-  .objectRef<{ __typename: 'CreateDomainPayload'; id: string }>('CreateDomainPayload')
-  .implement({
-    description: 'The new domain.',
-    fields: (t) => ({
-      domain: t.prismaField({
-        type: DomainNode,
-        description: 'The new domain.',
-        resolve: (query, { id }, _args, { services }) =>
-          services.prisma.domain.findUniqueOrThrow({ ...query, where: { id } }),
-      }),
+const CreateDomainPayload = builder.objectRef<{ id: string }>('CreateDomainPayload').implement({
+  description: 'The new domain.',
+  fields: (t) => ({
+    domain: t.prismaField({
+      type: DomainNode,
+      description: 'The new domain.',
+      resolve: (query, { id }, _args, { services }) =>
+        services.prisma.domain.findUniqueOrThrow({ ...query, where: { id } }),
     }),
-  })
-
-const CreateDomainResult = builder.unionType('CreateDomainResult', {
-  description: 'The domain, or an error that the caller can correct.',
-  types: [CreateDomainPayload, ValidationError, ConflictError, ForbiddenError],
-  resolveType: typeOf,
+  }),
 })
 
-builder.mutationFields((t) => ({
-  createDomain: t.field({
-    type: CreateDomainResult,
-    description: 'Creates a domain; for administrators.',
-    args: { input: t.arg({ type: CreateDomainInput, required: true, description: 'Its name.' }) },
-    resolve: (_root, { input }, context) =>
-      asResult(async () => ({ __typename: 'CreateDomainPayload' as const, ...(await createDomain(context, input)) })),
-  }),
-}))
+mutation({
+  name: 'createDomain',
+  description: 'Creates a domain; for administrators.',
+  input: CreateDomainInput,
+  inputDescription: 'Its name.',
+  payload: CreateDomainPayload,
+  errors: [ValidationError, ConflictError, ForbiddenError],
+  result: 'The domain',
+  run: createDomain,
+})
 
 const CreateProjectInput = builder.inputType('CreateProjectInput', {
   description: 'The project to create.',
@@ -76,28 +62,7 @@ const RemoveProjectMemberInput = builder.inputType('RemoveProjectMemberInput', {
   }),
 })
 
-const CreateProjectResult = builder.unionType('CreateProjectResult', {
-  description: 'The project, or an error that the caller can correct.',
-  types: [
-    projectPayload('CreateProjectPayload'),
-    ValidationError,
-    NotFoundError,
-    ConflictError,
-    ForbiddenError,
-    InvalidStateError,
-  ],
-  resolveType: typeOf,
-})
-
-const SetProjectMemberResult = builder.unionType('SetProjectMemberResult', {
-  description: 'The project, or an error that the caller can correct.',
-  types: [projectPayload('SetProjectMemberPayload'), ValidationError, NotFoundError, ForbiddenError],
-  resolveType: typeOf,
-})
-
-const RemoveProjectMemberPayload = projectPayload<'RemoveProjectMemberPayload', { userId: string }>(
-  'RemoveProjectMemberPayload',
-)
+const RemoveProjectMemberPayload = projectPayload<{ userId: string }>('RemoveProjectMemberPayload')
 builder.objectField(RemoveProjectMemberPayload, 'deletedId', (t) =>
   t.id({
     description: 'The id that the membership had, for caches.',
@@ -105,52 +70,42 @@ builder.objectField(RemoveProjectMemberPayload, 'deletedId', (t) =>
   }),
 )
 
-const RemoveProjectMemberResult = builder.unionType('RemoveProjectMemberResult', {
-  description: 'The project, or an error that the caller can correct.',
-  types: [RemoveProjectMemberPayload, ValidationError, NotFoundError, ForbiddenError],
-  resolveType: typeOf,
+mutation({
+  name: 'createProject',
+  description: 'Creates a project; for administrators.',
+  input: CreateProjectInput,
+  inputDescription: 'Its name and domain.',
+  payload: projectPayload('CreateProjectPayload'),
+  errors: [ValidationError, NotFoundError, ConflictError, ForbiddenError, InvalidStateError],
+  result: 'The project',
+  run: createProject,
 })
 
-builder.mutationFields((t) => ({
-  createProject: t.field({
-    type: CreateProjectResult,
-    description: 'Creates a project; for administrators.',
-    args: { input: t.arg({ type: CreateProjectInput, required: true, description: 'Its name and domain.' }) },
-    resolve: (_root, { input }, context) =>
-      asResult(async () => ({ __typename: 'CreateProjectPayload' as const, ...(await createProject(context, input)) })),
-  }),
-  setProjectMember: t.field({
-    type: SetProjectMemberResult,
-    description: "Makes a user a member of a project, or changes the user's role in it; for administrators.",
-    args: {
-      input: t.arg({ type: SetProjectMemberInput, required: true, description: 'The user, the project and the role.' }),
-    },
-    resolve: (_root, { input }, context) =>
-      asResult(async () => ({
-        __typename: 'SetProjectMemberPayload' as const,
-        ...(await setProjectMember(context, input)),
-      })),
-  }),
-  removeProjectMember: t.field({
-    type: RemoveProjectMemberResult,
-    description: 'Removes a user from a project; for administrators.',
-    args: { input: t.arg({ type: RemoveProjectMemberInput, required: true, description: 'Who.' }) },
-    resolve: (_root, { input }, context) =>
-      asResult(async () => ({
-        __typename: 'RemoveProjectMemberPayload' as const,
-        ...(await removeProjectMember(context, input)),
-      })),
-  }),
-}))
+mutation({
+  name: 'setProjectMember',
+  description: "Makes a user a member of a project, or changes the user's role in it; for administrators.",
+  input: SetProjectMemberInput,
+  inputDescription: 'The user, the project and the role.',
+  payload: projectPayload('SetProjectMemberPayload'),
+  errors: [ValidationError, NotFoundError, ForbiddenError],
+  result: 'The project',
+  run: setProjectMember,
+})
 
-interface ProjectPayload<Name extends string> {
-  __typename: Name
-  id: string
-}
+mutation({
+  name: 'removeProjectMember',
+  description: 'Removes a user from a project; for administrators.',
+  input: RemoveProjectMemberInput,
+  inputDescription: 'Who.',
+  payload: RemoveProjectMemberPayload,
+  errors: [ValidationError, NotFoundError, ForbiddenError],
+  result: 'The project',
+  run: removeProjectMember,
+})
 
-/** A payload whose project is read after the commit, in one read shaped by the selection. */
-function projectPayload<Name extends string, Extra extends object = object>(name: Name) {
-  return builder.objectRef<ProjectPayload<Name> & Extra>(name).implement({
+/** A payload whose project is read after the commit, with the selected columns. */
+function projectPayload<Extra extends object = object>(name: string) {
+  return builder.objectRef<{ id: string } & Extra>(name).implement({
     description: 'What it is now.',
     fields: (t) => ({
       project: t.prismaField({
@@ -168,35 +123,28 @@ const CreateUserInput = builder.inputType('CreateUserInput', {
   fields: (t) => ({ name: t.string({ required: true, description: 'Its name, unique among users.' }) }),
 })
 
-const CreateUserPayload = builder
-  .objectRef<{ __typename: 'CreateUserPayload'; id: string }>('CreateUserPayload')
-  .implement({
-    description: 'The new user.',
-    fields: (t) => ({
-      user: t.prismaField({
-        type: UserNode,
-        description: 'The new user.',
-        resolve: (query, { id }, _args, { services }) =>
-          services.prisma.user.findUniqueOrThrow({ ...query, where: { id } }),
-      }),
+const CreateUserPayload = builder.objectRef<{ id: string }>('CreateUserPayload').implement({
+  description: 'The new user.',
+  fields: (t) => ({
+    user: t.prismaField({
+      type: UserNode,
+      description: 'The new user.',
+      resolve: (query, { id }, _args, { services }) =>
+        services.prisma.user.findUniqueOrThrow({ ...query, where: { id } }),
     }),
-  })
-
-const CreateUserResult = builder.unionType('CreateUserResult', {
-  description: 'The user, or an error that the caller can correct.',
-  types: [CreateUserPayload, ValidationError, ConflictError, ForbiddenError],
-  resolveType: typeOf,
+  }),
 })
 
-builder.mutationFields((t) => ({
-  createUser: t.field({
-    type: CreateUserResult,
-    description: 'Creates a user; for administrators.',
-    args: { input: t.arg({ type: CreateUserInput, required: true, description: 'Its name.' }) },
-    resolve: (_root, { input }, context) =>
-      asResult(async () => ({ __typename: 'CreateUserPayload' as const, ...(await createUser(context, input)) })),
-  }),
-}))
+mutation({
+  name: 'createUser',
+  description: 'Creates a user; for administrators.',
+  input: CreateUserInput,
+  inputDescription: 'Its name.',
+  payload: CreateUserPayload,
+  errors: [ValidationError, ConflictError, ForbiddenError],
+  result: 'The user',
+  run: createUser,
+})
 
 const CreateTokenInput = builder.inputType('CreateTokenInput', {
   description: 'A token to create.',
@@ -223,12 +171,12 @@ const RevokeTokenInput = builder.inputType('RevokeTokenInput', {
   fields: (t) => ({ tokenId: t.field({ type: 'UUID', required: true, description: 'Which.' }) }),
 })
 
-const CreateTokenPayload = tokenPayload<'CreateTokenPayload', { secret: string }>('CreateTokenPayload', 'A new token.')
+const CreateTokenPayload = tokenPayload<{ secret: string }>('CreateTokenPayload', 'A new token.')
 builder.objectField(CreateTokenPayload, 'secret', (t) =>
   t.exposeString('secret', { description: 'The secret token, shown only once.' }),
 )
 
-const RevokeTokenPayload = tokenPayload<'RevokeTokenPayload', object>('RevokeTokenPayload', 'A revoked token.')
+const RevokeTokenPayload = tokenPayload('RevokeTokenPayload', 'A revoked token.')
 builder.objectField(RevokeTokenPayload, 'deletedId', (t) =>
   t.id({
     description: 'Its global id, for caches: what shows tokens that are valid shows it no more.',
@@ -236,49 +184,34 @@ builder.objectField(RevokeTokenPayload, 'deletedId', (t) =>
   }),
 )
 
-const CreateTokenResult = builder.unionType('CreateTokenResult', {
-  description: 'The token, or an error that the caller can correct.',
-  types: [CreateTokenPayload, ValidationError, NotFoundError, ForbiddenError, InvalidStateError],
-  resolveType: typeOf,
+mutation({
+  name: 'createToken',
+  description: 'Creates a token; for administrators. Those of one project create tokens for that project only.',
+  input: CreateTokenInput,
+  inputDescription: 'Which.',
+  payload: CreateTokenPayload,
+  errors: [ValidationError, NotFoundError, ForbiddenError, InvalidStateError],
+  result: 'The token',
+  run: createToken,
 })
 
-const RevokeTokenResult = builder.unionType('RevokeTokenResult', {
-  description: 'The token, or an error that the caller can correct.',
-  types: [RevokeTokenPayload, ValidationError, NotFoundError, ForbiddenError],
-  resolveType: typeOf,
+mutation({
+  name: 'revokeToken',
+  description: 'Revokes a token within seconds; for administrators. Agents that use it are cut off.',
+  input: RevokeTokenInput,
+  inputDescription: 'Which.',
+  payload: RevokeTokenPayload,
+  errors: [ValidationError, NotFoundError, ForbiddenError],
+  result: 'The token',
+  run: async (context, { tokenId }) => {
+    await revokeToken(context, tokenId)
+    return { tokenId }
+  },
 })
 
-builder.mutationFields((t) => ({
-  createToken: t.field({
-    type: CreateTokenResult,
-    description: 'Creates a token; for administrators. Those of one project create tokens for that project only.',
-    args: { input: t.arg({ type: CreateTokenInput, required: true, description: 'Which.' }) },
-    resolve: (_root, { input }, context) =>
-      asResult(async () => ({
-        __typename: 'CreateTokenPayload' as const,
-        ...(await createToken(context, input)),
-      })),
-  }),
-  revokeToken: t.field({
-    type: RevokeTokenResult,
-    description: 'Revokes a token within seconds; for administrators. Agents that use it are cut off.',
-    args: { input: t.arg({ type: RevokeTokenInput, required: true, description: 'Which.' }) },
-    resolve: (_root, { input: { tokenId } }, context) =>
-      asResult(async () => {
-        await revokeToken(context, tokenId)
-        return { __typename: 'RevokeTokenPayload' as const, tokenId }
-      }),
-  }),
-}))
-
-interface TokenPayload<Name extends string> {
-  __typename: Name
-  tokenId: string
-}
-
-/** A payload whose token is read after the commit, in one read shaped by the selection. */
-function tokenPayload<Name extends string, Extra extends object>(name: Name, description: string) {
-  const ref = builder.objectRef<TokenPayload<Name> & Extra>(name)
+/** A payload whose token is read after the commit, with the selected columns. */
+function tokenPayload<Extra extends object = object>(name: string, description: string) {
+  const ref = builder.objectRef<{ tokenId: string } & Extra>(name)
   builder.objectType(ref, { description })
   builder.objectField(ref, 'token', (t) =>
     t.prismaField({

@@ -61,7 +61,7 @@ export const TokenRoleEnum = builder.enumType('TokenRole', {
   } as const,
 })
 
-/** Read by administrators, as in the list; by others only their own. */
+/** Administrators see all tokens of their project, others only their own. */
 export const TokenNode = builder.prismaNode('ApiToken', {
   name: 'Token',
   description: 'An access token. Only a hash of the secret is stored.',

@@ -9,7 +9,8 @@ import { encodeGlobalID } from '@pothos/plugin-relay'
 import { type ChangeAgentInput, drainAgent, removeAgent, resumeAgent } from '../../../services/agent/change-agent.ts'
 import type { ServiceContext } from '../../../services/service-context.ts'
 import { stillThere } from '../../loaders/load-session.ts'
-import { asResult, ForbiddenError, InvalidStateError, NotFoundError, typeOf, ValidationError } from '../error.types.ts'
+import { ForbiddenError, InvalidStateError, NotFoundError, ValidationError } from '../error.types.ts'
+import { mutation } from '../mutation.ts'
 import { followKernelLogs } from '../../../events/follow-kernel-logs.ts'
 import { assertKernelVisible } from '../../../services/agent/read-kernel-logs.ts'
 import { behindLogCursor } from '../../../services/agent/log-cursor.ts'
@@ -91,17 +92,12 @@ builder.objectField(RemoveAgentPayload, 'deletedId', (t) =>
   }),
 )
 
-interface AgentPayload {
-  __typename: string
-  agentId: string
-}
-
-function agentMutation(mutation: {
+function agentMutation(options: {
   name: 'drainAgent' | 'resumeAgent' | 'removeAgent'
   run: (context: ServiceContext, input: ChangeAgentInput) => Promise<{ agentId: string }>
   description: string
 }) {
-  const { name, run, description } = mutation
+  const { name, run, description } = options
   const typeName = `${name[0]!.toUpperCase()}${name.slice(1)}`
   const Input = builder.inputType(`${typeName}Input`, {
     description: 'Which agent.',
@@ -110,7 +106,7 @@ function agentMutation(mutation: {
       reason: t.string({ description: 'Why, for people.' }),
     }),
   })
-  const Payload = builder.objectRef<AgentPayload>(`${typeName}Payload`).implement({
+  const Payload = builder.objectRef<{ agentId: string }>(`${typeName}Payload`).implement({
     description: 'What it is now.',
     fields: (t) => ({
       agent: t.prismaField({
@@ -121,20 +117,16 @@ function agentMutation(mutation: {
       }),
     }),
   })
-  const Result = builder.unionType(`${typeName}Result`, {
-    description: 'The present state, or an error that the caller can correct.',
-    types: [Payload, ValidationError, NotFoundError, InvalidStateError, ForbiddenError],
-    resolveType: typeOf,
+  mutation({
+    name,
+    description,
+    input: Input,
+    inputDescription: 'Which, and why.',
+    payload: Payload,
+    errors: [ValidationError, NotFoundError, InvalidStateError, ForbiddenError],
+    result: 'The present state',
+    run,
   })
-  builder.mutationField(name, (t) =>
-    t.field({
-      type: Result,
-      description,
-      args: { input: t.arg({ type: Input, required: true, description: 'Which, and why.' }) },
-      resolve: (_root, { input }, context) =>
-        asResult(async () => ({ __typename: `${typeName}Payload`, ...(await run(context, input)) })),
-    }),
-  )
   return Payload
 }
 

@@ -93,8 +93,6 @@ export const AgentNode = builder.prismaNode('Agent', {
   }),
 })
 
-/** Edges between agents, their groups and what runs on them. */
-
 const KernelConnection = builder.connectionObject(
   { type: KernelNode, name: 'KernelConnection', description: 'A page of kernels.' },
   { name: 'KernelEdge', description: 'One kernel and its place.' },

@@ -136,7 +136,7 @@ const CauseCount = builder.objectRef<Pick<ChainTotalRow, 'cause' | 'attempts'>>(
   }),
 })
 
-/** Totals over all attempts of a chain, read with one statement for all chains of a page. */
+/** Totals over all attempts of a chain. One statement reads them for all chains of a page. */
 builder.objectFields(ChainNode, (t) => ({
   runningSeconds: t.float({
     description: 'Total running time of user code in all attempts.',

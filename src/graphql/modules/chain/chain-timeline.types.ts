@@ -92,8 +92,8 @@ interface Bounds {
 }
 
 /**
- * The attempts that hold a page and one segment more: each has a segment at least, but the one at the cursor may have
- * none beyond it.
+ * The range of attempts that certainly holds a page and one more segment: each attempt has at least one segment, but
+ * the one at the cursor may have none beyond it.
  */
 function recordsFor(args: PageArguments, { after, before }: Bounds, attempts: number) {
   const { size, backward } = pageSize(args)

@@ -165,7 +165,7 @@ const COLUMNS: Record<typeof DeploymentOrderField.$inferInput, Pick<OrderColumn,
   NAME: { column: 'name', type: 'text' },
 }
 
-/** Ends with the id, which makes the order total. */
+/** The columns to order by; the id comes last, which makes the order total. */
 export function deploymentOrder(
   orderBy: typeof DeploymentOrder.$inferInput | null | undefined,
 ): readonly OrderColumn[] {

@@ -22,15 +22,14 @@ import {
   updateDeployment,
 } from '../../../services/deployment/update-deployment.ts'
 import {
-  asResult,
   ConflictError,
   ForbiddenError,
   InvalidStateError,
   NotFoundError,
   QuotaExceededError,
-  typeOf,
   ValidationError,
 } from '../error.types.ts'
+import { mutation } from '../mutation.ts'
 import { DEPLOYMENT_EVENT_TYPES, type DeploymentOutboxEvent } from '../../../domain/events.ts'
 import { eventStream } from '../../execution/authorized-events.ts'
 import { DeploymentEventObject, DeploymentEventTypeEnum, deploymentWireName } from './deployment-event.types.ts'
@@ -63,11 +62,7 @@ builder.queryField('deployments', (t) =>
   ),
 )
 
-interface CreatedShape extends DeploymentPayload<'CreateDeploymentPayload'> {
-  created: boolean
-}
-
-const CreateDeploymentPayload = deploymentPayload<CreatedShape>(
+const CreateDeploymentPayload = deploymentPayload<{ created: boolean }>(
   'CreateDeploymentPayload',
   'A deployment that exists now.',
 )
@@ -77,116 +72,64 @@ builder.objectField(CreateDeploymentPayload, 'created', (t) =>
   }),
 )
 
-const CreateDeploymentResult = builder.unionType('CreateDeploymentResult', {
-  description: 'A deployment, or an error that the caller can correct.',
-  types: [CreateDeploymentPayload, ValidationError, NotFoundError, ConflictError, QuotaExceededError, ForbiddenError],
-  resolveType: typeOf,
+mutation({
+  name: 'createDeployment',
+  description:
+    'Creates a deployment. Idempotent with a `creationId`: the same id with the same input returns the same deployment, and with another input CREATION_ID_REUSED.',
+  input: CreateDeploymentInput,
+  inputDescription: 'What to serve, and how.',
+  payload: CreateDeploymentPayload,
+  errors: [ValidationError, NotFoundError, ConflictError, QuotaExceededError, ForbiddenError],
+  result: 'A deployment',
+  run: (context, input) => createDeployment(context, input as Create),
 })
-
-builder.mutationField('createDeployment', (t) =>
-  t.field({
-    type: CreateDeploymentResult,
-    description:
-      'Creates a deployment. Idempotent with a `creationId`: the same id with the same input returns the same deployment, and with another input CREATION_ID_REUSED.',
-    args: { input: t.arg({ type: CreateDeploymentInput, required: true, description: 'What to serve, and how.' }) },
-    resolve: (_root, { input }, context) =>
-      asResult(async () => ({
-        __typename: 'CreateDeploymentPayload' as const,
-        ...(await createDeployment(context, input as Create)),
-      })),
-  }),
-)
 
 /** Errors of mutations that change an existing deployment. */
 const CHANGE_ERRORS = [ValidationError, NotFoundError, ForbiddenError, InvalidStateError]
 
-const ScaleDeploymentResult = builder.unionType('ScaleDeploymentResult', {
-  description: 'The deployment, or an error that the caller can correct.',
-  types: [
-    deploymentPayload<DeploymentPayload<'ScaleDeploymentPayload'>>('ScaleDeploymentPayload', 'The scaled deployment.'),
-    ...CHANGE_ERRORS,
-  ],
-  resolveType: typeOf,
+mutation({
+  name: 'scaleDeployment',
+  description: 'Sets the desired number of replicas; 0 keeps the deployment without any.',
+  input: ScaleDeploymentInput,
+  inputDescription: 'Which, and how many.',
+  payload: deploymentPayload('ScaleDeploymentPayload', 'The scaled deployment.'),
+  errors: CHANGE_ERRORS,
+  result: 'The deployment',
+  run: scaleDeployment,
 })
 
-builder.mutationField('scaleDeployment', (t) =>
-  t.field({
-    type: ScaleDeploymentResult,
-    description: 'Sets the desired number of replicas; 0 keeps the deployment without any.',
-    args: { input: t.arg({ type: ScaleDeploymentInput, required: true, description: 'Which, and how many.' }) },
-    resolve: (_root, { input }, context) =>
-      asResult(async () => ({
-        __typename: 'ScaleDeploymentPayload' as const,
-        ...(await scaleDeployment(context, input)),
-      })),
-  }),
-)
-
-const UpdateDeploymentResult = builder.unionType('UpdateDeploymentResult', {
-  description: 'The deployment, or an error that the caller can correct.',
-  types: [
-    deploymentPayload<DeploymentPayload<'UpdateDeploymentPayload'>>(
-      'UpdateDeploymentPayload',
-      'The deployment, with a new revision if anything differs.',
-    ),
-    ...CHANGE_ERRORS,
-  ],
-  resolveType: typeOf,
+mutation({
+  name: 'updateDeployment',
+  description:
+    'Adds a revision and replaces the routes one after the other, never with fewer healthy ones than `minHealthy`.',
+  input: UpdateDeploymentInput,
+  inputDescription: 'Which, and what to change.',
+  payload: deploymentPayload('UpdateDeploymentPayload', 'The deployment, with a new revision if anything differs.'),
+  errors: CHANGE_ERRORS,
+  result: 'The deployment',
+  run: (context, input) => updateDeployment(context, input as Update),
 })
 
-builder.mutationField('updateDeployment', (t) =>
-  t.field({
-    type: UpdateDeploymentResult,
-    description:
-      'Adds a revision and replaces the routes one after the other, never with fewer healthy ones than `minHealthy`.',
-    args: { input: t.arg({ type: UpdateDeploymentInput, required: true, description: 'Which, and what to change.' }) },
-    resolve: (_root, { input }, context) =>
-      asResult(async () => ({
-        __typename: 'UpdateDeploymentPayload' as const,
-        ...(await updateDeployment(context, input as Update)),
-      })),
-  }),
-)
-
-const DestroyDeploymentResult = builder.unionType('DestroyDeploymentResult', {
-  description: 'The deployment, or an error that the caller can correct.',
-  types: [
-    deploymentPayload<DeploymentPayload<'DestroyDeploymentPayload'>>(
-      'DestroyDeploymentPayload',
-      'A deployment that is being ended.',
-    ),
-    ...CHANGE_ERRORS,
-  ],
-  resolveType: typeOf,
+mutation({
+  name: 'destroyDeployment',
+  description: 'Ends a deployment with all its routes. Its name is free again when it is gone.',
+  input: DestroyDeploymentInput,
+  inputDescription: 'Which, and why.',
+  payload: deploymentPayload('DestroyDeploymentPayload', 'A deployment that is being ended.'),
+  errors: CHANGE_ERRORS,
+  result: 'The deployment',
+  run: destroyDeployment,
 })
-
-builder.mutationField('destroyDeployment', (t) =>
-  t.field({
-    type: DestroyDeploymentResult,
-    description: 'Ends a deployment with all its routes. Its name is free again when it is gone.',
-    args: { input: t.arg({ type: DestroyDeploymentInput, required: true, description: 'Which, and why.' }) },
-    resolve: (_root, { input }, context) =>
-      asResult(async () => ({
-        __typename: 'DestroyDeploymentPayload' as const,
-        ...(await destroyDeployment(context, input)),
-      })),
-  }),
-)
-
-interface DeploymentPayload<Name extends string = string> {
-  __typename: Name
-  deploymentId: string
-}
 
 /** A payload whose deployment is read after the commit. */
-function deploymentPayload<Shape extends DeploymentPayload>(name: Shape['__typename'], description: string) {
-  return builder.objectRef<Shape>(name).implement({
+function deploymentPayload<Extra extends object = object>(name: string, description: string) {
+  return builder.objectRef<{ deploymentId: string } & Extra>(name).implement({
     description,
     fields: (t) => ({
       deployment: t.field({
         type: DeploymentNode,
         description: 'The deployment, as it is now.',
-        resolve: async ({ deploymentId }: DeploymentPayload, _args, { loaders }) => {
+        resolve: async ({ deploymentId }: { deploymentId: string }, _args, { loaders }) => {
           // An earlier mutation of the same request may have loaded a state that is now outdated.
           const deployment = await loaders.deployments.clear(deploymentId).load(deploymentId)
           if (!deployment) throw new Error(`no deployment ${deploymentId}`)

@@ -228,7 +228,7 @@ builder.objectField(SessionNode, 'route', (t) =>
   }),
 )
 
-/** A foreign key guarantees that the deployment exists. */
+/** Loads a deployment that a foreign key guarantees to exist. */
 export async function loadExistingDeployment({ deployments }: Loaders, id: string) {
   const deployment = await deployments.load(id)
   if (!deployment) throw new Error(`no deployment ${id}`)

@@ -47,14 +47,14 @@ const ResubmissionOverrides = builder.inputType('ResubmissionOverrides', {
   }),
 })
 
-/** What the services take of an input. */
+/** Converts the input of an action on many sessions to that of the service. */
 export function selectionOf<Input extends { chainFilter?: typeof ChainFilter.$inferInput | null }>(input: Input) {
   const { chainFilter, ...rest } = input
   if (!chainFilter) return rest
   return { ...rest, chainFilter: { given: chainFilter, conditions: chainConditions(chainFilter, 'input.chainFilter') } }
 }
 
-/** Which sessions an action is for. */
+/** Fields that select the sessions of an action. */
 const selectionFields = (t: InputFields) => ({
   sessionIds: t.field({ type: ['UUID'], description: 'These sessions; at most 100000.' }),
   filter: t.field({

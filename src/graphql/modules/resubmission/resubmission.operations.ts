@@ -1,3 +1,4 @@
+import type { InputObjectRef } from '@pothos/core'
 import { builder } from '../../builder.ts'
 import { edgeQuery, pageComplexity } from '../../paging.ts'
 import { ID_PREFIX_WORDS, idsBeginningWith } from '../../../services/input/id-prefix.ts'
@@ -11,15 +12,8 @@ import { abortResubmission } from '../../../services/resubmission/abort-resubmis
 import { assertResubmissionVisible, readCancelledDependents } from '../../../services/resubmission/read-resubmission.ts'
 import { actOnSessions, resubmitSessions } from '../../../services/resubmission/resubmit-sessions.ts'
 import { stillThere } from '../../loaders/load-session.ts'
-import {
-  asResult,
-  ConflictError,
-  ForbiddenError,
-  InvalidStateError,
-  NotFoundError,
-  typeOf,
-  ValidationError,
-} from '../error.types.ts'
+import { ConflictError, ForbiddenError, InvalidStateError, NotFoundError, ValidationError } from '../error.types.ts'
+import { mutation } from '../mutation.ts'
 import {
   AbortResubmissionInput,
   CancelRetriesInput,
@@ -88,33 +82,24 @@ builder.objectField(ResubmitSessionsPayload, 'cancelledDependents', (t) =>
   }),
 )
 
-const ResubmitSessionsResult = builder.unionType('ResubmitSessionsResult', {
-  description: 'The resubmission, what it would do, or an error that the caller can correct.',
-  types: [ResubmitSessionsPayload, DryRunType, ValidationError, ConflictError, ForbiddenError],
-  resolveType: typeOf,
+mutation({
+  name: 'resubmitSessions',
+  description:
+    'Gives chains whose newest session failed a new budget: a new attempt in a new epoch, with retryCount 0. A session terminated by a person may be resubmitted too. A waiting retry is superseded. Up to 500 sessions are done when this returns; more continue in the background.',
+  input: ResubmitSessionsInput,
+  inputDescription: 'Which, and what is changed.',
+  payload: ResubmitSessionsPayload,
+  otherPayloads: [DryRunType],
+  errors: [ValidationError, ConflictError, ForbiddenError],
+  result: 'The resubmission, what it would do',
+  run: async (context, input) => {
+    const { prisma } = context.services
+    const answer = await resubmitSessions({ ...context, prisma, sync: NO_SYNC_POINTS }, selectionOf(input))
+    return showBulk(context, answer)
+  },
 })
 
-builder.mutationField('resubmitSessions', (t) =>
-  t.field({
-    type: ResubmitSessionsResult,
-    description:
-      'Gives chains whose newest session failed a new budget: a new attempt in a new epoch, with retryCount 0. A session terminated by a person may be resubmitted too. A waiting retry is superseded. Up to 500 sessions are done when this returns; more continue in the background.',
-    args: { input: t.arg({ type: ResubmitSessionsInput, required: true, description: 'Which, and what is changed.' }) },
-    resolve: (_root, { input }, context) =>
-      asResult(async () => {
-        const { prisma } = context.services
-        const answer = await resubmitSessions({ ...context, prisma, sync: NO_SYNC_POINTS }, selectionOf(input))
-        return showBulk(context, 'ResubmitSessionsPayload', answer)
-      }),
-  }),
-)
-
-interface AbortedShape {
-  __typename: 'AbortResubmissionPayload'
-  resubmissionId: string
-}
-
-const AbortResubmissionPayload = builder.objectRef<AbortedShape>('AbortResubmissionPayload').implement({
+const AbortResubmissionPayload = builder.objectRef<{ resubmissionId: string }>('AbortResubmissionPayload').implement({
   description: 'A resubmission that was aborted.',
   fields: (t) => ({
     resubmission: t.prismaField({
@@ -129,113 +114,83 @@ const AbortResubmissionPayload = builder.objectRef<AbortedShape>('AbortResubmiss
   }),
 })
 
-const AbortResubmissionResult = builder.unionType('AbortResubmissionResult', {
-  description: 'The resubmission, or an error that the caller can correct.',
-  types: [AbortResubmissionPayload, NotFoundError, ForbiddenError, InvalidStateError],
-  resolveType: typeOf,
+mutation({
+  name: 'abortResubmission',
+  description: 'Aborts a resubmission. Sessions already resubmitted stay; the rest is left undone.',
+  input: AbortResubmissionInput,
+  inputDescription: 'Which.',
+  payload: AbortResubmissionPayload,
+  errors: [NotFoundError, ForbiddenError, InvalidStateError],
+  result: 'The resubmission',
+  run: abortResubmission,
 })
 
-builder.mutationField('abortResubmission', (t) =>
-  t.field({
-    type: AbortResubmissionResult,
-    description: 'Aborts a resubmission. Sessions already resubmitted stay; the rest is left undone.',
-    args: { input: t.arg({ type: AbortResubmissionInput, required: true, description: 'Which.' }) },
-    resolve: (_root, { input }, context) =>
-      asResult(async () => ({
-        __typename: 'AbortResubmissionPayload' as const,
-        ...(await abortResubmission(context, input)),
-      })),
-  }),
-)
+manyMutation({
+  name: 'terminateSessions',
+  action: 'TERMINATE',
+  description:
+    'Does to many sessions what `terminateSession` does to one, by its rules: it also cancels the retries that they wait for. Up to 500 sessions are done when this returns; more continue in the background.',
+  input: TerminateSessionsInput,
+  inputDescription: 'Which, and how.',
+  payload: payloadType(
+    'TerminateSessionsPayload',
+    'A termination of many sessions, and what it has done so far.',
+    'The sessions that were terminated',
+  ),
+})
 
-type ManyInput = typeof TerminateSessionsInput.$inferInput | typeof CancelRetriesInput.$inferInput
+manyMutation({
+  name: 'cancelRetries',
+  action: 'CANCEL_RETRY',
+  description:
+    'Does to the retries of many sessions what `cancelRetry` does to one, by its rules. Up to 500 sessions are done when this returns; more continue in the background.',
+  input: CancelRetriesInput,
+  inputDescription: 'Whose.',
+  payload: payloadType(
+    'CancelRetriesPayload',
+    'A cancellation of many retries, and what it has done so far.',
+    'The sessions whose retries were cancelled',
+  ),
+})
 
-/** What resubmissions are for one action, these are for the others: recorded, in batches, with progress and refusals. */
-function act(context: GraphQLContext, action: Parameters<typeof actOnSessions>[1], input: ManyInput) {
-  const { prisma } = context.services
-  return actOnSessions({ ...context, prisma, sync: NO_SYNC_POINTS }, action, selectionOf(input))
+manyMutation({
+  name: 'retryNowMany',
+  action: 'RETRY_NOW',
+  description:
+    'Does to the retries of many sessions what `retryNow` does to one, by its rules. Up to 500 sessions are done when this returns; more continue in the background.',
+  input: RetryNowManyInput,
+  inputDescription: 'Whose.',
+  payload: payloadType(
+    'RetryNowManyPayload',
+    'Many retries that are made due, and what is done so far.',
+    'The sessions whose retries were made due',
+  ),
+})
+
+/** Declares a mutation that does to many sessions what another does to one. It is recorded as a resubmission. */
+function manyMutation<Input extends ManyInput>(options: {
+  name: string
+  action: Parameters<typeof actOnSessions>[1]
+  description: string
+  input: InputObjectRef<typeof builder.$inferSchemaTypes, Input>
+  inputDescription: string
+  payload: ReturnType<typeof payloadType>
+}) {
+  const { action, ...rest } = options
+  mutation({
+    ...rest,
+    otherPayloads: [DryRunType],
+    errors: [ValidationError, ConflictError, ForbiddenError],
+    result: 'What has begun, what it would do',
+    run: async (context, input) => {
+      const { prisma } = context.services
+      const answer = await actOnSessions({ ...context, prisma, sync: NO_SYNC_POINTS }, action, selectionOf(input))
+      return showBulk(context, answer)
+    },
+  })
 }
 
-const TerminateSessionsResult = builder.unionType('TerminateSessionsResult', {
-  description: 'What has begun, what it would do, or an error that the caller can correct.',
-  types: [
-    payloadType(
-      'TerminateSessionsPayload',
-      'A termination of many sessions, and what it has done so far.',
-      'The sessions that were terminated',
-    ),
-    DryRunType,
-    ValidationError,
-    ConflictError,
-    ForbiddenError,
-  ],
-  resolveType: typeOf,
-})
-
-builder.mutationField('terminateSessions', (t) =>
-  t.field({
-    type: TerminateSessionsResult,
-    description:
-      'Does to many sessions what `terminateSession` does to one, by its rules: it also cancels the retries that they wait for. Up to 500 sessions are done when this returns; more continue in the background.',
-    args: { input: t.arg({ type: TerminateSessionsInput, required: true, description: 'Which, and how.' }) },
-    resolve: (_root, { input }, context) =>
-      asResult(async () => showBulk(context, 'TerminateSessionsPayload', await act(context, 'TERMINATE', input))),
-  }),
-)
-
-const CancelRetriesResult = builder.unionType('CancelRetriesResult', {
-  description: 'What has begun, what it would do, or an error that the caller can correct.',
-  types: [
-    payloadType(
-      'CancelRetriesPayload',
-      'A cancellation of many retries, and what it has done so far.',
-      'The sessions whose retries were cancelled',
-    ),
-    DryRunType,
-    ValidationError,
-    ConflictError,
-    ForbiddenError,
-  ],
-  resolveType: typeOf,
-})
-
-builder.mutationField('cancelRetries', (t) =>
-  t.field({
-    type: CancelRetriesResult,
-    description:
-      'Does to the retries of many sessions what `cancelRetry` does to one, by its rules. Up to 500 sessions are done when this returns; more continue in the background.',
-    args: { input: t.arg({ type: CancelRetriesInput, required: true, description: 'Whose.' }) },
-    resolve: (_root, { input }, context) =>
-      asResult(async () => showBulk(context, 'CancelRetriesPayload', await act(context, 'CANCEL_RETRY', input))),
-  }),
-)
-
-const RetryNowManyResult = builder.unionType('RetryNowManyResult', {
-  description: 'What has begun, what it would do, or an error that the caller can correct.',
-  types: [
-    payloadType(
-      'RetryNowManyPayload',
-      'Many retries that are made due, and what is done so far.',
-      'The sessions whose retries were made due',
-    ),
-    DryRunType,
-    ValidationError,
-    ConflictError,
-    ForbiddenError,
-  ],
-  resolveType: typeOf,
-})
-
-builder.mutationField('retryNowMany', (t) =>
-  t.field({
-    type: RetryNowManyResult,
-    description:
-      'Does to the retries of many sessions what `retryNow` does to one, by its rules. Up to 500 sessions are done when this returns; more continue in the background.',
-    args: { input: t.arg({ type: RetryNowManyInput, required: true, description: 'Whose.' }) },
-    resolve: (_root, { input }, context) =>
-      asResult(async () => showBulk(context, 'RetryNowManyPayload', await act(context, 'RETRY_NOW', input))),
-  }),
-)
+type ManyInput = typeof TerminateSessionsInput.$inferInput | typeof CancelRetriesInput.$inferInput
 
 builder.subscriptionField('resubmissionProgress', (t) =>
   t.prismaField({

@@ -46,7 +46,7 @@ const RefusalGroupType = builder.objectRef<RefusalGroup>('RefusalGroup').impleme
   }),
 })
 
-/** A list is named by its resubmission, and what else it is narrowed to. */
+/** Length of the resubmission's id, with which the name of a list begins. */
 const UUID_LENGTH = 36
 
 const ResubmissionItem = builder.objectRef<ResubmissionItemRow>('ResubmissionItem').implement({
@@ -155,11 +155,9 @@ const RefusedSession = builder.objectRef<ShownResubmission['refused'][number]>('
   }),
 })
 
-type Shown<Name extends string> = ShownResubmission & { __typename: Name }
-
-/** The same fields for all actions on many sessions. */
-export function payloadType<Name extends `${string}Payload`>(name: Name, description: string, sessions: string) {
-  return builder.objectRef<Shown<Name>>(name).implement({
+/** The payload of an action on many sessions. */
+export function payloadType(name: string, description: string, sessions: string) {
+  return builder.objectRef<ShownResubmission>(name).implement({
     description,
     fields: (t) => ({
       resubmission: t.prismaField({
@@ -185,9 +183,7 @@ export function payloadType<Name extends `${string}Payload`>(name: Name, descrip
   })
 }
 
-type DryRunShape = DryRun & { __typename: 'DryRun' }
-
-export const DryRunType = builder.objectRef<DryRunShape>('DryRun').implement({
+export const DryRunType = builder.objectRef<DryRun>('DryRun').implement({
   description: 'What an action on many sessions would do. Nothing is done.',
   fields: (t) => ({
     total: t.exposeInt('total', { description: 'Sessions that were named, or match.' }),
@@ -211,14 +207,13 @@ export const DryRunType = builder.objectRef<DryRunShape>('DryRun').implement({
   }),
 })
 
-/** What was begun, with what it has done so far, or what a dry run has found. */
-export async function showBulk<Name extends `${string}Payload`>(
+/** The payload of an action on many sessions: its progress so far, or the outcome of the dry run. */
+export async function showBulk(
   context: GraphQLContext,
-  __typename: Name,
   answer: BulkAnswer,
-): Promise<Shown<Name> | DryRunShape> {
+): Promise<ShownResubmission | (DryRun & { __typename: 'DryRun' })> {
   if ('dryRun' in answer) return { __typename: 'DryRun', ...answer.dryRun }
-  return { __typename, ...(await showResubmission(context, answer.resubmissionId)) }
+  return showResubmission(context, answer.resubmissionId)
 }
 
 const ActionVerdictType = builder.objectRef<ActionVerdict>('ActionVerdict').implement({

@@ -3,14 +3,14 @@ import type { z } from 'zod'
 import { builder } from '../../builder.ts'
 
 /**
- * Objects that are given as they are shown. One table of fields makes the type and its input; what may be missing is
- * read from the zod schema that parses them.
+ * Types that have the same fields as their inputs. One table of fields makes both; the zod schema that parses the input
+ * says which fields may be missing.
  */
 
 type Types = typeof builder.$inferSchemaTypes
-// A twin's type depends on nothing but its values: fields of any twin may refer to it.
+// Fields may refer to any pair of types, whatever its shape.
 // oxlint-disable-next-line typescript/no-explicit-any
-export type Twins<Shape = any> = { type: ObjectRef<Types, Shape>; input: InputObjectRef<Types, Shape> }
+export type InputOutput<Shape = any> = { type: ObjectRef<Types, Shape>; input: InputObjectRef<Types, Shape> }
 
 type SingleType<Value> = [Value] extends [boolean]
   ? 'Boolean'
@@ -20,26 +20,26 @@ type SingleType<Value> = [Value] extends [boolean]
       ? 'String' | 'ExitCodes'
       : [Value] extends [string]
         ? EnumRef<Types, string>
-        : Twins
+        : InputOutput
 type TypeOf<Value> = Value extends readonly (infer Item)[] ? readonly [SingleType<Item>] : SingleType<Value>
 
-interface TwinField {
+interface InputOutputField {
   type: unknown
   description: string
-  /** The input's description, where it says more. */
+  /** Description of the input field, if it differs. */
   given?: string
 }
 
-export type TwinFields<Shape> = {
-  readonly [Name in keyof Shape]-?: TwinField & { type: TypeOf<NonNullable<Shape[Name]>> }
+export type InputOutputFields<Shape> = {
+  readonly [Name in keyof Shape]-?: InputOutputField & { type: TypeOf<NonNullable<Shape[Name]>> }
 }
 
-export function twinTypes<Shape extends object>(
+export function inputOutputTypes<Shape extends object>(
   name: string,
   description: string,
   schema: z.ZodObject,
-  fields: TwinFields<Shape>,
-): Twins<Shape> {
+  fields: InputOutputFields<Shape>,
+): InputOutput<Shape> {
   const optional = (field: string) => acceptsNothing(schema, field)
   return {
     type: builder.objectRef<Shape>(name).implement({ description, fields: (t) => shownFields(t, fields, optional) }),
@@ -57,9 +57,9 @@ export function acceptsNothing(schema: z.ZodObject, field: string): boolean {
 
 export function shownFields<Shape extends object>(
   t: PothosSchemaTypes.ObjectFieldBuilder<Types, Shape>,
-  fields: TwinFields<Shape>,
+  fields: InputOutputFields<Shape>,
   nullable: (field: string) => boolean,
-  describe: (field: TwinField, name: string) => string = ({ description }) => description,
+  describe: (field: InputOutputField, name: string) => string = ({ description }) => description,
 ): FieldMap {
   return mapped(fields, (field, name) =>
     t.expose(name as never, {
@@ -72,7 +72,7 @@ export function shownFields<Shape extends object>(
 
 export function givenFields<Shape extends object>(
   t: PothosSchemaTypes.InputFieldBuilder<Types, 'InputObject'>,
-  fields: TwinFields<Shape>,
+  fields: InputOutputFields<Shape>,
   required: (field: string) => boolean,
 ): InputFieldMap {
   return mapped(fields, (field, name) =>
@@ -85,19 +85,19 @@ export function givenFields<Shape extends object>(
 }
 
 function mapped<Shape, Field>(
-  fields: TwinFields<Shape>,
-  made: (field: TwinField, name: string) => Field,
+  fields: InputOutputFields<Shape>,
+  made: (field: InputOutputField, name: string) => Field,
 ): Record<string, Field> {
-  const entries = Object.entries<TwinField>(fields)
+  const entries = Object.entries<InputOutputField>(fields)
   return Object.fromEntries(entries.map(([name, field]) => [name, made(field, name)]))
 }
 
-function asType({ type }: TwinField, twin: keyof Twins): unknown {
+function asType({ type }: InputOutputField, side: keyof InputOutput): unknown {
   const [single] = (Array.isArray(type) ? type : [type]) as readonly unknown[]
-  const chosen = isTwins(single) ? single[twin] : single
+  const chosen = isInputOutput(single) ? single[side] : single
   return Array.isArray(type) ? [chosen] : chosen
 }
 
-function isTwins(type: unknown): type is Twins {
+function isInputOutput(type: unknown): type is InputOutput {
   return typeof type === 'object' && type !== null && 'input' in type
 }

@@ -22,11 +22,17 @@ import {
   JitterEnum,
   RuleActionEnum,
 } from './retry.enums.ts'
-import { acceptsNothing, givenFields, shownFields, type TwinFields, twinTypes } from './input-output-types.ts'
+import {
+  acceptsNothing,
+  givenFields,
+  shownFields,
+  type InputOutputFields,
+  inputOutputTypes,
+} from './input-output-types.ts'
 import { GraphQLError } from 'graphql'
 import { EXIT_CODES_WANTED, parseExitCodes } from '../../../domain/retry/policy/exit-codes.ts'
 
-const RuleMatchTypes = twinTypes<RuleMatch>(
+const RuleMatchTypes = inputOutputTypes<RuleMatch>(
   'RetryRuleMatch',
   'Conditions of a rule. All given conditions must match.',
   ruleMatch,
@@ -38,7 +44,7 @@ const RuleMatchTypes = twinTypes<RuleMatch>(
   },
 )
 
-const SlotGrowthTypes = twinTypes<SlotGrowth>(
+const SlotGrowthTypes = inputOutputTypes<SlotGrowth>(
   'RetrySlotGrowth',
   'How a slot grows from attempt to attempt. It never shrinks.',
   slotGrowth,
@@ -53,7 +59,7 @@ const SlotGrowthTypes = twinTypes<SlotGrowth>(
   },
 )
 
-const TimeoutGrowthTypes = twinTypes<TimeoutGrowth>(
+const TimeoutGrowthTypes = inputOutputTypes<TimeoutGrowth>(
   'RetryTimeoutGrowth',
   'How the batch timeout grows from attempt to attempt. It never shrinks.',
   timeoutGrowth,
@@ -63,7 +69,7 @@ const TimeoutGrowthTypes = twinTypes<TimeoutGrowth>(
   },
 )
 
-const RuleTypes = twinTypes<RetryRule>('RetryRule', 'What to do about failures of one kind.', rule, {
+const RuleTypes = inputOutputTypes<RetryRule>('RetryRule', 'What to do about failures of one kind.', rule, {
   match: { type: RuleMatchTypes, description: 'Which failures.' },
   action: { type: RuleActionEnum, description: 'What to do.' },
   delay: { type: 'Float', description: "Base delay in seconds, in place of the formula's." },
@@ -81,8 +87,8 @@ const RuleTypes = twinTypes<RetryRule>('RetryRule', 'What to do about failures o
   },
 })
 
-/** Of `RetryPolicy`, `RetryPolicyInput` and `PartialRetryPolicy`. */
-const POLICY_FIELDS: TwinFields<RetryPolicy> = {
+/** Fields of `RetryPolicy`, `RetryPolicyInput` and `PartialRetryPolicy`. */
+const POLICY_FIELDS: InputOutputFields<RetryPolicy> = {
   maxRetries: {
     type: 'Int',
     description: 'Number of retries; total attempts are one more. 0 means none.',

@@ -7,7 +7,8 @@ import type { RateLimit } from '../../../domain/retry/admit.ts'
 import type { SwitchChange } from '../../../domain/retry/switch-state.ts'
 import { type RetrySwitchView, setRetrySwitch } from '../../../services/retry/set-retry-switch.ts'
 import { readRetryDefaults } from '../../../services/retry/read-retry-defaults.ts'
-import { asResult, ForbiddenError, NotFoundError, typeOf, ValidationError } from '../error.types.ts'
+import { ForbiddenError, NotFoundError, ValidationError } from '../error.types.ts'
+import { mutation } from '../mutation.ts'
 import { readRetrySwitches } from '../../../services/retry/read-retry-switches.ts'
 
 const RetryDefaultsType = builder.objectRef<RetryDefaults>('RetryDefaults').implement({
@@ -90,7 +91,7 @@ const SetRetryDefaultsInput = builder.inputType('SetRetryDefaultsInput', {
 })
 
 const SetRetryDefaultsPayload = builder
-  .objectRef<{ __typename: 'SetRetryDefaultsPayload'; retryDefaults: RetryDefaults }>('SetRetryDefaultsPayload')
+  .objectRef<{ retryDefaults: RetryDefaults }>('SetRetryDefaultsPayload')
   .implement({
     description: 'What is set now.',
     fields: (t) => ({
@@ -98,25 +99,17 @@ const SetRetryDefaultsPayload = builder
     }),
   })
 
-const SetRetryDefaultsResult = builder.unionType('SetRetryDefaultsResult', {
-  description: 'What is set now, or an error that the caller can correct.',
-  types: [SetRetryDefaultsPayload, ValidationError, NotFoundError, ForbiddenError],
-  resolveType: typeOf,
+mutation({
+  name: 'setRetryDefaults',
+  description:
+    'Sets the retry policy defaults for new sessions; for administrators. Existing sessions keep their policy.',
+  input: SetRetryDefaultsInput,
+  inputDescription: 'What, and where.',
+  payload: SetRetryDefaultsPayload,
+  errors: [ValidationError, NotFoundError, ForbiddenError],
+  result: 'What is set now',
+  run: async (context, input) => ({ retryDefaults: await setRetryDefaults(context, input) }),
 })
-
-builder.mutationField('setRetryDefaults', (t) =>
-  t.field({
-    type: SetRetryDefaultsResult,
-    description:
-      'Sets the retry policy defaults for new sessions; for administrators. Existing sessions keep their policy.',
-    args: { input: t.arg({ type: SetRetryDefaultsInput, required: true, description: 'What, and where.' }) },
-    resolve: (_root, { input }, context) =>
-      asResult(async () => ({
-        __typename: 'SetRetryDefaultsPayload' as const,
-        retryDefaults: await setRetryDefaults(context, input),
-      })),
-  }),
-)
 
 builder.queryField('retrySwitches', (t) =>
   t.field({
@@ -152,31 +145,21 @@ const SetRetrySwitchInput = builder.inputType('SetRetrySwitchInput', {
   }),
 })
 
-const SetRetrySwitchPayload = builder
-  .objectRef<{ __typename: 'SetRetrySwitchPayload'; retrySwitch: RetrySwitchView }>('SetRetrySwitchPayload')
-  .implement({
-    description: 'What is set now.',
-    fields: (t) => ({
-      retrySwitch: t.expose('retrySwitch', { type: RetrySwitchType, description: 'What is set now.' }),
-    }),
-  })
-
-const SetRetrySwitchResult = builder.unionType('SetRetrySwitchResult', {
-  description: 'What is set now, or an error that the caller can correct.',
-  types: [SetRetrySwitchPayload, ValidationError, NotFoundError, ForbiddenError],
-  resolveType: typeOf,
+const SetRetrySwitchPayload = builder.objectRef<{ retrySwitch: RetrySwitchView }>('SetRetrySwitchPayload').implement({
+  description: 'What is set now.',
+  fields: (t) => ({
+    retrySwitch: t.expose('retrySwitch', { type: RetrySwitchType, description: 'What is set now.' }),
+  }),
 })
 
-builder.mutationField('setRetrySwitch', (t) =>
-  t.field({
-    type: SetRetrySwitchResult,
-    description:
-      'Switches retries off and on, or limits their rate, for administrators. Every server acts on it at once.',
-    args: { input: t.arg({ type: SetRetrySwitchInput, required: true, description: 'What, and where.' }) },
-    resolve: (_root, { input }, context) =>
-      asResult(async () => ({
-        __typename: 'SetRetrySwitchPayload' as const,
-        retrySwitch: await setRetrySwitch(context, input),
-      })),
-  }),
-)
+mutation({
+  name: 'setRetrySwitch',
+  description:
+    'Switches retries off and on, or limits their rate, for administrators. Every server acts on it at once.',
+  input: SetRetrySwitchInput,
+  inputDescription: 'What, and where.',
+  payload: SetRetrySwitchPayload,
+  errors: [ValidationError, NotFoundError, ForbiddenError],
+  result: 'What is set now',
+  run: async (context, input) => ({ retrySwitch: await setRetrySwitch(context, input) }),
+})

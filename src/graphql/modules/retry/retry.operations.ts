@@ -12,9 +12,10 @@ import { RetryDecisionNode } from './retry.types.ts'
 import { cancelRetry } from '../../../services/retry/cancel-retry.ts'
 import { retryNow } from '../../../services/retry/retry-now.ts'
 import { updateRetry } from '../../../services/retry/update-retry.ts'
-import { asResult, ForbiddenError, InvalidStateError, NotFoundError, typeOf, ValidationError } from '../error.types.ts'
+import { ForbiddenError, InvalidStateError, NotFoundError, ValidationError } from '../error.types.ts'
+import { mutation } from '../mutation.ts'
 import { RetryPolicyInput } from './retry-policy.types.ts'
-import { sessionPayload, type SessionPayload } from '../session/session.operations.ts'
+import { sessionPayload } from '../session/session.operations.ts'
 import {
   RETRY_EVENT_TYPES,
   type RetryEventData,
@@ -137,69 +138,45 @@ const UpdateRetryInput = builder.inputType('UpdateRetryInput', {
   }),
 })
 
-const UpdateRetryPayload = sessionPayload<SessionPayload<'UpdateRetryPayload'>>(
-  'UpdateRetryPayload',
-  'The session whose retry was decided anew.',
-)
+const UpdateRetryPayload = sessionPayload('UpdateRetryPayload', 'The session whose retry was decided anew.')
 
-const UpdateRetryResult = builder.unionType('UpdateRetryResult', {
-  description: 'The session, or an error that the caller can correct.',
-  types: [UpdateRetryPayload, ValidationError, NotFoundError, ForbiddenError, InvalidStateError],
-  resolveType: typeOf,
+const CancelRetryPayload = sessionPayload('CancelRetryPayload', 'The session whose retry was cancelled.')
+
+const RetryNowPayload = sessionPayload('RetryNowPayload', 'The session whose retry is due now.')
+
+mutation({
+  name: 'cancelRetry',
+  description: 'Cancels a scheduled or held retry. The chain ends with the failed session.',
+  input: CancelRetryInput,
+  inputDescription: 'Which.',
+  payload: CancelRetryPayload,
+  errors: [NotFoundError, ForbiddenError, InvalidStateError],
+  result: 'The session',
+  run: cancelRetry,
 })
 
-const CancelRetryPayload = sessionPayload<SessionPayload<'CancelRetryPayload'>>(
-  'CancelRetryPayload',
-  'The session whose retry was cancelled.',
-)
-
-const RetryNowPayload = sessionPayload<SessionPayload<'RetryNowPayload'>>(
-  'RetryNowPayload',
-  'The session whose retry is due now.',
-)
-
-const CancelRetryResult = builder.unionType('CancelRetryResult', {
-  description: 'The session, or an error that the caller can correct.',
-  types: [CancelRetryPayload, NotFoundError, ForbiddenError, InvalidStateError],
-  resolveType: typeOf,
+mutation({
+  name: 'retryNow',
+  description: 'Makes a scheduled or held retry due now.',
+  input: RetryNowInput,
+  inputDescription: 'Which.',
+  payload: RetryNowPayload,
+  errors: [NotFoundError, ForbiddenError, InvalidStateError],
+  result: 'The session',
+  run: retryNow,
 })
 
-const RetryNowResult = builder.unionType('RetryNowResult', {
-  description: 'The session, or an error that the caller can correct.',
-  types: [RetryNowPayload, NotFoundError, ForbiddenError, InvalidStateError],
-  resolveType: typeOf,
+mutation({
+  name: 'updateRetry',
+  description:
+    'Changes the policy of a chain whose retry is scheduled or held, and decides about that retry anew, from now on. The retry, and those after it, follow the new policy; the new decision may also be that there is none.',
+  input: UpdateRetryInput,
+  inputDescription: 'Which, and what to change.',
+  payload: UpdateRetryPayload,
+  errors: [ValidationError, NotFoundError, ForbiddenError, InvalidStateError],
+  result: 'The session',
+  run: updateRetry,
 })
-
-builder.mutationField('cancelRetry', (t) =>
-  t.field({
-    type: CancelRetryResult,
-    description: 'Cancels a scheduled or held retry. The chain ends with the failed session.',
-    args: { input: t.arg({ type: CancelRetryInput, required: true, description: 'Which.' }) },
-    resolve: (_root, { input }, context) =>
-      asResult(async () => ({ __typename: 'CancelRetryPayload' as const, ...(await cancelRetry(context, input)) })),
-  }),
-)
-
-builder.mutationField('retryNow', (t) =>
-  t.field({
-    type: RetryNowResult,
-    description: 'Makes a scheduled or held retry due now.',
-    args: { input: t.arg({ type: RetryNowInput, required: true, description: 'Which.' }) },
-    resolve: (_root, { input }, context) =>
-      asResult(async () => ({ __typename: 'RetryNowPayload' as const, ...(await retryNow(context, input)) })),
-  }),
-)
-
-builder.mutationField('updateRetry', (t) =>
-  t.field({
-    type: UpdateRetryResult,
-    description:
-      'Changes the policy of a chain whose retry is scheduled or held, and decides about that retry anew, from now on. The retry, and those after it, follow the new policy; the new decision may also be that there is none.',
-    args: { input: t.arg({ type: UpdateRetryInput, required: true, description: 'Which, and what to change.' }) },
-    resolve: (_root, { input }, context) =>
-      asResult(async () => ({ __typename: 'UpdateRetryPayload' as const, ...(await updateRetry(context, input)) })),
-  }),
-)
 
 const dataOf = (event: SessionOutboxEvent) => event.data as RetryEventData
 

@@ -184,7 +184,7 @@ builder.prismaObjectFields(SessionNode, (t) => ({
   }),
 }))
 
-/** Source of a retry state; each field derives its own part. */
+/** The columns that a retry state is derived from. */
 interface StateSource {
   sessionType: SessionType
   retryCount: number

@@ -8,15 +8,8 @@ import { deleteSchedule, pauseSchedule, resumeSchedule } from '../../../services
 import { type CreateScheduleInput as Create, createSchedule } from '../../../services/schedule/create-schedule.ts'
 import { runScheduleNow } from '../../../services/schedule/run-schedule-now.ts'
 import { type UpdateScheduleInput as Update, updateSchedule } from '../../../services/schedule/update-schedule.ts'
-import {
-  asResult,
-  ConflictError,
-  ForbiddenError,
-  NotFoundError,
-  QuotaExceededError,
-  typeOf,
-  ValidationError,
-} from '../error.types.ts'
+import { ConflictError, ForbiddenError, NotFoundError, QuotaExceededError, ValidationError } from '../error.types.ts'
+import { mutation } from '../mutation.ts'
 import { stillThere } from '../../loaders/load-session.ts'
 import {
   CreateScheduleInput,
@@ -79,21 +72,16 @@ builder.queryField('scheduleRuns', (t) =>
   ),
 )
 
-interface SchedulePayload<Name extends string = string> {
-  __typename: Name
-  scheduleId: string
-}
-
 /** A payload whose schedule is read after the commit. */
-function schedulePayload<Shape extends SchedulePayload>(name: Shape['__typename'], description: string) {
-  return builder.objectRef<Shape>(name).implement({
+function schedulePayload<Extra extends object = object>(name: string, description: string) {
+  return builder.objectRef<{ scheduleId: string } & Extra>(name).implement({
     description,
     fields: (t) => ({
       schedule: t.field({
         type: ScheduleNode,
         description: 'The schedule, as it is now.',
         // An earlier mutation of the same request may have loaded a state that is now outdated.
-        resolve: async ({ scheduleId }: SchedulePayload, _args, { loaders }) =>
+        resolve: async ({ scheduleId }: { scheduleId: string }, _args, { loaders }) =>
           stillThere(
             loaders.schedules
               .clear(scheduleId)
@@ -109,100 +97,56 @@ function schedulePayload<Shape extends SchedulePayload>(name: Shape['__typename'
 const SETTING_ERRORS = [ValidationError, NotFoundError, ConflictError, ForbiddenError]
 const CHANGE_ERRORS = [ValidationError, NotFoundError, ForbiddenError]
 
-const CreateScheduleResult = builder.unionType('CreateScheduleResult', {
-  description: 'A schedule, or an error that the caller can correct.',
-  types: [
-    schedulePayload<SchedulePayload<'CreateSchedulePayload'>>('CreateSchedulePayload', 'A schedule that exists now.'),
-    QuotaExceededError,
-    ...SETTING_ERRORS,
-  ],
-  resolveType: typeOf,
+mutation({
+  name: 'createSchedule',
+  description:
+    'Creates a schedule. What it runs is checked as by `createSession`; its runs have the rights of the token that creates it.',
+  input: CreateScheduleInput,
+  inputDescription: 'When to run what.',
+  payload: schedulePayload('CreateSchedulePayload', 'A schedule that exists now.'),
+  errors: [QuotaExceededError, ...SETTING_ERRORS],
+  result: 'A schedule',
+  run: (context, input) => createSchedule(context, input as Create),
 })
 
-builder.mutationField('createSchedule', (t) =>
-  t.field({
-    type: CreateScheduleResult,
-    description:
-      'Creates a schedule. What it runs is checked as by `createSession`; its runs have the rights of the token that creates it.',
-    args: { input: t.arg({ type: CreateScheduleInput, required: true, description: 'When to run what.' }) },
-    resolve: (_root, { input }, context) =>
-      asResult(async () => ({
-        __typename: 'CreateSchedulePayload' as const,
-        ...(await createSchedule(context, input as Create)),
-      })),
-  }),
-)
-
-const UpdateScheduleResult = builder.unionType('UpdateScheduleResult', {
-  description: 'The schedule, or an error that the caller can correct.',
-  types: [
-    schedulePayload<SchedulePayload<'UpdateSchedulePayload'>>('UpdateSchedulePayload', 'A changed schedule.'),
-    ...SETTING_ERRORS,
-  ],
-  resolveType: typeOf,
+mutation({
+  name: 'updateSchedule',
+  description: 'Changes a schedule. Its runs have the rights of the token that updates it from now on.',
+  input: UpdateScheduleInput,
+  inputDescription: 'Which, and what to change.',
+  payload: schedulePayload('UpdateSchedulePayload', 'A changed schedule.'),
+  errors: SETTING_ERRORS,
+  result: 'The schedule',
+  run: (context, input) => updateSchedule(context, input as Update),
 })
 
-builder.mutationField('updateSchedule', (t) =>
-  t.field({
-    type: UpdateScheduleResult,
-    description: 'Changes a schedule. Its runs have the rights of the token that updates it from now on.',
-    args: { input: t.arg({ type: UpdateScheduleInput, required: true, description: 'Which, and what to change.' }) },
-    resolve: (_root, { input }, context) =>
-      asResult(async () => ({
-        __typename: 'UpdateSchedulePayload' as const,
-        ...(await updateSchedule(context, input as Update)),
-      })),
-  }),
-)
-
-const PauseScheduleResult = builder.unionType('PauseScheduleResult', {
-  description: 'The schedule, or an error that the caller can correct.',
-  types: [
-    schedulePayload<SchedulePayload<'PauseSchedulePayload'>>('PauseSchedulePayload', 'A paused schedule.'),
-    ...CHANGE_ERRORS,
-  ],
-  resolveType: typeOf,
+mutation({
+  name: 'pauseSchedule',
+  description: 'Makes no runs until the schedule is resumed; what runs goes on, and what waits for it waits.',
+  input: PauseScheduleInput,
+  inputDescription: 'Which, and why.',
+  payload: schedulePayload('PauseSchedulePayload', 'A paused schedule.'),
+  errors: CHANGE_ERRORS,
+  result: 'The schedule',
+  run: pauseSchedule,
 })
 
-builder.mutationField('pauseSchedule', (t) =>
-  t.field({
-    type: PauseScheduleResult,
-    description: 'Makes no runs until the schedule is resumed; what runs goes on, and what waits for it waits.',
-    args: { input: t.arg({ type: PauseScheduleInput, required: true, description: 'Which, and why.' }) },
-    resolve: (_root, { input }, context) =>
-      asResult(async () => ({ __typename: 'PauseSchedulePayload' as const, ...(await pauseSchedule(context, input)) })),
-  }),
-)
-
-const ResumeScheduleResult = builder.unionType('ResumeScheduleResult', {
-  description: 'The schedule, or an error that the caller can correct.',
-  types: [
-    schedulePayload<SchedulePayload<'ResumeSchedulePayload'>>('ResumeSchedulePayload', 'A schedule that goes on.'),
-    NotFoundError,
-    ForbiddenError,
-  ],
-  resolveType: typeOf,
+mutation({
+  name: 'resumeSchedule',
+  description:
+    'Goes on with the next planned time; those that passed during the pause are not made. Runs have the rights of the token that resumes it from now on.',
+  input: ResumeScheduleInput,
+  inputDescription: 'Which.',
+  payload: schedulePayload('ResumeSchedulePayload', 'A schedule that goes on.'),
+  errors: [NotFoundError, ForbiddenError],
+  result: 'The schedule',
+  run: resumeSchedule,
 })
 
-builder.mutationField('resumeSchedule', (t) =>
-  t.field({
-    type: ResumeScheduleResult,
-    description:
-      'Goes on with the next planned time; those that passed during the pause are not made. Runs have the rights of the token that resumes it from now on.',
-    args: { input: t.arg({ type: ResumeScheduleInput, required: true, description: 'Which.' }) },
-    resolve: (_root, { input }, context) =>
-      asResult(async () => ({
-        __typename: 'ResumeSchedulePayload' as const,
-        ...(await resumeSchedule(context, input)),
-      })),
-  }),
+const RunScheduleNowPayload = schedulePayload<{ run: ScheduleRunRow }>(
+  'RunScheduleNowPayload',
+  'A run that was asked for.',
 )
-
-interface RunShape extends SchedulePayload<'RunScheduleNowPayload'> {
-  run: ScheduleRunRow
-}
-
-const RunScheduleNowPayload = schedulePayload<RunShape>('RunScheduleNowPayload', 'A run that was asked for.')
 builder.objectField(RunScheduleNowPayload, 'run', (t) =>
   t.expose('run', {
     type: ScheduleRun,
@@ -210,54 +154,36 @@ builder.objectField(RunScheduleNowPayload, 'run', (t) =>
   }),
 )
 
-const RunScheduleNowResult = builder.unionType('RunScheduleNowResult', {
-  description: 'The run, or an error that the caller can correct.',
-  types: [RunScheduleNowPayload, ...CHANGE_ERRORS, QuotaExceededError],
-  resolveType: typeOf,
+mutation({
+  name: 'runScheduleNow',
+  description:
+    'Makes one more run at once, with the rights of the caller, also of a paused schedule. `overlap` counts as for a planned run.',
+  input: RunScheduleNowInput,
+  inputDescription: 'Which.',
+  payload: RunScheduleNowPayload,
+  errors: [...CHANGE_ERRORS, QuotaExceededError],
+  result: 'The run',
+  run: runScheduleNow,
 })
 
-builder.mutationField('runScheduleNow', (t) =>
-  t.field({
-    type: RunScheduleNowResult,
-    description:
-      'Makes one more run at once, with the rights of the caller, also of a paused schedule. `overlap` counts as for a planned run.',
-    args: { input: t.arg({ type: RunScheduleNowInput, required: true, description: 'Which.' }) },
-    resolve: (_root, { input }, context) =>
-      asResult(async () => ({
-        __typename: 'RunScheduleNowPayload' as const,
-        ...(await runScheduleNow(context, input)),
-      })),
-  }),
-)
-
-const DeleteSchedulePayload = builder
-  .objectRef<SchedulePayload<'DeleteSchedulePayload'>>('DeleteSchedulePayload')
-  .implement({
-    description: 'A deleted schedule.',
-    fields: (t) => ({
-      scheduleId: t.expose('scheduleId', { type: 'UUID', description: 'The id that it had.' }),
-      deletedId: t.id({
-        description: 'The global id that it had, for caches.',
-        resolve: ({ scheduleId }) => encodeGlobalID('Schedule', scheduleId),
-      }),
+const DeleteSchedulePayload = builder.objectRef<{ scheduleId: string }>('DeleteSchedulePayload').implement({
+  description: 'A deleted schedule.',
+  fields: (t) => ({
+    scheduleId: t.expose('scheduleId', { type: 'UUID', description: 'The id that it had.' }),
+    deletedId: t.id({
+      description: 'The global id that it had, for caches.',
+      resolve: ({ scheduleId }) => encodeGlobalID('Schedule', scheduleId),
     }),
-  })
-
-const DeleteScheduleResult = builder.unionType('DeleteScheduleResult', {
-  description: 'The deleted schedule, or an error that the caller can correct.',
-  types: [DeleteSchedulePayload, NotFoundError, ForbiddenError],
-  resolveType: typeOf,
+  }),
 })
 
-builder.mutationField('deleteSchedule', (t) =>
-  t.field({
-    type: DeleteScheduleResult,
-    description: 'Deletes a schedule with the record of its runs. The chains that it made stay, and go on.',
-    args: { input: t.arg({ type: DeleteScheduleInput, required: true, description: 'Which.' }) },
-    resolve: (_root, { input }, context) =>
-      asResult(async () => ({
-        __typename: 'DeleteSchedulePayload' as const,
-        ...(await deleteSchedule(context, input)),
-      })),
-  }),
-)
+mutation({
+  name: 'deleteSchedule',
+  description: 'Deletes a schedule with the record of its runs. The chains that it made stay, and go on.',
+  input: DeleteScheduleInput,
+  inputDescription: 'Which.',
+  payload: DeleteSchedulePayload,
+  errors: [NotFoundError, ForbiddenError],
+  result: 'The deleted schedule',
+  run: deleteSchedule,
+})

@@ -145,7 +145,7 @@ export const SessionOrder = builder.inputType('SessionOrder', {
   }),
 })
 
-/** Columns that are never null: cursors cannot represent NULL. */
+/** Only columns that are never null: cursors cannot represent NULL. */
 const COLUMNS: Record<typeof SessionOrderField.$inferInput, Pick<OrderColumn, 'column' | 'type'>> = {
   CREATED_AT: { column: 'createdAt', type: 'date' },
   STATUS_CHANGED_AT: { column: 'statusChangedAt', type: 'date' },
@@ -156,7 +156,10 @@ const COLUMNS: Record<typeof SessionOrderField.$inferInput, Pick<OrderColumn, 'c
 
 const NEWEST_FIRST: (typeof SessionOrder.$inferInput)[] = [{ field: 'CREATED_AT', direction: 'DESC' }]
 
-/** Ends with the id, which makes the order total. The default is the order of sessions_created_at_id_idx. */
+/**
+ * The columns to order by; the id comes last, which makes the order total. The default is the order of
+ * sessions_created_at_id_idx.
+ */
 export function sessionOrder(orderBy: readonly (typeof SessionOrder.$inferInput)[] | null | undefined): OrderColumn[] {
   const wanted = orderBy?.length ? orderBy : NEWEST_FIRST
   if (wanted.length > ORDER_FIELDS_MAX) throw argumentError('orderBy', `At most ${ORDER_FIELDS_MAX} fields.`)

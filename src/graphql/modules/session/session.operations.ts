@@ -19,7 +19,6 @@ import { RepriseError } from '../../../domain/errors.ts'
 import type { CreateSessionInput as CreateSession } from '../../../services/session/create-session-input.ts'
 import { createSession, createSessions } from '../../../services/session/create-sessions.ts'
 import {
-  asResult,
   ConflictError,
   errorShape,
   type ErrorShape,
@@ -27,9 +26,9 @@ import {
   InvalidStateError,
   NotFoundError,
   QuotaExceededError,
-  typeOf,
   ValidationError,
 } from '../error.types.ts'
+import { mutation } from '../mutation.ts'
 import { terminateSession } from '../../../services/session/terminate-session.ts'
 
 builder.queryField('session', (t) =>
@@ -71,29 +70,24 @@ builder.queryField('sessions', (t) =>
   ),
 )
 
-interface CreatedShape extends SessionPayload<'CreateSessionPayload'> {
-  created: boolean
-}
-
-const CreateSessionPayload = sessionPayload<CreatedShape>('CreateSessionPayload', 'A session that exists now.')
+const CreateSessionPayload = sessionPayload<{ created: boolean }>('CreateSessionPayload', 'A session that exists now.')
 builder.objectField(CreateSessionPayload, 'created', (t) =>
   t.exposeBoolean('created', { description: 'False if the `creationId` was known: the session already existed.' }),
 )
 
-const ERRORS = [ValidationError, NotFoundError, ConflictError, QuotaExceededError, ForbiddenError]
-
-const CreateSessionResult = builder.unionType('CreateSessionResult', {
-  description: 'A session, or an error that the caller can correct.',
-  types: [CreateSessionPayload, ...ERRORS],
-  resolveType: typeOf,
+const CreateSessionResult = mutation({
+  name: 'createSession',
+  description:
+    'Creates a session. Idempotent with a `creationId`: the same id with the same input returns the same session, and with another input CREATION_ID_REUSED.',
+  input: CreateSessionInput,
+  inputDescription: 'What to run, and how.',
+  payload: CreateSessionPayload,
+  errors: [ValidationError, NotFoundError, ConflictError, QuotaExceededError, ForbiddenError],
+  result: 'A session',
+  run: (context, input) => createSession(context, input as CreateSession),
 })
 
-interface CreatedManyShape {
-  __typename: 'CreateSessionsPayload'
-  results: (CreatedShape | ErrorShape)[]
-}
-
-const CreateSessionsPayload = builder.objectRef<CreatedManyShape>('CreateSessionsPayload').implement({
+const CreateSessionsPayload = builder.objectRef<{ results: object[] }>('CreateSessionsPayload').implement({
   description: 'The outcome of each.',
   fields: (t) => ({
     results: t.expose('results', {
@@ -103,85 +97,46 @@ const CreateSessionsPayload = builder.objectRef<CreatedManyShape>('CreateSession
   }),
 })
 
-const CreateSessionsResult = builder.unionType('CreateSessionsResult', {
-  description: 'The outcome of each, or an error that the caller can correct.',
-  types: [CreateSessionsPayload, ValidationError, ForbiddenError],
-  resolveType: typeOf,
+mutation({
+  name: 'createSessions',
+  description: 'Creates up to 1000 sessions, each by itself as `createSession` does.',
+  input: CreateSessionsInput,
+  inputDescription: 'The sessions.',
+  payload: CreateSessionsPayload,
+  errors: [ValidationError, ForbiddenError],
+  result: 'The outcome of each',
+  run: async (context, input) => {
+    const results = await createSessions(context, input.sessions as CreateSession[])
+    return {
+      results: results.map((result) =>
+        result instanceof RepriseError ? errorShape(result) : { __typename: CreateSessionPayload.name, ...result },
+      ),
+    }
+  },
 })
 
-const payload = (result: { sessionId: string; created: boolean }): CreatedShape => ({
-  __typename: 'CreateSessionPayload',
-  ...result,
+mutation({
+  name: 'terminateSession',
+  description:
+    'Terminates a session, which is then not retried. If it has failed and waits for its retry, the retry is cancelled.',
+  input: TerminateSessionInput,
+  inputDescription: 'Which, and how.',
+  payload: sessionPayload('TerminateSessionPayload', 'A session that has ended or is about to.'),
+  errors: [ValidationError, NotFoundError, ForbiddenError, InvalidStateError],
+  result: 'The session',
+  run: terminateSession,
 })
 
-builder.mutationField('createSession', (t) =>
-  t.field({
-    type: CreateSessionResult,
-    description:
-      'Creates a session. Idempotent with a `creationId`: the same id with the same input returns the same session, and with another input CREATION_ID_REUSED.',
-    args: { input: t.arg({ type: CreateSessionInput, required: true, description: 'What to run, and how.' }) },
-    resolve: (_root, { input }, context) =>
-      asResult(async () => payload(await createSession(context, input as CreateSession))),
-  }),
-)
-
-builder.mutationField('createSessions', (t) =>
-  t.field({
-    type: CreateSessionsResult,
-    description: 'Creates up to 1000 sessions, each by itself as `createSession` does.',
-    args: { input: t.arg({ type: CreateSessionsInput, required: true, description: 'The sessions.' }) },
-    resolve: (_root, { input }, context) =>
-      asResult(async () => ({
-        __typename: 'CreateSessionsPayload' as const,
-        results: (await createSessions(context, input.sessions as CreateSession[])).map((result) =>
-          result instanceof RepriseError ? errorShape(result) : payload(result),
-        ),
-      })),
-  }),
-)
-
-type TerminateShape = SessionPayload<'TerminateSessionPayload'>
-
-const TerminateSessionPayload = sessionPayload<TerminateShape>(
-  'TerminateSessionPayload',
-  'A session that has ended or is about to.',
-)
-
-const TerminateSessionResult = builder.unionType('TerminateSessionResult', {
-  description: 'The session, or an error that the caller can correct.',
-  types: [TerminateSessionPayload, ValidationError, NotFoundError, ForbiddenError, InvalidStateError],
-  resolveType: typeOf,
-})
-
-builder.mutationField('terminateSession', (t) =>
-  t.field({
-    type: TerminateSessionResult,
-    description:
-      'Terminates a session, which is then not retried. If it has failed and waits for its retry, the retry is cancelled.',
-    args: { input: t.arg({ type: TerminateSessionInput, required: true, description: 'Which, and how.' }) },
-    resolve: (_root, { input }, context) =>
-      asResult(async () => ({
-        __typename: 'TerminateSessionPayload' as const,
-        ...(await terminateSession(context, input)),
-      })),
-  }),
-)
-
-export interface SessionPayload<Name extends string = string> {
-  __typename: Name
-  sessionId: string
-}
-
-/** A payload whose session is read after the commit, in one read shaped by the selection. */
-export function sessionPayload<Shape extends SessionPayload>(name: Shape['__typename'], description: string) {
-  return builder.objectRef<Shape>(name).implement({
+/** A payload whose session is read after the commit, with the selected columns. */
+export function sessionPayload<Extra extends object = object>(name: string, description: string) {
+  return builder.objectRef<{ sessionId: string } & Extra>(name).implement({
     description,
     fields: (t) => ({
       session: t.field({
         type: SessionNode,
         description: 'The session, as it is now.',
-        resolve: (payload: SessionPayload, _args, context, info) =>
-          loadExistingSession({ context, info, by: 'id', value: payload.sessionId }),
+        resolve: ({ sessionId }: { sessionId: string }, _args, context, info) =>
+          loadExistingSession({ context, info, by: 'id', value: sessionId }),
       }),
     }),
   })

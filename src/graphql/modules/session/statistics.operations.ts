@@ -172,7 +172,7 @@ const FailureGroupType = builder.objectRef<FailureGroup>('FailureGroup').impleme
   }),
 })
 
-/** The span, and which sessions. */
+/** Arguments for the span of time and the sessions to count. */
 const counted = (t: ArgumentBuilder) => ({
   from: t.arg({ type: 'DateTime', description: 'Start of the span; by default a day before the end.' }),
   to: t.arg({ type: 'DateTime', description: 'End of the span, exclusive; by default now.' }),

@@ -6,7 +6,10 @@ import type { KernelUsage, UsageSource } from '../../../domain/agent/kernel-usag
 import type { ExitSignal } from '../../../domain/session/exit-signal.ts'
 import type { ShownCheckpoint } from '../../../services/session/read-sessions.ts'
 
-/** JSON objects of the database as lists of pairs, which GraphQL can type. */
+/**
+ * Small values of sessions that other types have as well. JSON objects of the database are lists of pairs here, which
+ * GraphQL can type.
+ */
 
 export const EnvVar = builder.objectRef<{ name: string; value: string }>('EnvVar').implement({
   description: 'One variable of the environment.',
@@ -51,7 +54,7 @@ export function slotsOf(amounts: unknown): { slot: string; amount: string }[] {
   return Object.entries(amounts as Record<string, string>).map(([slot, amount]) => ({ slot, amount }))
 }
 
-/** Labels, and executor options. */
+/** Converts labels or executor options. */
 export function labelsOf(labels: unknown): { key: string; value: string }[] {
   return Object.entries(labels as Record<string, string>).map(([key, value]) => ({ key, value }))
 }

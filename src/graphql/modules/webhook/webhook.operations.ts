@@ -12,33 +12,33 @@ import { createWebhook } from '../../../services/webhook/create-webhook.ts'
 import { deleteWebhook } from '../../../services/webhook/delete-webhook.ts'
 import { updateWebhook } from '../../../services/webhook/update-webhook.ts'
 import {
-  asResult,
   ForbiddenError,
   InvalidStateError,
   NotFoundError,
   QuotaExceededError,
-  typeOf,
   ValidationError,
 } from '../error.types.ts'
-import { LabelInput } from '../session/values.types.ts'
+import { mutation } from '../mutation.ts'
+import {
+  CreateWebhookInput,
+  DeleteWebhookInput,
+  ReplayDeliveryInput,
+  ReplayWebhookInput,
+  RotateWebhookSecretInput,
+  SendTestEventInput,
+  UpdateWebhookInput,
+} from './webhook.inputs.ts'
 import { rotateWebhookSecret } from '../../../services/webhook/rotate-webhook-secret.ts'
 import { replayDelivery, replayWebhook } from '../../../services/webhook/replay-webhook.ts'
 import { sendTestEvent } from '../../../services/webhook/send-test-event.ts'
 
-/** Payloads whose subject is read after the commit, in one read shaped by the selection. */
-
-interface WebhookPayload<Name extends string = string> {
-  __typename: Name
-  webhookId: string
-}
-
-function webhookPayload<Shape extends WebhookPayload>(name: Shape['__typename'], description: string) {
-  const payload = builder.objectRef<Shape>(name).implement({ description })
+function webhookPayload<Extra extends object = object>(name: string, description: string) {
+  const payload = builder.objectRef<{ webhookId: string } & Extra>(name).implement({ description })
   builder.objectField(payload, 'webhook', (t) =>
     t.prismaField({
       type: WebhookNode,
       description: 'The webhook, as it is now.',
-      resolve: (query, { webhookId }: WebhookPayload, _args, { services, viewer }) =>
+      resolve: (query, { webhookId }: { webhookId: string }, _args, { services, viewer }) =>
         stillThere(
           services.prisma.webhook.findFirst({ ...query, where: { id: webhookId, ...projectScope(viewer) } }),
           'WEBHOOK_NOT_FOUND',
@@ -48,18 +48,13 @@ function webhookPayload<Shape extends WebhookPayload>(name: Shape['__typename'],
   return payload
 }
 
-interface DeliveryPayload<Name extends string = string> {
-  __typename: Name
-  deliveryId: string
-}
-
-function deliveryPayload<Shape extends DeliveryPayload>(name: Shape['__typename'], description: string) {
-  const payload = builder.objectRef<Shape>(name).implement({ description })
+function deliveryPayload(name: string, description: string) {
+  const payload = builder.objectRef<{ deliveryId: string }>(name).implement({ description })
   builder.objectField(payload, 'delivery', (t) =>
     t.prismaField({
       type: WebhookDeliveryNode,
       description: 'The delivery, as it is now.',
-      resolve: (query, { deliveryId }: DeliveryPayload, _args, { services, viewer }) =>
+      resolve: (query, { deliveryId }, _args, { services, viewer }) =>
         stillThere(
           services.prisma.webhookDelivery.findFirst({
             ...query,
@@ -139,144 +134,56 @@ builder.queryField('webhookDeliveries', (t) =>
   ),
 )
 
-const EVENT_TYPES =
-  'Event names like `session.retry_exhausted`; a `*` at the end matches any rest: `session.retry_*`, `deployment.*`.'
-
-const CreateWebhookInput = builder.inputType('CreateWebhookInput', {
-  description: 'An endpoint, and the events to send to it.',
-  fields: (t) => ({
-    url: t.string({
-      required: true,
-      description:
-        'http:// or https://, with port 80, 443 or one above 1023. Private addresses are refused when it is sent to.',
-    }),
-    project: t.string({
-      description:
-        "Project whose events to send. By default the token's project, or all projects if the token is for all.",
-    }),
-    eventTypes: t.stringList({ required: true, description: EVENT_TYPES }),
-    description: t.string({ description: 'Description, for people.' }),
-    chainId: t.field({ type: 'UUID', description: 'Only events of this chain.' }),
-    labels: t.field({
-      type: [LabelInput],
-      description: 'Only events of sessions and deployments that have all of these labels.',
-    }),
-  }),
-})
-
-interface CreateShape extends WebhookPayload<'CreateWebhookPayload'> {
-  secret: string
-}
-
-const CreateWebhookPayload = webhookPayload<CreateShape>('CreateWebhookPayload', 'A webhook that was created.')
+const CreateWebhookPayload = webhookPayload<{ secret: string }>('CreateWebhookPayload', 'A webhook that was created.')
 builder.objectField(CreateWebhookPayload, 'secret', (t) =>
   t.exposeString('secret', { description: 'Secret with which requests are signed. Store it: it is not shown again.' }),
 )
 
-const CreateWebhookResult = builder.unionType('CreateWebhookResult', {
-  description: 'The webhook, or an error that the caller can correct.',
-  types: [CreateWebhookPayload, ValidationError, NotFoundError, QuotaExceededError, ForbiddenError],
-  resolveType: typeOf,
+mutation({
+  name: 'createWebhook',
+  description: 'Sends events to an endpoint from now on.',
+  input: CreateWebhookInput,
+  inputDescription: 'Where, and what.',
+  payload: CreateWebhookPayload,
+  errors: [ValidationError, NotFoundError, QuotaExceededError, ForbiddenError],
+  result: 'The webhook',
+  run: createWebhook,
 })
 
-builder.mutationField('createWebhook', (t) =>
-  t.field({
-    type: CreateWebhookResult,
-    description: 'Sends events to an endpoint from now on.',
-    args: { input: t.arg({ type: CreateWebhookInput, required: true, description: 'Where, and what.' }) },
-    resolve: (_root, { input }, context) =>
-      asResult(async () => ({ __typename: 'CreateWebhookPayload' as const, ...(await createWebhook(context, input)) })),
-  }),
-)
+mutation({
+  name: 'updateWebhook',
+  description: 'Changes a webhook, enables or disables it.',
+  input: UpdateWebhookInput,
+  inputDescription: 'Which, and what.',
+  payload: webhookPayload('UpdateWebhookPayload', 'A webhook that was changed.'),
+  errors: [ValidationError, NotFoundError, ForbiddenError],
+  result: 'The webhook',
+  run: updateWebhook,
+})
 
-const UpdateWebhookInput = builder.inputType('UpdateWebhookInput', {
-  description: 'What to change. Missing fields stay as they are.',
+const DeleteWebhookPayload = builder.objectRef<{ webhookId: string }>('DeleteWebhookPayload').implement({
+  description: 'A deleted webhook.',
   fields: (t) => ({
-    webhookId: t.field({ type: 'UUID', required: true, description: 'Which.' }),
-    url: t.string({ description: 'The endpoint; waiting deliveries go there, too.' }),
-    eventTypes: t.stringList({ description: EVENT_TYPES }),
-    description: t.string({ description: 'What it is for. Null clears it.' }),
-    chainId: t.field({ type: 'UUID', description: 'Only events of this chain. Null: of all chains.' }),
-    labels: t.field({
-      type: [LabelInput],
-      description: 'Only events of sessions and deployments that have all of these labels. Null: of all.',
-    }),
-    enabled: t.boolean({
-      description:
-        'While it is disabled, nothing is sent and no new deliveries are stored. Waiting deliveries continue when it is enabled again; `replayWebhook` sends the rest.',
+    webhookId: t.expose('webhookId', { type: 'UUID', description: 'The id that it had.' }),
+    deletedId: t.id({
+      description: 'The global id that it had, for caches.',
+      resolve: ({ webhookId }) => encodeGlobalID('Webhook', webhookId),
     }),
   }),
 })
 
-type UpdateShape = WebhookPayload<'UpdateWebhookPayload'>
-
-const UpdateWebhookPayload = webhookPayload<UpdateShape>('UpdateWebhookPayload', 'A webhook that was changed.')
-
-const UpdateWebhookResult = builder.unionType('UpdateWebhookResult', {
-  description: 'The webhook, or an error that the caller can correct.',
-  types: [UpdateWebhookPayload, ValidationError, NotFoundError, ForbiddenError],
-  resolveType: typeOf,
+mutation({
+  name: 'deleteWebhook',
+  description: 'Deletes a webhook with its deliveries, including waiting ones.',
+  input: DeleteWebhookInput,
+  inputDescription: 'Which.',
+  payload: DeleteWebhookPayload,
+  errors: [NotFoundError, ForbiddenError],
+  result: 'The deleted webhook',
+  run: deleteWebhook,
 })
 
-builder.mutationField('updateWebhook', (t) =>
-  t.field({
-    type: UpdateWebhookResult,
-    description: 'Changes a webhook, enables or disables it.',
-    args: { input: t.arg({ type: UpdateWebhookInput, required: true, description: 'Which, and what.' }) },
-    resolve: (_root, { input }, context) =>
-      asResult(async () => ({ __typename: 'UpdateWebhookPayload' as const, ...(await updateWebhook(context, input)) })),
-  }),
-)
-
-const DeleteWebhookInput = builder.inputType('DeleteWebhookInput', {
-  description: 'Which webhook to delete.',
-  fields: (t) => ({ webhookId: t.field({ type: 'UUID', required: true, description: 'Which.' }) }),
-})
-
-const DeleteWebhookPayload = builder
-  .objectRef<WebhookPayload<'DeleteWebhookPayload'>>('DeleteWebhookPayload')
-  .implement({
-    description: 'A deleted webhook.',
-    fields: (t) => ({
-      webhookId: t.expose('webhookId', { type: 'UUID', description: 'The id that it had.' }),
-      deletedId: t.id({
-        description: 'The global id that it had, for caches.',
-        resolve: ({ webhookId }) => encodeGlobalID('Webhook', webhookId),
-      }),
-    }),
-  })
-
-const DeleteWebhookResult = builder.unionType('DeleteWebhookResult', {
-  description: 'The deleted webhook, or an error that the caller can correct.',
-  types: [DeleteWebhookPayload, NotFoundError, ForbiddenError],
-  resolveType: typeOf,
-})
-
-builder.mutationField('deleteWebhook', (t) =>
-  t.field({
-    type: DeleteWebhookResult,
-    description: 'Deletes a webhook with its deliveries, including waiting ones.',
-    args: { input: t.arg({ type: DeleteWebhookInput, required: true, description: 'Which.' }) },
-    resolve: (_root, { input }, context) =>
-      asResult(async () => ({ __typename: 'DeleteWebhookPayload' as const, ...(await deleteWebhook(context, input)) })),
-  }),
-)
-
-const RotateWebhookSecretInput = builder.inputType('RotateWebhookSecretInput', {
-  description: 'Which secret to replace.',
-  fields: (t) => ({
-    webhookId: t.field({ type: 'UUID', required: true, description: 'Of which webhook.' }),
-    overlapSeconds: t.int({
-      description: 'For how long requests are also signed with the old secret: a day by default, at most 7 days.',
-    }),
-  }),
-})
-
-interface RotateShape extends WebhookPayload<'RotateWebhookSecretPayload'> {
-  secret: string
-}
-
-const RotateWebhookSecretPayload = webhookPayload<RotateShape>(
+const RotateWebhookSecretPayload = webhookPayload<{ secret: string }>(
   'RotateWebhookSecretPayload',
   'A webhook with a new secret.',
 )
@@ -284,99 +191,44 @@ builder.objectField(RotateWebhookSecretPayload, 'secret', (t) =>
   t.exposeString('secret', { description: 'The new secret. Store it: it is not shown again.' }),
 )
 
-const RotateWebhookSecretResult = builder.unionType('RotateWebhookSecretResult', {
-  description: 'The new secret, or an error that the caller can correct.',
-  types: [RotateWebhookSecretPayload, ValidationError, NotFoundError, ForbiddenError],
-  resolveType: typeOf,
+mutation({
+  name: 'rotateWebhookSecret',
+  description:
+    'Creates a new secret. For a while requests carry both signatures, so that the receiver can switch over.',
+  input: RotateWebhookSecretInput,
+  inputDescription: 'Which.',
+  payload: RotateWebhookSecretPayload,
+  errors: [ValidationError, NotFoundError, ForbiddenError],
+  result: 'The new secret',
+  run: rotateWebhookSecret,
 })
 
-builder.mutationField('rotateWebhookSecret', (t) =>
-  t.field({
-    type: RotateWebhookSecretResult,
-    description:
-      'Creates a new secret. For a while requests carry both signatures, so that the receiver can switch over.',
-    args: { input: t.arg({ type: RotateWebhookSecretInput, required: true, description: 'Which.' }) },
-    resolve: (_root, { input }, context) =>
-      asResult(async () => ({
-        __typename: 'RotateWebhookSecretPayload' as const,
-        ...(await rotateWebhookSecret(context, input)),
-      })),
-  }),
+mutation({
+  name: 'sendTestEvent',
+  description: 'Sends a `webhook.test` event, once. Its delivery shows the outcome.',
+  input: SendTestEventInput,
+  inputDescription: 'Which.',
+  payload: deliveryPayload('SendTestEventPayload', 'A delivery of a test event.'),
+  errors: [NotFoundError, InvalidStateError, ForbiddenError],
+  result: 'The delivery',
+  run: sendTestEvent,
+})
+
+mutation({
+  name: 'replayDelivery',
+  description: 'Repeats a delivery at once, with a new schedule, under the same `webhook-id`.',
+  input: ReplayDeliveryInput,
+  inputDescription: 'Which.',
+  payload: deliveryPayload('ReplayDeliveryPayload', 'A repeated delivery.'),
+  errors: [NotFoundError, InvalidStateError, ForbiddenError],
+  result: 'The delivery',
+  run: replayDelivery,
+})
+
+const ReplayWebhookPayload = webhookPayload<{ replayed: number; more: boolean }>(
+  'ReplayWebhookPayload',
+  'What is sent again.',
 )
-
-const SendTestEventInput = builder.inputType('SendTestEventInput', {
-  description: 'Which webhook to test.',
-  fields: (t) => ({ webhookId: t.field({ type: 'UUID', required: true, description: 'Which.' }) }),
-})
-
-const SendTestEventPayload = deliveryPayload<DeliveryPayload<'SendTestEventPayload'>>(
-  'SendTestEventPayload',
-  'A delivery of a test event.',
-)
-
-const SendTestEventResult = builder.unionType('SendTestEventResult', {
-  description: 'The delivery, or an error that the caller can correct.',
-  types: [SendTestEventPayload, NotFoundError, InvalidStateError, ForbiddenError],
-  resolveType: typeOf,
-})
-
-builder.mutationField('sendTestEvent', (t) =>
-  t.field({
-    type: SendTestEventResult,
-    description: 'Sends a `webhook.test` event, once. Its delivery shows the outcome.',
-    args: { input: t.arg({ type: SendTestEventInput, required: true, description: 'Which.' }) },
-    resolve: (_root, { input }, context) =>
-      asResult(async () => ({ __typename: 'SendTestEventPayload' as const, ...(await sendTestEvent(context, input)) })),
-  }),
-)
-
-const ReplayDeliveryInput = builder.inputType('ReplayDeliveryInput', {
-  description: 'The delivery to repeat.',
-  fields: (t) => ({ deliveryId: t.field({ type: 'UUID', required: true, description: 'Which.' }) }),
-})
-
-const ReplayDeliveryPayload = deliveryPayload<DeliveryPayload<'ReplayDeliveryPayload'>>(
-  'ReplayDeliveryPayload',
-  'A repeated delivery.',
-)
-
-const ReplayDeliveryResult = builder.unionType('ReplayDeliveryResult', {
-  description: 'The delivery, or an error that the caller can correct.',
-  types: [ReplayDeliveryPayload, NotFoundError, InvalidStateError, ForbiddenError],
-  resolveType: typeOf,
-})
-
-builder.mutationField('replayDelivery', (t) =>
-  t.field({
-    type: ReplayDeliveryResult,
-    description: 'Repeats a delivery at once, with a new schedule, under the same `webhook-id`.',
-    args: { input: t.arg({ type: ReplayDeliveryInput, required: true, description: 'Which.' }) },
-    resolve: (_root, { input }, context) =>
-      asResult(async () => ({
-        __typename: 'ReplayDeliveryPayload' as const,
-        ...(await replayDelivery(context, input)),
-      })),
-  }),
-)
-
-const ReplayWebhookInput = builder.inputType('ReplayWebhookInput', {
-  description: 'What to send again.',
-  fields: (t) => ({
-    webhookId: t.field({ type: 'UUID', required: true, description: 'To which webhook.' }),
-    since: t.field({
-      type: 'DateTime',
-      required: true,
-      description: 'Events from this moment on; at most 14 days ago.',
-    }),
-  }),
-})
-
-interface ReplayShape extends WebhookPayload<'ReplayWebhookPayload'> {
-  replayed: number
-  more: boolean
-}
-
-const ReplayWebhookPayload = webhookPayload<ReplayShape>('ReplayWebhookPayload', 'What is sent again.')
 builder.objectField(ReplayWebhookPayload, 'replayed', (t) =>
   t.exposeInt('replayed', { description: 'How many deliveries; at most 10000 at once.' }),
 )
@@ -384,19 +236,13 @@ builder.objectField(ReplayWebhookPayload, 'more', (t) =>
   t.exposeBoolean('more', { description: 'Whether there may be more; repeat the call to send them.' }),
 )
 
-const ReplayWebhookResult = builder.unionType('ReplayWebhookResult', {
-  description: 'How much is sent again, or an error that the caller can correct.',
-  types: [ReplayWebhookPayload, ValidationError, NotFoundError, InvalidStateError, ForbiddenError],
-  resolveType: typeOf,
+mutation({
+  name: 'replayWebhook',
+  description: 'Sends what the endpoint has missed: failed deliveries, and events that happened while it was disabled.',
+  input: ReplayWebhookInput,
+  inputDescription: 'To which, since when.',
+  payload: ReplayWebhookPayload,
+  errors: [ValidationError, NotFoundError, InvalidStateError, ForbiddenError],
+  result: 'How much is sent again',
+  run: replayWebhook,
 })
-
-builder.mutationField('replayWebhook', (t) =>
-  t.field({
-    type: ReplayWebhookResult,
-    description:
-      'Sends what the endpoint has missed: failed deliveries, and events that happened while it was disabled.',
-    args: { input: t.arg({ type: ReplayWebhookInput, required: true, description: 'To which, since when.' }) },
-    resolve: (_root, { input }, context) =>
-      asResult(async () => ({ __typename: 'ReplayWebhookPayload' as const, ...(await replayWebhook(context, input)) })),
-  }),
-)

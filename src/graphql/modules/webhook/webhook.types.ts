@@ -7,7 +7,7 @@ import { type DeliveryFacts, payloadOf } from '../../../domain/webhook/payload.t
 import { webhookId } from '../../../domain/webhook/signature.ts'
 import { stillThere } from '../../loaders/load-session.ts'
 
-/** Without secrets, which are returned only once, by the mutation that creates them. */
+/** Has no secrets: they are returned only once, by the mutation that creates them. */
 export const WebhookNode = builder.prismaNode('Webhook', {
   description: 'An endpoint to which events are sent, according to Standard Webhooks.',
   id: { field: 'id' },
