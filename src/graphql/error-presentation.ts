@@ -1,6 +1,7 @@
 import { type ExecutionResult, GraphQLError } from 'graphql'
 import { handleStreamOrSingleExecutionResult, type Plugin } from 'graphql-yoga'
 import { ERRORS, maskedFault, RepriseError } from '../domain/errors.ts'
+import { RATE_RETRY_AFTER_SECONDS } from '../domain/limits.ts'
 import type { Logger } from '../observability/log.ts'
 import {
   databaseUnavailable,
@@ -12,7 +13,6 @@ import {
   wasCancelled,
 } from '../services/database-outage.ts'
 import type { GraphQLContext } from './context.ts'
-import { RATE_RETRY_AFTER_SECONDS } from '../domain/limits.ts'
 
 /**
  * Shows clients the errors that they can act on. Of an unexpected error they see only the request id, under which the

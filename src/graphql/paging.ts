@@ -1,15 +1,15 @@
-import type { builder } from './builder.ts'
-import { PAGE_SIZE_DEFAULT } from '../domain/limits.ts'
-import { SEARCH_COST } from './limits/limits.ts'
-import { invalidCursor, type PageArguments, pageSize } from '../services/paging/page-arguments.ts'
 import { queryFromInfo } from '@pothos/plugin-prisma'
 import type { GraphQLResolveInfo } from 'graphql'
-import type { GraphQLContext } from './context.ts'
+import { PAGE_SIZE_DEFAULT } from '../domain/limits.ts'
 import { decodeKeyset, encodeKeyset, type OrderColumn } from '../services/paging/keyset-cursor.ts'
-import type { PageLoader } from './loaders/loader-kinds.ts'
 import { assemblePage, type Page } from '../services/paging/keyset.ts'
+import { invalidCursor, type PageArguments, pageSize } from '../services/paging/page-arguments.ts'
 import { parseSerialCursor } from '../services/paging/serial-cursor.ts'
 import { serialPageOf } from '../services/paging/serial-page-of.ts'
+import type { builder } from './builder.ts'
+import type { GraphQLContext } from './context.ts'
+import { SEARCH_COST } from './limits/limits.ts'
+import type { PageLoader } from './loaders/loader-kinds.ts'
 
 type FieldBuilder = Parameters<Parameters<typeof builder.queryField>[1]>[0]
 

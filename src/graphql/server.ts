@@ -1,4 +1,5 @@
 import { useCSRFPrevention } from '@graphql-yoga/plugin-csrf-prevention'
+import { GraphQLError } from 'graphql'
 import {
   createYoga,
   type GraphQLParams,
@@ -7,18 +8,17 @@ import {
   type YogaServerInstance,
 } from 'graphql-yoga'
 import { currentSpan } from '../observability/trace.ts'
-import { useAuthentication } from './transport/authentication.ts'
 import { fillContext, type GraphQLContext, type GraphQLServices, type ServerContext } from './context.ts'
-import { useDocumentLimits } from './limits/document-limits.ts'
 import { useErrorPresentation } from './error-presentation.ts'
-import { addressOf, type Identity, requestIdOf, unreadable } from './transport/whole-request.ts'
+import { useEventsTogether } from './execution/events-together.ts'
+import { useAdmission, useConsistentReads } from './execution/execute-operations.ts'
+import { useDocumentLimits } from './limits/document-limits.ts'
+import { useOperationCost } from './limits/operation-cost.ts'
 import { useRequestBounds } from './limits/request-bounds.ts'
 import { schema } from './schema.ts'
-import { useOperationCost } from './limits/operation-cost.ts'
-import { useAdmission, useConsistentReads } from './execution/execute-operations.ts'
-import { useEventsTogether } from './execution/events-together.ts'
+import { useAuthentication } from './transport/authentication.ts'
 import { type TrustedDocuments, useTrustedDocuments } from './transport/trusted-documents.ts'
-import { GraphQLError } from 'graphql'
+import { addressOf, type Identity, requestIdOf, unreadable } from './transport/whole-request.ts'
 
 const NOT_ACCEPTABLE =
   'The answer to this operation is not available in a media type that the request accepts. Queries and mutations are answered as application/graphql-response+json or application/json, subscriptions as text/event-stream; or use a WebSocket with graphql-transport-ws.'

@@ -1,10 +1,10 @@
-import { readFor } from '../../services/consistent-reads.ts'
-import { type GraphQLContext, readerOf, renew } from '../context.ts'
-import { presentThrown } from '../error-presentation.ts'
 import type { OutboxEvent } from '../../domain/events.ts'
 import { followEvents } from '../../events/follow-events.ts'
 import { assertCursorKept } from '../../events/kept-cursor.ts'
+import { readFor } from '../../services/consistent-reads.ts'
 import { eventCursorOf, type EventFilterInput, visibleEvents } from '../../services/event/visible-events.ts'
+import { type GraphQLContext, readerOf, renew } from '../context.ts'
+import { presentThrown } from '../error-presentation.ts'
 
 /** The events of a subscription, bound to its token. */
 export interface AuthorizedEvents<T> extends AsyncIterable<T> {

@@ -1,8 +1,8 @@
 import SchemaBuilder, { BasePlugin, type PothosOutputFieldConfig, type SchemaTypes } from '@pothos/core'
 import type { GraphQLFieldResolver } from 'graphql'
 import { type ErrorCode, RepriseError } from '../../domain/errors.ts'
-import { type GraphQLContext, renew } from '../context.ts'
 import { readApart, renewSnapshot } from '../../services/consistent-reads.ts'
+import { type GraphQLContext, renew } from '../context.ts'
 
 export const auditedRefusals = 'auditedRefusals'
 export const payloadReads = 'payloadReads'

@@ -16,9 +16,9 @@ import {
   type ValueNode,
 } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
-import { COUNT_COST, FILTERED_COUNT_COST, QUERY_BREADTH_MAX, QUERY_COMPLEXITY_MAX, QUERY_DEPTH_MAX } from './limits.ts'
 import { CHAIN_STATES } from '../../domain/chain/chain-state.ts'
 import { RepriseError } from '../../domain/errors.ts'
+import { COUNT_COST, FILTERED_COUNT_COST, QUERY_BREADTH_MAX, QUERY_COMPLEXITY_MAX, QUERY_DEPTH_MAX } from './limits.ts'
 
 const QUERY_COST_MAX: Cost = {
   depth: QUERY_DEPTH_MAX,

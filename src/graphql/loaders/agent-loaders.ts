@@ -1,5 +1,5 @@
-import { AGENTS_BY_NAME } from '../../services/paging/orders.ts'
 import DataLoader from 'dataloader'
+import type { KernelUsage } from '../../domain/agent/kernel-usage.ts'
 import type { Agent, Kernel, PrismaClient } from '../../generated/prisma/client.ts'
 import {
   type AgentWorkRow,
@@ -10,17 +10,17 @@ import {
   readKernelsOnAgents,
   readSessionsOnAgents,
 } from '../../services/agent/read-agent-work.ts'
+import type { OrderColumn } from '../../services/paging/keyset-cursor.ts'
+import { AGENTS_BY_NAME } from '../../services/paging/orders.ts'
 import {
   countGroupPending,
   type GroupPendingRow,
   readGroupPending,
 } from '../../services/resource-group/read-group-pending.ts'
 import type { ServiceContext } from '../../services/service-context.ts'
+import { type DependentRow, readDependents } from '../../services/session/read-dependents.ts'
 import { readDurations, type SessionDurations } from '../../services/session/read-scheduling-history.ts'
 import { type FoundCheckpointRow, readFoundCheckpoints, readUsage } from '../../services/session/read-sessions.ts'
-import type { KernelUsage } from '../../domain/agent/kernel-usage.ts'
-import { type DependentRow, readDependents } from '../../services/session/read-dependents.ts'
-import type { OrderColumn } from '../../services/paging/keyset-cursor.ts'
 import {
   countLoader,
   type Makers,

@@ -1,4 +1,5 @@
 import DataLoader from 'dataloader'
+import type { PrismaClient } from '../../generated/prisma/client.ts'
 import {
   countRevisions,
   type DeploymentRecord,
@@ -21,7 +22,6 @@ import {
   type RoutePlace,
   type RouteRow,
 } from '../../services/deployment/read-routes.ts'
-import type { PrismaClient } from '../../generated/prisma/client.ts'
 import type { ServiceContext } from '../../services/service-context.ts'
 import { countLoader, type Makers, manyLoader, pageLoader, type PageLoader } from './loader-kinds.ts'
 

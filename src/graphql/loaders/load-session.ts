@@ -1,8 +1,8 @@
 import type { GraphQLResolveInfo } from 'graphql'
-import type { Session } from '../../generated/prisma/client.ts'
-import type { GraphQLContext } from '../context.ts'
-import type { SessionKey } from '../../services/session/read-selected-sessions.ts'
 import { type ErrorCode, RepriseError } from '../../domain/errors.ts'
+import type { Session } from '../../generated/prisma/client.ts'
+import type { SessionKey } from '../../services/session/read-selected-sessions.ts'
+import type { GraphQLContext } from '../context.ts'
 
 type Asked = {
   context: GraphQLContext

@@ -1,4 +1,15 @@
 import DataLoader from 'dataloader'
+import type { QuotaKey } from '../../domain/quota/quota.ts'
+import type { PrismaClient } from '../../generated/prisma/client.ts'
+import { readTokenRoles } from '../../services/access/token-roles.ts'
+import {
+  countKernelLogs,
+  type LogPage,
+  type LogPlace,
+  type LogSize,
+  readKernelLogs,
+  readLogSizes,
+} from '../../services/agent/read-kernel-logs.ts'
 import {
   type AttemptWindow,
   type ChainChange,
@@ -16,18 +27,9 @@ import {
   readKeptCheckpoints,
   type RecordedAttempts,
 } from '../../services/chain/read-chains.ts'
-import { type GroupSlotRow, readGroupSlots } from '../../services/resource-group/read-group-slots.ts'
-import { explainPendingSessions } from '../../services/session/explain-pending.ts'
-import { readStartNotes } from '../../services/session/read-sessions.ts'
-import {
-  countKernelLogs,
-  type LogPage,
-  type LogPlace,
-  type LogSize,
-  readKernelLogs,
-  readLogSizes,
-} from '../../services/agent/read-kernel-logs.ts'
+import { readNow } from '../../services/event/read-event-cursor.ts'
 import { readQuotasOf, type UsedQuota } from '../../services/quota/read-quotas.ts'
+import { type GroupSlotRow, readGroupSlots } from '../../services/resource-group/read-group-slots.ts'
 import {
   countResubmissionItems,
   readRefusalCounts,
@@ -35,22 +37,7 @@ import {
   type RefusalCount,
   type ResubmissionItemRow,
 } from '../../services/resubmission/read-resubmission.ts'
-import {
-  countSchedulingHistory,
-  type HistoryRow,
-  readSchedulingHistory,
-} from '../../services/session/read-scheduling-history.ts'
-import { readTokenRoles } from '../../services/access/token-roles.ts'
 import { type ActionVerdict, readSessionActions } from '../../services/resubmission/session-actions.ts'
-import { readNow } from '../../services/event/read-event-cursor.ts'
-import type { QuotaKey } from '../../domain/quota/quota.ts'
-import type { PrismaClient } from '../../generated/prisma/client.ts'
-import type { Role, ServiceContext } from '../../services/service-context.ts'
-import { deploymentLoaders, type DeploymentLoaders } from './deployment-loaders.ts'
-import { agentLoaders, type AgentLoaders } from './agent-loaders.ts'
-import { countLoader, lazily, type Makers, manyLoader, pageLoader, type PageLoader } from './loader-kinds.ts'
-import { createSessionLoader, type SessionLoader } from './session-loader.ts'
-import type { ReadSessions } from '../../services/session/read-selected-sessions.ts'
 import {
   readLastRuns,
   readSchedules,
@@ -58,6 +45,19 @@ import {
   type ScheduleRecord,
   type ScheduleRunRow,
 } from '../../services/schedule/read-schedules.ts'
+import type { Role, ServiceContext } from '../../services/service-context.ts'
+import { explainPendingSessions } from '../../services/session/explain-pending.ts'
+import {
+  countSchedulingHistory,
+  type HistoryRow,
+  readSchedulingHistory,
+} from '../../services/session/read-scheduling-history.ts'
+import type { ReadSessions } from '../../services/session/read-selected-sessions.ts'
+import { readStartNotes } from '../../services/session/read-sessions.ts'
+import { agentLoaders, type AgentLoaders } from './agent-loaders.ts'
+import { deploymentLoaders, type DeploymentLoaders } from './deployment-loaders.ts'
+import { countLoader, lazily, manyLoader, pageLoader, type PageLoader } from './loader-kinds.ts'
+import { createSessionLoader, type SessionLoader } from './session-loader.ts'
 
 /** One set per operation, or per event of a subscription: cached rows belong to one viewer and one moment. */
 export interface Loaders extends DeploymentLoaders, AgentLoaders {

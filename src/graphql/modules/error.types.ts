@@ -1,4 +1,4 @@
-import { type ErrorType, RepriseError, type ValidationIssue } from '../../domain/errors.ts'
+import type { ErrorType, RepriseError, ValidationIssue } from '../../domain/errors.ts'
 import { builder } from '../builder.ts'
 
 /**

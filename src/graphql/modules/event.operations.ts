@@ -1,24 +1,18 @@
 import { encodeCursor } from '../../domain/event-cursor.ts'
 import { SESSION_EVENT_TYPES, type SessionOutboxEvent } from '../../domain/events.ts'
-import {
-  CHANGED_IDS_MAX,
-  CHANGES_EVERY_MS,
-  COUNTED_ROWS_MAX,
-  FILTER_LIST_MAX,
-  PAGE_SCANNED_EVENTS_MAX,
-} from '../../domain/limits.ts'
+import { CHANGES_EVERY_MS, COUNTED_ROWS_MAX, FILTER_LIST_MAX, PAGE_SCANNED_EVENTS_MAX } from '../../domain/limits.ts'
+import { followChanges } from '../../events/follow-changes.ts'
 import { assertCursorKept } from '../../events/kept-cursor.ts'
 import { countEventsOnPages, readEventPage } from '../../events/read-event-page.ts'
+import { readEventCursor, readNow } from '../../services/event/read-event-cursor.ts'
+import { eventCursorOf, visibleEvents } from '../../services/event/visible-events.ts'
+import { argumentError } from '../../services/input/parse-input.ts'
 import { pageSize } from '../../services/paging/page-arguments.ts'
 import { builder } from '../builder.ts'
+import { authorizedEvents, eventStream } from '../execution/authorized-events.ts'
 import { SEARCH_COST } from '../limits/limits.ts'
 import { pageComplexity } from '../paging.ts'
-import { eventCursorOf, visibleEvents } from '../../services/event/visible-events.ts'
-import { SessionEventFilter, SessionEventObject, sessionWireName } from './event.types.ts'
-import { authorizedEvents, eventStream } from '../execution/authorized-events.ts'
-import { readEventCursor, readNow } from '../../services/event/read-event-cursor.ts'
-import { type ChangeBatch, followChanges } from '../../events/follow-changes.ts'
-import { argumentError } from '../../services/input/parse-input.ts'
+import { ChangeBatchType, SessionEventFilter, SessionEventObject, sessionWireName } from './event.types.ts'
 
 const LOOKED_AT = PAGE_SCANNED_EVENTS_MAX.toLocaleString('en')
 
@@ -115,33 +109,6 @@ const ChangeFilter = builder.inputType('ChangeFilter', {
     chainIds: t.field({
       type: ['UUID'],
       description: `In these chains, at most ${FILTER_LIST_MAX}: their sessions, and nothing else.`,
-    }),
-  }),
-})
-
-const ChangeBatchType = builder.objectRef<ChangeBatch>('ChangeBatch').implement({
-  description: `What has changed since the batch before, by id: at most ${CHANGED_IDS_MAX} of each kind.`,
-  fields: (t) => ({
-    cursor: t.string({
-      description: 'For `after`: all that happened up to here has been sent.',
-      resolve: ({ cursor }) => encodeCursor(cursor),
-    }),
-    chainIds: t.expose('chainIds', { type: ['UUID'], description: 'Chains of which an attempt or its retry changed.' }),
-    sessionIds: t.expose('sessionIds', { type: ['UUID'], description: 'Sessions that changed, or whose retry did.' }),
-    agentIds: t.expose('agentIds', {
-      type: ['UUID'],
-      description: 'Agents that changed, in their status or in what is used of them.',
-    }),
-    deploymentIds: t.expose('deploymentIds', {
-      type: ['UUID'],
-      description: 'Deployments that changed, or one of their routes.',
-    }),
-    resubmissionIds: t.expose('resubmissionIds', {
-      type: ['UUID'],
-      description: 'Resubmissions that are new, got on, or ended.',
-    }),
-    missed: t.exposeBoolean('missed', {
-      description: 'More has changed than is named, or the cursor had expired: read again what is shown.',
     }),
   }),
 })

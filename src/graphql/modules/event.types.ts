@@ -6,13 +6,14 @@ import {
   type SessionOutboxEvent,
   type StatusEventData,
 } from '../../domain/events.ts'
+import { CHANGED_IDS_MAX, FILTER_LIST_MAX } from '../../domain/limits.ts'
 import type { FailureCause } from '../../domain/session/causes.ts'
 import type { SessionStatus } from '../../domain/session/statuses.ts'
+import type { ChangeBatch } from '../../events/follow-changes.ts'
 import { builder } from '../builder.ts'
 import { loadExistingSession } from '../loaders/load-session.ts'
 import { FailureCauseEnum } from './retry/retry.enums.ts'
 import { SessionNode, SessionStatusEnum } from './session/session.types.ts'
-import { FILTER_LIST_MAX } from '../../domain/limits.ts'
 
 const SessionEventTypeEnum = builder.enumType('SessionEventType', {
   description: "Type of a session event: the event's name in upper case, without `session.`.",
@@ -127,5 +128,32 @@ export const SessionEventFilter = builder.inputType('SessionEventFilter', {
     chainIds: t.field({ type: ['UUID'], description: `In one of these chains, at most ${FILTER_LIST_MAX}.` }),
     sessionId: t.field({ type: 'UUID', description: 'About this session.' }),
     types: t.field({ type: [SessionEventTypeEnum], description: 'With one of these values.' }),
+  }),
+})
+
+export const ChangeBatchType = builder.objectRef<ChangeBatch>('ChangeBatch').implement({
+  description: `What has changed since the batch before, by id: at most ${CHANGED_IDS_MAX} of each kind.`,
+  fields: (t) => ({
+    cursor: t.string({
+      description: 'For `after`: all that happened up to here has been sent.',
+      resolve: ({ cursor }) => encodeCursor(cursor),
+    }),
+    chainIds: t.expose('chainIds', { type: ['UUID'], description: 'Chains of which an attempt or its retry changed.' }),
+    sessionIds: t.expose('sessionIds', { type: ['UUID'], description: 'Sessions that changed, or whose retry did.' }),
+    agentIds: t.expose('agentIds', {
+      type: ['UUID'],
+      description: 'Agents that changed, in their status or in what is used of them.',
+    }),
+    deploymentIds: t.expose('deploymentIds', {
+      type: ['UUID'],
+      description: 'Deployments that changed, or one of their routes.',
+    }),
+    resubmissionIds: t.expose('resubmissionIds', {
+      type: ['UUID'],
+      description: 'Resubmissions that are new, got on, or ended.',
+    }),
+    missed: t.exposeBoolean('missed', {
+      description: 'More has changed than is named, or the cursor had expired: read again what is shown.',
+    }),
   }),
 })

@@ -1,9 +1,9 @@
 import { readQuota, readQuotas, type UsedQuota } from '../../services/quota/read-quotas.ts'
-import { builder } from '../builder.ts'
-import { QuotaScopeEnum, QuotaType } from './quota.types.ts'
 import { setQuota } from '../../services/quota/set-quota.ts'
+import { builder } from '../builder.ts'
 import { ForbiddenError, NotFoundError, ValidationError } from './error.types.ts'
 import { mutation } from './mutation.ts'
+import { QuotaScopeEnum, QuotaType } from './quota.types.ts'
 import { ResourceSlotInput } from './session/values.types.ts'
 
 builder.queryField('quotas', (t) =>

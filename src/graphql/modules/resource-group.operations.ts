@@ -1,14 +1,14 @@
-import { builder } from '../builder.ts'
-import { AgentSelectorEnum, ResourceGroupType, SequencerEnum } from './resource-group.types.ts'
-import { encodeGlobalID } from '@pothos/plugin-relay'
 import type { InputFieldBuilder } from '@pothos/core'
+import { encodeGlobalID } from '@pothos/plugin-relay'
 import { createResourceGroup } from '../../services/resource-group/create-resource-group.ts'
 import { deleteResourceGroup } from '../../services/resource-group/delete-resource-group.ts'
 import { updateResourceGroup } from '../../services/resource-group/update-resource-group.ts'
+import { builder } from '../builder.ts'
 import { ConflictError, ForbiddenError, InvalidStateError, NotFoundError, ValidationError } from './error.types.ts'
 import { mutation } from './mutation.ts'
-import { ExecutorOptionInput } from './session/values.types.ts'
+import { AgentSelectorEnum, ResourceGroupType, SequencerEnum } from './resource-group.types.ts'
 import { SessionTypeEnum } from './session/session.types.ts'
+import { ExecutorOptionInput } from './session/values.types.ts'
 
 builder.queryField('resourceGroups', (t) =>
   t.prismaField({

@@ -1,11 +1,11 @@
+import { COUNTED_ROWS_MAX } from '../../domain/limits.ts'
 import type { GroupSlotRow } from '../../services/resource-group/read-group-slots.ts'
 import { builder } from '../builder.ts'
-import { ExecutorOption, labelsOf } from './session/values.types.ts'
-import { SessionNode, SessionTypeEnum } from './session/session.types.ts'
-import { COUNTED_ROWS_MAX } from '../../domain/limits.ts'
-import { forwardArguments, nestedPage } from '../paging.ts'
 import { PENDING_ORDER } from '../loaders/agent-loaders.ts'
 import { loadSession } from '../loaders/load-session.ts'
+import { forwardArguments, nestedPage } from '../paging.ts'
+import { SessionNode, SessionTypeEnum } from './session/session.types.ts'
+import { ExecutorOption, labelsOf } from './session/values.types.ts'
 
 export const SequencerEnum = builder.enumType('Sequencer', {
   description: 'In which order sessions of the same priority are scheduled.',

@@ -6,11 +6,11 @@ import type { Authenticate } from '../../services/access/authenticate.ts'
 import { mayRead, noAccess } from '../../services/access/authorize.ts'
 import { identifyBearer } from '../../services/access/bearer-token.ts'
 import type { Viewer } from '../../services/service-context.ts'
-import { presentFault, tooManyRequests } from '../error-presentation.ts'
 import type { ServerContext } from '../context.ts'
-import { type Identity, requestIdOf, type WholeRequest } from './whole-request.ts'
-import { isSmallIntrospection } from './public-introspection.ts'
+import { presentFault, tooManyRequests } from '../error-presentation.ts'
 import { NO_UUID } from '../ids.ts'
+import { isSmallIntrospection } from './public-introspection.ts'
+import { type Identity, requestIdOf, type WholeRequest } from './whole-request.ts'
 
 /** Identity of requests without a token, which may only introspect the schema: it sees no data. */
 const STRANGER: Identity = {

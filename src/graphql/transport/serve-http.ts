@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { sendNodeResponse } from '@whatwg-node/server'
 import { GraphQLError } from 'graphql'
 import { ERRORS, RepriseError } from '../../domain/errors.ts'
+import { exceeded, type JsonBounds, JsonCounter } from '../../domain/json-bounds.ts'
 import {
   CREATE_SESSIONS_BYTES_MAX,
   CREATE_SESSIONS_VALUES_MAX,
@@ -16,12 +17,11 @@ import { noteKnown } from '../../services/access/bearer-token.ts'
 import type { Rates } from '../../services/access/rates.ts'
 import { type BodyBounds, readBody, RequestGone } from '../../services/input/read-body.ts'
 import { nextTurn } from '../../services/next-turn.ts'
-import { identify } from './authentication.ts'
 import { presentFault, tooManyRequests } from '../error-presentation.ts'
-import { type Identity, wholeRequests } from './whole-request.ts'
-import { isSmallIntrospection, type PublicIntrospection } from './public-introspection.ts'
 import type { GraphQLServer } from '../server.ts'
-import { exceeded, type JsonBounds, JsonCounter } from '../../domain/json-bounds.ts'
+import { identify } from './authentication.ts'
+import { isSmallIntrospection, type PublicIntrospection } from './public-introspection.ts'
+import { type Identity, wholeRequests } from './whole-request.ts'
 
 /** Yoga would copy a server context property by property. The request itself carries the values instead. */
 const NO_CONTEXT = undefined!

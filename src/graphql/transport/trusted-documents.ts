@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
 import { GraphQLError } from 'graphql'
 import type { GraphQLParams, Plugin } from 'graphql-yoga'
 import { ERRORS } from '../../domain/errors.ts'
-import { readFile } from 'node:fs/promises'
 
 /** Document texts by the SHA-256 of their UTF-8, in lower case hexadecimal. */
 export type TrustedDocuments = ReadonlyMap<string, string>

@@ -3,8 +3,8 @@ import { CloseCode, handleProtocols, type Disposable, type Server } from 'graphq
 import type { Extra } from 'graphql-ws/use/ws'
 import type { WebSocket, WebSocketServer } from 'ws'
 import type { Logger } from '../../observability/log.ts'
-import { guarded } from '../../waiting/guarded.ts'
 import { isKnown } from '../../services/access/bearer-token.ts'
+import { guarded } from '../../waiting/guarded.ts'
 
 /**
  * Connects the sockets of a WebSocket server to graphql-ws. Replaces its `useServer`, which prints errors instead of

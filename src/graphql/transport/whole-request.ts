@@ -1,8 +1,8 @@
+import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { GraphQLError } from 'graphql'
 import { nextTurn } from '../../services/next-turn.ts'
 import type { Viewer } from '../../services/service-context.ts'
-import { randomUUID } from 'node:crypto'
 import type { ServerContext } from '../context.ts'
 
 /** A request of the Fetch API whose caller is known and whose body has been read. */

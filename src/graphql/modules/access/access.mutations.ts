@@ -1,13 +1,13 @@
+import { encodeGlobalID } from '@pothos/plugin-relay'
 import { createDomain, createProject, createUser } from '../../../services/access/create-tenants.ts'
+import { createToken } from '../../../services/access/create-token.ts'
+import { revokeToken } from '../../../services/access/revoke-token.ts'
+import { removeProjectMember, setProjectMember } from '../../../services/access/set-project-member.ts'
 import { builder } from '../../builder.ts'
+import { globalId } from '../../ids.ts'
 import { ConflictError, ForbiddenError, InvalidStateError, NotFoundError, ValidationError } from '../error.types.ts'
 import { mutation } from '../mutation.ts'
 import { DomainNode, ProjectNode, TokenNode, TokenRoleEnum, UserNode } from './access.types.ts'
-import { removeProjectMember, setProjectMember } from '../../../services/access/set-project-member.ts'
-import { globalId } from '../../ids.ts'
-import { encodeGlobalID } from '@pothos/plugin-relay'
-import { createToken } from '../../../services/access/create-token.ts'
-import { revokeToken } from '../../../services/access/revoke-token.ts'
 
 const CreateDomainInput = builder.inputType('CreateDomainInput', {
   description: 'A group of projects.',

@@ -1,14 +1,14 @@
-import { builder } from '../../builder.ts'
-import { edgeQuery, pageComplexity } from '../../paging.ts'
+import { assertMayAdminister } from '../../../services/access/authorize.ts'
+import { type AuditRow, readAudit } from '../../../services/access/read-audit.ts'
+import { ownProject, projectScope } from '../../../services/access/tenant-scope.ts'
+import { ID_PREFIX_WORDS, idsBeginningWith } from '../../../services/input/id-prefix.ts'
 import { keysetPage } from '../../../services/paging/keyset.ts'
 import { BY_NAME, NEWEST_FIRST } from '../../../services/paging/orders.ts'
-import { DomainNode, ProjectNode, TokenNode, UserNode } from './access.types.ts'
-import { ownProject, projectScope } from '../../../services/access/tenant-scope.ts'
-import { assertMayAdminister } from '../../../services/access/authorize.ts'
-import { ID_PREFIX_WORDS, idsBeginningWith } from '../../../services/input/id-prefix.ts'
-import { type AuditRow, readAudit } from '../../../services/access/read-audit.ts'
+import { builder } from '../../builder.ts'
 import { stableId } from '../../ids.ts'
+import { edgeQuery, pageComplexity } from '../../paging.ts'
 import { DateTimeFilter } from '../filters.inputs.ts'
+import { DomainNode, ProjectNode, TokenNode, UserNode } from './access.types.ts'
 
 builder.queryField('domains', (t) =>
   t.connection(

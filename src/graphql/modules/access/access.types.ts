@@ -1,8 +1,8 @@
+import { mayAdminister, mayChange } from '../../../services/access/authorize.ts'
+import { ownProject, projectScope } from '../../../services/access/tenant-scope.ts'
 import { builder } from '../../builder.ts'
 import { isUuid, NO_UUID, stableId } from '../../ids.ts'
 import { QuotaType } from '../quota.types.ts'
-import { ownProject, projectScope } from '../../../services/access/tenant-scope.ts'
-import { mayAdminister, mayChange } from '../../../services/access/authorize.ts'
 
 export const DomainNode = builder.prismaNode('Domain', {
   description: 'A group of projects.',

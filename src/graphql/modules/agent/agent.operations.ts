@@ -1,20 +1,20 @@
-import { builder } from '../../builder.ts'
-import { edgeQuery, pageComplexity } from '../../paging.ts'
-import { keysetPage } from '../../../services/paging/keyset.ts'
-import { agentWhere } from '../../../services/agent/read-agents.ts'
-import { AGENTS_BY_NAME } from '../../../services/paging/orders.ts'
-import { AgentNode, AgentStatusEnum } from './agent.types.ts'
-import { readVolumes, type Volume } from '../../../services/agent/read-volumes.ts'
 import { encodeGlobalID } from '@pothos/plugin-relay'
+import { followKernelLogs } from '../../../events/follow-kernel-logs.ts'
 import { type ChangeAgentInput, drainAgent, removeAgent, resumeAgent } from '../../../services/agent/change-agent.ts'
+import { behindLogCursor } from '../../../services/agent/log-cursor.ts'
+import { agentWhere } from '../../../services/agent/read-agents.ts'
+import { assertKernelVisible } from '../../../services/agent/read-kernel-logs.ts'
+import { readVolumes } from '../../../services/agent/read-volumes.ts'
+import { keysetPage } from '../../../services/paging/keyset.ts'
+import { AGENTS_BY_NAME } from '../../../services/paging/orders.ts'
 import type { ServiceContext } from '../../../services/service-context.ts'
+import { builder } from '../../builder.ts'
+import { authorizedEvents } from '../../execution/authorized-events.ts'
 import { stillThere } from '../../loaders/load-session.ts'
+import { edgeQuery, pageComplexity } from '../../paging.ts'
 import { ForbiddenError, InvalidStateError, NotFoundError, ValidationError } from '../error.types.ts'
 import { mutation } from '../mutation.ts'
-import { followKernelLogs } from '../../../events/follow-kernel-logs.ts'
-import { assertKernelVisible } from '../../../services/agent/read-kernel-logs.ts'
-import { behindLogCursor } from '../../../services/agent/log-cursor.ts'
-import { authorizedEvents } from '../../execution/authorized-events.ts'
+import { AgentNode, AgentStatusEnum, VolumeType } from './agent.types.ts'
 import { LogChunk } from './kernel.types.ts'
 
 const AgentFilter = builder.inputType('AgentFilter', {
@@ -48,16 +48,6 @@ builder.queryField('agents', (t) =>
     { name: 'AgentEdge', description: 'One agent and its place.' },
   ),
 )
-
-const VolumeType = builder.objectRef<Volume>('Volume').implement({
-  description: 'A directory that agents have under a name, for kernels.',
-  fields: (t) => ({
-    name: t.exposeString('name', { description: 'The name by which sessions ask for it.' }),
-    readOnly: t.exposeBoolean('readOnly', { description: 'No agent lets kernels change what is in it.' }),
-    resourceGroups: t.exposeStringList('resourceGroups', { description: 'Where there are agents that have it.' }),
-    agents: t.exposeInt('agents', { description: 'How many agents have it and are alive.' }),
-  }),
-})
 
 builder.queryField('volumes', (t) =>
   t.field({

@@ -1,15 +1,16 @@
+import type { Volume } from '../../../services/agent/read-volumes.ts'
+import { AGENTS_BY_NAME } from '../../../services/paging/orders.ts'
 import { builder } from '../../builder.ts'
 import { isUuid, NO_UUID } from '../../ids.ts'
-import { historyField } from '../session/history.types.ts'
-import { ResourceGroupType, utilisation } from '../resource-group.types.ts'
-import { Label, labelsOf } from '../session/values.types.ts'
-import { loadNodes } from '../../loaders/loader-kinds.ts'
-import { forwardArguments, nestedPage } from '../../paging.ts'
-import { AGENTS_BY_NAME } from '../../../services/paging/orders.ts'
 import { BY_ID_NEWEST } from '../../loaders/agent-loaders.ts'
 import { loadSession } from '../../loaders/load-session.ts'
-import { KernelNode } from './kernel.types.ts'
+import { loadNodes } from '../../loaders/loader-kinds.ts'
+import { forwardArguments, nestedPage } from '../../paging.ts'
+import { ResourceGroupType, utilisation } from '../resource-group.types.ts'
+import { historyField } from '../session/history.types.ts'
 import { SessionNode } from '../session/session.types.ts'
+import { Label, labelsOf } from '../session/values.types.ts'
+import { KernelNode } from './kernel.types.ts'
 
 export const AgentStatusEnum = builder.enumType('AgentStatus', {
   description: 'The state of an agent.',
@@ -167,3 +168,13 @@ builder.prismaObjectField(ResourceGroupType, 'agents', (t) =>
     },
   }),
 )
+
+export const VolumeType = builder.objectRef<Volume>('Volume').implement({
+  description: 'A directory that agents have under a name, for kernels.',
+  fields: (t) => ({
+    name: t.exposeString('name', { description: 'The name by which sessions ask for it.' }),
+    readOnly: t.exposeBoolean('readOnly', { description: 'No agent lets kernels change what is in it.' }),
+    resourceGroups: t.exposeStringList('resourceGroups', { description: 'Where there are agents that have it.' }),
+    agents: t.exposeInt('agents', { description: 'How many agents have it and are alive.' }),
+  }),
+})

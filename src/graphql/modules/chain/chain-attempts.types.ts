@@ -1,13 +1,13 @@
 import type { SpecDifference } from '../../../domain/chain/spec-difference.ts'
 import type { ChainChange, ChainEpoch, ChainTotalRow } from '../../../services/chain/read-chains.ts'
+import { assemblePage } from '../../../services/paging/keyset.ts'
+import { serialCursor } from '../../../services/paging/serial-cursor.ts'
 import { builder } from '../../builder.ts'
 import { loadExistingSession, loadSession } from '../../loaders/load-session.ts'
 import { attemptWindow, forwardArguments, pageComplexity, serialPage } from '../../paging.ts'
-import { assemblePage } from '../../../services/paging/keyset.ts'
-import { serialCursor } from '../../../services/paging/serial-cursor.ts'
+import { FailureCauseEnum } from '../retry/retry.enums.ts'
 import { SessionNode } from '../session/session.types.ts'
 import { ChainNode } from './chain.types.ts'
-import { FailureCauseEnum } from '../retry/retry.enums.ts'
 
 const SpecDifferenceType = builder.objectRef<SpecDifference>('SpecDifference').implement({
   description: "One difference between an attempt's specification and that of the attempt before.",

@@ -1,13 +1,13 @@
 import { FILTER_LIST_MAX, SEARCH_LENGTH_MAX } from '../../../domain/limits.ts'
+import type { WantedOrder } from '../../../services/chain/chain-page.ts'
 import type { ChainConditions } from '../../../services/chain/read-chains.ts'
+import { argumentError } from '../../../services/input/parse-input.ts'
 import { withoutNulls } from '../../../services/input/without-nulls.ts'
 import { builder } from '../../builder.ts'
-import { argumentError } from '../../../services/input/parse-input.ts'
 import { DateTimeFilter, IntRange, OrderDirection, StringFilter } from '../filters.inputs.ts'
 import { FailureCauseEnum, HoldReasonEnum } from '../retry/retry.enums.ts'
 import { LabelInput } from '../session/values.types.ts'
 import { ChainOrderFieldEnum, ChainStateEnum } from './chain.types.ts'
-import type { WantedOrder } from '../../../services/chain/chain-page.ts'
 
 const FailureFilter = builder.inputType('FailureFilter', {
   description: 'An attempt that failed. All given conditions must match, of the same attempt.',

@@ -1,12 +1,11 @@
 import { CHAIN_STATES } from '../../../domain/chain/chain-state.ts'
-import { COUNTED_ROWS_MAX } from '../../../domain/limits.ts'
 import { readChainPage } from '../../../services/chain/chain-page.ts'
-import { type ChainStateCount, countChainStates, findChainOfSession } from '../../../services/chain/read-chains.ts'
-import { builder } from '../../builder.ts'
+import { countChainStates, findChainOfSession } from '../../../services/chain/read-chains.ts'
 import { argumentError } from '../../../services/input/parse-input.ts'
+import { builder } from '../../builder.ts'
 import { pageComplexity } from '../../paging.ts'
-import { ChainNode, ChainStateEnum } from './chain.types.ts'
 import { chainConditions, ChainFilter, ChainOrderInput, wantedOrder } from './chain.inputs.ts'
+import { ChainNode, ChainStateCountType } from './chain.types.ts'
 
 builder.queryField('chain', (t) =>
   t.field({
@@ -24,15 +23,6 @@ builder.queryField('chain', (t) =>
     },
   }),
 )
-
-const ChainStateCountType = builder.objectRef<ChainStateCount>('ChainStateCount').implement({
-  description: 'How many chains are in one state.',
-  fields: (t) => ({
-    state: t.expose('state', { type: ChainStateEnum, description: 'The state.' }),
-    count: t.exposeInt('count', { description: `How many; at most ${COUNTED_ROWS_MAX}.` }),
-    isExact: t.exposeBoolean('isExact', { description: 'Whether there are no more.' }),
-  }),
-})
 
 builder.queryField('chains', (t) =>
   t.connection(

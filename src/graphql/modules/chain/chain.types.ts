@@ -1,13 +1,13 @@
-import { builder } from '../../builder.ts'
 import { outlook, type Outlook } from '../../../domain/chain/outlook.ts'
-import type { ChainRow } from '../../../services/chain/read-chains.ts'
-import { loadExistingSession, loadSession, loadSessions } from '../../loaders/load-session.ts'
+import { COUNTED_ROWS_MAX, DEPENDENTS_LISTED_MAX } from '../../../domain/limits.ts'
+import type { ChainRow, ChainStateCount } from '../../../services/chain/read-chains.ts'
+import { builder } from '../../builder.ts'
 import { isUuid } from '../../ids.ts'
+import { loadExistingSession, loadSession, loadSessions } from '../../loaders/load-session.ts'
 import { ProjectNode } from '../access/access.types.ts'
 import { FailureCauseEnum } from '../retry/retry.enums.ts'
-import { Label, labelsOf } from '../session/values.types.ts'
 import { SessionNode } from '../session/session.types.ts'
-import { DEPENDENTS_LISTED_MAX } from '../../../domain/limits.ts'
+import { Label, labelsOf } from '../session/values.types.ts'
 
 export const ChainStateEnum = builder.enumType('ChainState', {
   description: 'State of a chain. The last three are final unless it is resubmitted.',
@@ -209,3 +209,12 @@ builder.prismaObjectFields(SessionNode, (t) => ({
     resolve: ({ chainId }, _args, context, info) => loadSessions({ context, info, by: 'chainId', value: chainId }),
   }),
 }))
+
+export const ChainStateCountType = builder.objectRef<ChainStateCount>('ChainStateCount').implement({
+  description: 'How many chains are in one state.',
+  fields: (t) => ({
+    state: t.expose('state', { type: ChainStateEnum, description: 'The state.' }),
+    count: t.exposeInt('count', { description: `How many; at most ${COUNTED_ROWS_MAX}.` }),
+    isExact: t.exposeBoolean('isExact', { description: 'Whether there are no more.' }),
+  }),
+})

@@ -1,10 +1,10 @@
 import { ID_PREFIX_WORDS } from '../../../services/input/id-prefix.ts'
-import { DeploymentStatusEnum } from './deployment.types.ts'
-import { builder } from '../../builder.ts'
-import { EnvVarInput, LabelInput, MountInput, ResourceSlotInput } from '../session/values.types.ts'
-import { NEWEST_FIRST } from '../../../services/paging/orders.ts'
 import type { OrderColumn } from '../../../services/paging/keyset-cursor.ts'
+import { NEWEST_FIRST } from '../../../services/paging/orders.ts'
+import { builder } from '../../builder.ts'
 import { DateTimeFilter, OrderDirection, StringFilter } from '../filters.inputs.ts'
+import { EnvVarInput, LabelInput, MountInput, ResourceSlotInput } from '../session/values.types.ts'
+import { DeploymentStatusEnum } from './deployment.types.ts'
 
 const MIN_HEALTHY =
   'Minimum number of healthy replicas during an update. Null: three quarters of the replicas, rounded up.'

@@ -1,26 +1,18 @@
-import { listDeployments } from '../../../services/deployment/read-deployments.ts'
-import { builder } from '../../builder.ts'
-import { pageComplexity } from '../../paging.ts'
-import { DeploymentNode } from './deployment.types.ts'
-import {
-  CreateDeploymentInput,
-  DeploymentFilter,
-  DeploymentOrder,
-  deploymentOrder,
-  DestroyDeploymentInput,
-  ScaleDeploymentInput,
-  UpdateDeploymentInput,
-} from './deployment.inputs.ts'
+import { DEPLOYMENT_EVENT_TYPES, type DeploymentOutboxEvent } from '../../../domain/events.ts'
 import {
   type CreateDeploymentInput as Create,
   createDeployment,
 } from '../../../services/deployment/create-deployment.ts'
 import { destroyDeployment } from '../../../services/deployment/destroy-deployment.ts'
+import { listDeployments } from '../../../services/deployment/read-deployments.ts'
 import { scaleDeployment } from '../../../services/deployment/scale-deployment.ts'
 import {
   type UpdateDeploymentInput as Update,
   updateDeployment,
 } from '../../../services/deployment/update-deployment.ts'
+import { builder } from '../../builder.ts'
+import { eventStream } from '../../execution/authorized-events.ts'
+import { pageComplexity } from '../../paging.ts'
 import {
   ConflictError,
   ForbiddenError,
@@ -30,9 +22,17 @@ import {
   ValidationError,
 } from '../error.types.ts'
 import { mutation } from '../mutation.ts'
-import { DEPLOYMENT_EVENT_TYPES, type DeploymentOutboxEvent } from '../../../domain/events.ts'
-import { eventStream } from '../../execution/authorized-events.ts'
 import { DeploymentEventObject, DeploymentEventTypeEnum, deploymentWireName } from './deployment-event.types.ts'
+import {
+  CreateDeploymentInput,
+  DeploymentFilter,
+  DeploymentOrder,
+  deploymentOrder,
+  DestroyDeploymentInput,
+  ScaleDeploymentInput,
+  UpdateDeploymentInput,
+} from './deployment.inputs.ts'
+import { DeploymentNode } from './deployment.types.ts'
 
 builder.queryField('deployment', (t) =>
   t.field({

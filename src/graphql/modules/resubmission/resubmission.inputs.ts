@@ -1,8 +1,8 @@
 import { builder } from '../../builder.ts'
 import { chainConditions, ChainFilter } from '../chain/chain.inputs.ts'
 import { RetryPolicyInput } from '../retry/retry-policy.types.ts'
-import { EnvVarInput, ResourceSlotInput } from '../session/values.types.ts'
 import { SessionFilter } from '../session/session.inputs.ts'
+import { EnvVarInput, ResourceSlotInput } from '../session/values.types.ts'
 
 const ResubmissionOverrides = builder.inputType('ResubmissionOverrides', {
   description:

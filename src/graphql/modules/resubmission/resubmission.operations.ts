@@ -1,19 +1,20 @@
 import type { InputObjectRef } from '@pothos/core'
-import { builder } from '../../builder.ts'
-import { edgeQuery, pageComplexity } from '../../paging.ts'
+import { followResubmission } from '../../../events/follow-resubmission.ts'
+import { NO_SYNC_POINTS } from '../../../observability/sync-points.ts'
+import { projectScope } from '../../../services/access/tenant-scope.ts'
 import { ID_PREFIX_WORDS, idsBeginningWith } from '../../../services/input/id-prefix.ts'
 import { keysetPage } from '../../../services/paging/keyset.ts'
 import { NEWEST_FIRST } from '../../../services/paging/orders.ts'
-import { projectScope } from '../../../services/access/tenant-scope.ts'
-import { SessionActionEnum } from '../session/session.types.ts'
-import { DryRunType, payloadType, ResubmissionNode, showBulk } from './resubmission.types.ts'
-import { NO_SYNC_POINTS } from '../../../observability/sync-points.ts'
 import { abortResubmission } from '../../../services/resubmission/abort-resubmission.ts'
 import { assertResubmissionVisible, readCancelledDependents } from '../../../services/resubmission/read-resubmission.ts'
 import { actOnSessions, resubmitSessions } from '../../../services/resubmission/resubmit-sessions.ts'
+import { builder } from '../../builder.ts'
+import { authorizedEvents } from '../../execution/authorized-events.ts'
 import { stillThere } from '../../loaders/load-session.ts'
+import { edgeQuery, pageComplexity } from '../../paging.ts'
 import { ConflictError, ForbiddenError, InvalidStateError, NotFoundError, ValidationError } from '../error.types.ts'
 import { mutation } from '../mutation.ts'
+import { SessionActionEnum } from '../session/session.types.ts'
 import {
   AbortResubmissionInput,
   CancelRetriesInput,
@@ -22,9 +23,7 @@ import {
   selectionOf,
   TerminateSessionsInput,
 } from './resubmission.inputs.ts'
-import type { GraphQLContext } from '../../context.ts'
-import { followResubmission } from '../../../events/follow-resubmission.ts'
-import { authorizedEvents } from '../../execution/authorized-events.ts'
+import { DryRunType, payloadType, ResubmissionNode, showBulk } from './resubmission.types.ts'
 
 builder.queryField('resubmission', (t) =>
   t.prismaField({

@@ -1,3 +1,5 @@
+import { SESSION_ACTIONS } from '../../../domain/session/session-action.ts'
+import { projectScope } from '../../../services/access/tenant-scope.ts'
 import {
   itemList,
   type ResubmissionItemRow,
@@ -5,19 +7,17 @@ import {
   type ShownResubmission,
   showResubmission,
 } from '../../../services/resubmission/read-resubmission.ts'
+import type { BulkAnswer } from '../../../services/resubmission/resubmit-sessions.ts'
+import type { ActionVerdict } from '../../../services/resubmission/session-actions.ts'
 import type { DryRun, RefusalGroup } from '../../../services/resubmission/try-out.ts'
 import { shownOverrides } from '../../../services/session/shown-environ.ts'
 import { builder } from '../../builder.ts'
+import type { GraphQLContext } from '../../context.ts'
 import { isUuid, NO_UUID, stableId } from '../../ids.ts'
 import { loadExistingSessions, loadSession, stillThere } from '../../loaders/load-session.ts'
 import { forwardArguments, serialPage } from '../../paging.ts'
-import { projectScope } from '../../../services/access/tenant-scope.ts'
-import { SessionActionEnum, SessionNode } from '../session/session.types.ts'
-import type { BulkAnswer } from '../../../services/resubmission/resubmit-sessions.ts'
-import type { GraphQLContext } from '../../context.ts'
-import { SESSION_ACTIONS } from '../../../domain/session/session-action.ts'
-import type { ActionVerdict } from '../../../services/resubmission/session-actions.ts'
 import { ChainNode } from '../chain/chain.types.ts'
+import { SessionActionEnum, SessionNode } from '../session/session.types.ts'
 
 const ResubmissionStateEnum = builder.enumType('ResubmissionState', {
   description: 'State of a resubmission.',

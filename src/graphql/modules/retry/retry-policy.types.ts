@@ -1,3 +1,5 @@
+import { GraphQLError } from 'graphql'
+import { EXIT_CODES_WANTED, parseExitCodes } from '../../../domain/retry/policy/exit-codes.ts'
 import {
   retryPolicy,
   type RetryPolicy,
@@ -14,6 +16,13 @@ import type { RetryPolicyPreset } from '../../../domain/retry/policy/presets.ts'
 import type { PolicySource, ResolvedPolicy } from '../../../domain/retry/policy/resolve-policy.ts'
 import { builder } from '../../builder.ts'
 import {
+  acceptsNothing,
+  givenFields,
+  shownFields,
+  type InputOutputFields,
+  inputOutputTypes,
+} from './input-output-types.ts'
+import {
   AvoidanceEnum,
   BackoffEnum,
   CheckpointWishEnum,
@@ -22,15 +31,6 @@ import {
   JitterEnum,
   RuleActionEnum,
 } from './retry.enums.ts'
-import {
-  acceptsNothing,
-  givenFields,
-  shownFields,
-  type InputOutputFields,
-  inputOutputTypes,
-} from './input-output-types.ts'
-import { GraphQLError } from 'graphql'
-import { EXIT_CODES_WANTED, parseExitCodes } from '../../../domain/retry/policy/exit-codes.ts'
 
 const RuleMatchTypes = inputOutputTypes<RuleMatch>(
   'RetryRuleMatch',

@@ -1,15 +1,15 @@
-import { type RetryDefaults, setRetryDefaults } from '../../../services/retry/set-retry-defaults.ts'
-import { builder } from '../../builder.ts'
-import { stableId } from '../../ids.ts'
-import { PartialPolicyType, RetryPolicyInput } from './retry-policy.types.ts'
-import { RetryScopeEnum } from './retry.enums.ts'
 import type { RateLimit } from '../../../domain/retry/admit.ts'
 import type { SwitchChange } from '../../../domain/retry/switch-state.ts'
-import { type RetrySwitchView, setRetrySwitch } from '../../../services/retry/set-retry-switch.ts'
 import { readRetryDefaults } from '../../../services/retry/read-retry-defaults.ts'
+import { readRetrySwitches } from '../../../services/retry/read-retry-switches.ts'
+import { type RetryDefaults, setRetryDefaults } from '../../../services/retry/set-retry-defaults.ts'
+import { type RetrySwitchView, setRetrySwitch } from '../../../services/retry/set-retry-switch.ts'
+import { builder } from '../../builder.ts'
+import { stableId } from '../../ids.ts'
 import { ForbiddenError, NotFoundError, ValidationError } from '../error.types.ts'
 import { mutation } from '../mutation.ts'
-import { readRetrySwitches } from '../../../services/retry/read-retry-switches.ts'
+import { PartialPolicyType, RetryPolicyInput } from './retry-policy.types.ts'
+import { RetryScopeEnum } from './retry.enums.ts'
 
 const RetryDefaultsType = builder.objectRef<RetryDefaults>('RetryDefaults').implement({
   description: "Defaults for fields that a session's policy leaves out. Narrower scopes win, field by field.",

@@ -1,33 +1,28 @@
-import { COUNTED_ROWS_MAX } from '../../../domain/limits.ts'
-import type { Prisma } from '../../../generated/prisma/client.ts'
-import { withoutNulls } from '../../../services/input/without-nulls.ts'
-import { builder } from '../../builder.ts'
-import { edgeQuery, pageComplexity } from '../../paging.ts'
-import type { OrderColumn } from '../../../services/paging/keyset-cursor.ts'
-import { keysetPage } from '../../../services/paging/keyset.ts'
-import { projectScope } from '../../../services/access/tenant-scope.ts'
-import { DateTimeFilter } from '../filters.inputs.ts'
-import { FailureCauseEnum, HoldReasonEnum, RetryEventTypeEnum, RetryPhaseEnum } from './retry.enums.ts'
-import { RetryDecisionNode } from './retry.types.ts'
-import { cancelRetry } from '../../../services/retry/cancel-retry.ts'
-import { retryNow } from '../../../services/retry/retry-now.ts'
-import { updateRetry } from '../../../services/retry/update-retry.ts'
-import { ForbiddenError, InvalidStateError, NotFoundError, ValidationError } from '../error.types.ts'
-import { mutation } from '../mutation.ts'
-import { RetryPolicyInput } from './retry-policy.types.ts'
-import { sessionPayload } from '../session/session.operations.ts'
 import {
   RETRY_EVENT_TYPES,
-  type RetryEventData,
   type RetryEventName,
   type SessionEventType,
   type SessionOutboxEvent,
 } from '../../../domain/events.ts'
+import { COUNTED_ROWS_MAX } from '../../../domain/limits.ts'
+import type { Prisma } from '../../../generated/prisma/client.ts'
+import { projectScope } from '../../../services/access/tenant-scope.ts'
+import { withoutNulls } from '../../../services/input/without-nulls.ts'
+import type { OrderColumn } from '../../../services/paging/keyset-cursor.ts'
+import { keysetPage } from '../../../services/paging/keyset.ts'
+import { cancelRetry } from '../../../services/retry/cancel-retry.ts'
+import { retryNow } from '../../../services/retry/retry-now.ts'
+import { updateRetry } from '../../../services/retry/update-retry.ts'
+import { builder } from '../../builder.ts'
 import { eventStream } from '../../execution/authorized-events.ts'
-import { encodeCursor } from '../../../domain/event-cursor.ts'
-import type { FailureCause } from '../../../domain/session/causes.ts'
-import { loadExistingSession } from '../../loaders/load-session.ts'
-import { SessionNode } from '../session/session.types.ts'
+import { edgeQuery, pageComplexity } from '../../paging.ts'
+import { ForbiddenError, InvalidStateError, NotFoundError, ValidationError } from '../error.types.ts'
+import { DateTimeFilter } from '../filters.inputs.ts'
+import { mutation } from '../mutation.ts'
+import { sessionPayload } from '../session/session.operations.ts'
+import { RetryPolicyInput } from './retry-policy.types.ts'
+import { FailureCauseEnum, HoldReasonEnum, RetryEventTypeEnum, RetryPhaseEnum } from './retry.enums.ts'
+import { RetryDecisionNode, RetryEventType } from './retry.types.ts'
 
 const RetryDecisionFilter = builder.inputType('RetryDecisionFilter', {
   description: 'All given conditions must match.',
@@ -178,55 +173,6 @@ mutation({
   run: updateRetry,
 })
 
-const dataOf = (event: SessionOutboxEvent) => event.data as RetryEventData
-
-const RetryEventType = builder.objectRef<SessionOutboxEvent>('RetryEvent').implement({
-  description: 'Something happened to a retry. At least once, in order within a chain.',
-  fields: (t) => ({
-    cursor: t.string({ description: 'Its cursor, for `after`.', resolve: ({ cursor }) => encodeCursor(cursor) }),
-    type: t.field({
-      type: RetryEventTypeEnum,
-      description: 'What happened.',
-      resolve: ({ type }) => RETRY_EVENT_TYPES[type as keyof typeof RETRY_EVENT_TYPES],
-    }),
-    occurredAt: t.expose('occurredAt', { type: 'DateTime', description: 'When it happened.' }),
-    sessionId: t.expose('sessionId', { type: 'UUID', description: 'The attempt that it is about.' }),
-    session: t.field({
-      type: SessionNode,
-      description: 'The attempt that it is about, as it is now.',
-      resolve: ({ sessionId }, _args, context, info) =>
-        loadExistingSession({ context, info, by: 'id', value: sessionId }),
-    }),
-    chainId: t.expose('chainId', { type: 'UUID', description: 'Its chain.' }),
-    attempt: t.int({ description: '1-based within the budget.', resolve: (event) => dataOf(event).attempt }),
-    maxAttempts: t.int({ description: 'How many the budget allows.', resolve: (event) => dataOf(event).maxAttempts }),
-    cause: t.field({
-      type: FailureCauseEnum,
-      nullable: true,
-      description: 'Why the attempt failed.',
-      resolve: (event) => dataOf(event).cause as FailureCause | null,
-    }),
-    delaySeconds: t.float({
-      nullable: true,
-      description: 'How long the retry waits.',
-      resolve: (event) => dataOf(event).delaySeconds,
-    }),
-    scheduledAt: t.field({
-      type: 'DateTime',
-      nullable: true,
-      description: 'When the retry is due.',
-      resolve: (event) => moment(dataOf(event).scheduledAt),
-    }),
-    childSessionId: t.field({
-      type: 'UUID',
-      nullable: true,
-      description: 'The retry, once it is dispatched.',
-      resolve: (event) => dataOf(event).childSessionId,
-    }),
-    reason: t.string({ nullable: true, description: 'Why, in words.', resolve: (event) => dataOf(event).reason }),
-  }),
-})
-
 const RetryEventFilter = builder.inputType('RetryEventFilter', {
   description: 'All given conditions must match.',
   fields: (t) => ({
@@ -255,8 +201,4 @@ builder.subscriptionField('retryEvents', (t) =>
 function wireNames(wanted: readonly RetryEventName[] | null | undefined): ReadonlySet<SessionEventType> {
   const names = Object.entries(RETRY_EVENT_TYPES) as [SessionEventType, RetryEventName][]
   return new Set(names.filter(([, name]) => wanted?.includes(name) ?? true).map(([wireName]) => wireName))
-}
-
-function moment(text: string | null): Date | null {
-  return text === null ? null : new Date(text)
 }

@@ -1,16 +1,15 @@
-import { listScheduleRuns, listSchedules, type ScheduleRunRow } from '../../../services/schedule/read-schedules.ts'
-import { builder } from '../../builder.ts'
-import { pageComplexity } from '../../paging.ts'
-import { StringFilter } from '../filters.inputs.ts'
-import { ScheduleNode, ScheduleRun, ScheduleRunOutcomeEnum } from './schedule.types.ts'
 import { encodeGlobalID } from '@pothos/plugin-relay'
 import { deleteSchedule, pauseSchedule, resumeSchedule } from '../../../services/schedule/change-schedule.ts'
 import { type CreateScheduleInput as Create, createSchedule } from '../../../services/schedule/create-schedule.ts'
+import { listScheduleRuns, listSchedules, type ScheduleRunRow } from '../../../services/schedule/read-schedules.ts'
 import { runScheduleNow } from '../../../services/schedule/run-schedule-now.ts'
 import { type UpdateScheduleInput as Update, updateSchedule } from '../../../services/schedule/update-schedule.ts'
-import { ConflictError, ForbiddenError, NotFoundError, QuotaExceededError, ValidationError } from '../error.types.ts'
-import { mutation } from '../mutation.ts'
+import { builder } from '../../builder.ts'
 import { stillThere } from '../../loaders/load-session.ts'
+import { pageComplexity } from '../../paging.ts'
+import { ConflictError, ForbiddenError, NotFoundError, QuotaExceededError, ValidationError } from '../error.types.ts'
+import { StringFilter } from '../filters.inputs.ts'
+import { mutation } from '../mutation.ts'
 import {
   CreateScheduleInput,
   DeleteScheduleInput,
@@ -19,6 +18,7 @@ import {
   RunScheduleNowInput,
   UpdateScheduleInput,
 } from './schedule.inputs.ts'
+import { ScheduleNode, ScheduleRun, ScheduleRunOutcomeEnum } from './schedule.types.ts'
 
 const ScheduleFilter = builder.inputType('ScheduleFilter', {
   description: 'All given conditions must match.',

@@ -1,5 +1,6 @@
-import { builder } from '../../builder.ts'
+import { SCHEDULE_LAST_RUNS_MAX, SCHEDULE_NEXT_RUNS_MAX } from '../../../domain/limits.ts'
 import { type SealedVariable, secretNames } from '../../../domain/session/sealed-variable.ts'
+import { argumentError } from '../../../services/input/parse-input.ts'
 import {
   nextRunsOf,
   type ScheduleRecord,
@@ -7,13 +8,12 @@ import {
   templateOf,
 } from '../../../services/schedule/read-schedules.ts'
 import type { ParsedCreateSession } from '../../../services/session/create-session-input.ts'
-import { EnvVar, Label, labelsOf, ResourceSlot, slotsOf } from '../session/values.types.ts'
-import { ClusterModeEnum, SessionNode, SessionTypeEnum } from '../session/session.types.ts'
-import { SCHEDULE_LAST_RUNS_MAX, SCHEDULE_NEXT_RUNS_MAX } from '../../../domain/limits.ts'
-import { argumentError } from '../../../services/input/parse-input.ts'
-import { loadSession } from '../../loaders/load-session.ts'
+import { builder } from '../../builder.ts'
 import { isUuid } from '../../ids.ts'
+import { loadSession } from '../../loaders/load-session.ts'
 import { ProjectNode } from '../access/access.types.ts'
+import { ClusterModeEnum, SessionNode, SessionTypeEnum } from '../session/session.types.ts'
+import { EnvVar, Label, labelsOf, ResourceSlot, slotsOf } from '../session/values.types.ts'
 
 export const ScheduleOverlapEnum = builder.enumType('ScheduleOverlap', {
   description: 'What happens to a run that is due while a chain of its schedule goes on.',

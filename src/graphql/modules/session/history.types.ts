@@ -1,7 +1,7 @@
-import type { GraphQLContext } from '../../context.ts'
-import { forwardArguments, serialPage } from '../../paging.ts'
 import type { HistoryRow } from '../../../services/session/read-scheduling-history.ts'
 import { builder } from '../../builder.ts'
+import type { GraphQLContext } from '../../context.ts'
+import { forwardArguments, serialPage } from '../../paging.ts'
 
 const SchedulingResultEnum = builder.enumType('SchedulingResult', {
   description: 'How one try of a handler was judged.',

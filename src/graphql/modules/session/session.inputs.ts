@@ -1,6 +1,12 @@
+import { ID_PREFIX_WORDS } from '../../../services/input/id-prefix.ts'
+import { argumentError } from '../../../services/input/parse-input.ts'
+import type { OrderColumn } from '../../../services/paging/keyset-cursor.ts'
+import type { SessionFilterInput } from '../../../services/session/session-where.ts'
 import { builder } from '../../builder.ts'
+import { ORDER_FIELDS_MAX } from '../../limits/limits.ts'
+import { DateTimeFilter, IntRange, OrderDirection, StringFilter } from '../filters.inputs.ts'
 import { RetryPolicyInput } from '../retry/retry-policy.types.ts'
-import { EnvVarInput, ExecutorOptionInput, LabelInput, MountInput, ResourceSlotInput } from './values.types.ts'
+import { FailureCauseEnum, RetryPhaseEnum } from '../retry/retry.enums.ts'
 import {
   ClusterModeEnum,
   SessionOriginEnum,
@@ -8,13 +14,7 @@ import {
   SessionStatusEnum,
   SessionTypeEnum,
 } from './session.types.ts'
-import { ID_PREFIX_WORDS } from '../../../services/input/id-prefix.ts'
-import type { SessionFilterInput } from '../../../services/session/session-where.ts'
-import { DateTimeFilter, IntRange, OrderDirection, StringFilter } from '../filters.inputs.ts'
-import { FailureCauseEnum, RetryPhaseEnum } from '../retry/retry.enums.ts'
-import { ORDER_FIELDS_MAX } from '../../limits/limits.ts'
-import type { OrderColumn } from '../../../services/paging/keyset-cursor.ts'
-import { argumentError } from '../../../services/input/parse-input.ts'
+import { EnvVarInput, ExecutorOptionInput, LabelInput, MountInput, ResourceSlotInput } from './values.types.ts'
 
 export const CreateSessionInput = builder.inputType('CreateSessionInput', {
   description: 'What to run, and how.',

@@ -1,11 +1,25 @@
-import type { Prisma } from '../../../generated/prisma/client.ts'
+import { RepriseError } from '../../../domain/errors.ts'
 import { COUNTED_ROWS_MAX } from '../../../domain/limits.ts'
-import { sessionWhere } from '../../../services/session/session-where.ts'
-import { builder } from '../../builder.ts'
-import { edgeQuery, pageComplexity } from '../../paging.ts'
-import { keysetPage } from '../../../services/paging/keyset.ts'
+import type { Prisma } from '../../../generated/prisma/client.ts'
 import { projectScope } from '../../../services/access/tenant-scope.ts'
+import { keysetPage } from '../../../services/paging/keyset.ts'
+import type { CreateSessionInput as CreateSession } from '../../../services/session/create-session-input.ts'
+import { createSession, createSessions } from '../../../services/session/create-sessions.ts'
+import { sessionWhere } from '../../../services/session/session-where.ts'
+import { terminateSession } from '../../../services/session/terminate-session.ts'
+import { builder } from '../../builder.ts'
 import { loadExistingSession, loadSession } from '../../loaders/load-session.ts'
+import { edgeQuery, pageComplexity } from '../../paging.ts'
+import {
+  ConflictError,
+  errorShape,
+  ForbiddenError,
+  InvalidStateError,
+  NotFoundError,
+  QuotaExceededError,
+  ValidationError,
+} from '../error.types.ts'
+import { mutation } from '../mutation.ts'
 import {
   CreateSessionInput,
   CreateSessionsInput,
@@ -15,21 +29,6 @@ import {
   TerminateSessionInput,
 } from './session.inputs.ts'
 import { SessionNode } from './session.types.ts'
-import { RepriseError } from '../../../domain/errors.ts'
-import type { CreateSessionInput as CreateSession } from '../../../services/session/create-session-input.ts'
-import { createSession, createSessions } from '../../../services/session/create-sessions.ts'
-import {
-  ConflictError,
-  errorShape,
-  type ErrorShape,
-  ForbiddenError,
-  InvalidStateError,
-  NotFoundError,
-  QuotaExceededError,
-  ValidationError,
-} from '../error.types.ts'
-import { mutation } from '../mutation.ts'
-import { terminateSession } from '../../../services/session/terminate-session.ts'
 
 builder.queryField('session', (t) =>
   t.field({
@@ -87,15 +86,17 @@ const CreateSessionResult = mutation({
   run: (context, input) => createSession(context, input as CreateSession),
 })
 
-const CreateSessionsPayload = builder.objectRef<{ results: object[] }>('CreateSessionsPayload').implement({
-  description: 'The outcome of each.',
-  fields: (t) => ({
-    results: t.expose('results', {
-      type: [CreateSessionResult],
-      description: 'In the order of the input. A failure does not affect the others.',
+const CreateSessionsPayload = builder
+  .objectRef<{ results: { __typename: string }[] }>('CreateSessionsPayload')
+  .implement({
+    description: 'The outcome of each.',
+    fields: (t) => ({
+      results: t.expose('results', {
+        type: [CreateSessionResult],
+        description: 'In the order of the input. A failure does not affect the others.',
+      }),
     }),
-  }),
-})
+  })
 
 mutation({
   name: 'createSessions',

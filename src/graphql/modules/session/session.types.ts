@@ -1,14 +1,16 @@
-import type { SessionAction } from '../../../domain/session/session-action.ts'
-import { builder } from '../../builder.ts'
-import { failureReason } from '../../../domain/session/failure-reason.ts'
-import { secretNames } from '../../../domain/session/sealed-variable.ts'
-import type { SessionDurations } from '../../../services/session/read-scheduling-history.ts'
-import { projectScope } from '../../../services/access/tenant-scope.ts'
-import { isUuid, NO_UUID } from '../../ids.ts'
-import { historyField } from './history.types.ts'
-import { isStarting } from '../../../domain/session/statuses.ts'
 import { exitSignalOf } from '../../../domain/session/exit-signal.ts'
+import { failureReason } from '../../../domain/session/failure-reason.ts'
+import type { Mount } from '../../../domain/session/mount/mounts.ts'
+import { secretNames } from '../../../domain/session/sealed-variable.ts'
+import type { SessionAction } from '../../../domain/session/session-action.ts'
+import { isStarting } from '../../../domain/session/statuses.ts'
+import { projectScope } from '../../../services/access/tenant-scope.ts'
+import type { SessionDurations } from '../../../services/session/read-scheduling-history.ts'
 import { NO_CHECKPOINT } from '../../../services/session/read-sessions.ts'
+import { builder } from '../../builder.ts'
+import { isUuid, NO_UUID } from '../../ids.ts'
+import { FailureCauseEnum } from '../retry/retry.enums.ts'
+import { historyField } from './history.types.ts'
 import {
   CheckpointType,
   EnvVar,
@@ -21,8 +23,6 @@ import {
   slotsOf,
   UsageType,
 } from './values.types.ts'
-import type { Mount } from '../../../domain/session/mount/mounts.ts'
-import { FailureCauseEnum } from '../retry/retry.enums.ts'
 
 export const SessionStatusEnum = builder.enumType('SessionStatus', {
   description: 'Status of a session. TERMINATED, ERROR and CANCELLED are final.',

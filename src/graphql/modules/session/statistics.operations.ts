@@ -1,3 +1,5 @@
+import { FAILURE_GROUPS_MAX } from '../../../domain/limits.ts'
+import { type FailureGroup, readFailureGroups } from '../../../services/session/read-failure-groups.ts'
 import {
   type CauseFigures,
   type OutcomeUsage,
@@ -10,9 +12,7 @@ import {
 import { builder } from '../../builder.ts'
 import { FailureCauseEnum } from '../retry/retry.enums.ts'
 import { SessionResultEnum, SessionStatusEnum } from './session.types.ts'
-import { type FailureGroup, readFailureGroups } from '../../../services/session/read-failure-groups.ts'
 import { Label, LabelInput } from './values.types.ts'
-import { FAILURE_GROUPS_MAX } from '../../../domain/limits.ts'
 
 const StatusCount = builder.objectRef<SessionStatistics['byStatus'][number]>('StatusCount').implement({
   description: 'How many sessions are in one status.',

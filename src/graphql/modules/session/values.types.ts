@@ -1,10 +1,10 @@
-import { mayReadEnviron } from '../../../services/access/authorize.ts'
-import { shownEnviron } from '../../../services/session/shown-environ.ts'
-import { builder } from '../../builder.ts'
-import type { Mount } from '../../../domain/session/mount/mounts.ts'
 import type { KernelUsage, UsageSource } from '../../../domain/agent/kernel-usage.ts'
 import type { ExitSignal } from '../../../domain/session/exit-signal.ts'
+import type { Mount } from '../../../domain/session/mount/mounts.ts'
+import { mayReadEnviron } from '../../../services/access/authorize.ts'
 import type { ShownCheckpoint } from '../../../services/session/read-sessions.ts'
+import { shownEnviron } from '../../../services/session/shown-environ.ts'
+import { builder } from '../../builder.ts'
 
 /**
  * Small values of sessions that other types have as well. JSON objects of the database are lists of pairs here, which

@@ -1,16 +1,18 @@
-import { builder } from '../../builder.ts'
-import { stillThere } from '../../loaders/load-session.ts'
-import { projectScope } from '../../../services/access/tenant-scope.ts'
-import { WebhookDeliveryNode, WebhookDeliveryStatusEnum, WebhookNode } from './webhook.types.ts'
+import { encodeGlobalID } from '@pothos/plugin-relay'
 import type { Prisma } from '../../../generated/prisma/client.ts'
-import { edgeQuery, pageComplexity } from '../../paging.ts'
+import { projectScope } from '../../../services/access/tenant-scope.ts'
 import { ID_PREFIX_WORDS, idsBeginningWith } from '../../../services/input/id-prefix.ts'
 import { keysetPage } from '../../../services/paging/keyset.ts'
 import { NEWEST_FIRST } from '../../../services/paging/orders.ts'
-import { encodeGlobalID } from '@pothos/plugin-relay'
 import { createWebhook } from '../../../services/webhook/create-webhook.ts'
 import { deleteWebhook } from '../../../services/webhook/delete-webhook.ts'
+import { replayDelivery, replayWebhook } from '../../../services/webhook/replay-webhook.ts'
+import { rotateWebhookSecret } from '../../../services/webhook/rotate-webhook-secret.ts'
+import { sendTestEvent } from '../../../services/webhook/send-test-event.ts'
 import { updateWebhook } from '../../../services/webhook/update-webhook.ts'
+import { builder } from '../../builder.ts'
+import { stillThere } from '../../loaders/load-session.ts'
+import { edgeQuery, pageComplexity } from '../../paging.ts'
 import {
   ForbiddenError,
   InvalidStateError,
@@ -28,9 +30,7 @@ import {
   SendTestEventInput,
   UpdateWebhookInput,
 } from './webhook.inputs.ts'
-import { rotateWebhookSecret } from '../../../services/webhook/rotate-webhook-secret.ts'
-import { replayDelivery, replayWebhook } from '../../../services/webhook/replay-webhook.ts'
-import { sendTestEvent } from '../../../services/webhook/send-test-event.ts'
+import { WebhookDeliveryNode, WebhookDeliveryStatusEnum, WebhookNode } from './webhook.types.ts'
 
 function webhookPayload<Extra extends object = object>(name: string, description: string) {
   const payload = builder.objectRef<{ webhookId: string } & Extra>(name).implement({ description })

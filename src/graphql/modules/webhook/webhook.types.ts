@@ -1,11 +1,11 @@
-import { builder } from '../../builder.ts'
-import { projectScope } from '../../../services/access/tenant-scope.ts'
-import { isUuid, NO_UUID } from '../../ids.ts'
-import { Label, labelsOf } from '../session/values.types.ts'
-import type { WebhookDelivery } from '../../../generated/prisma/client.ts'
 import { type DeliveryFacts, payloadOf } from '../../../domain/webhook/payload.ts'
 import { webhookId } from '../../../domain/webhook/signature.ts'
+import type { WebhookDelivery } from '../../../generated/prisma/client.ts'
+import { projectScope } from '../../../services/access/tenant-scope.ts'
+import { builder } from '../../builder.ts'
+import { isUuid, NO_UUID } from '../../ids.ts'
 import { stillThere } from '../../loaders/load-session.ts'
+import { Label, labelsOf } from '../session/values.types.ts'
 
 /** Has no secrets: they are returned only once, by the mutation that creates them. */
 export const WebhookNode = builder.prismaNode('Webhook', {
