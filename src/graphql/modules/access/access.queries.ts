@@ -1,14 +1,13 @@
 import { assertMayAdminister } from '../../../services/access/authorize.ts'
-import { type AuditRow, readAudit } from '../../../services/access/read-audit.ts'
+import { readAudit } from '../../../services/access/read-audit.ts'
 import { ownProject, projectScope } from '../../../services/access/tenant-scope.ts'
 import { ID_PREFIX_WORDS, idsBeginningWith } from '../../../services/input/id-prefix.ts'
 import { keysetPage } from '../../../services/paging/keyset.ts'
 import { BY_NAME, NEWEST_FIRST } from '../../../services/paging/orders.ts'
 import { builder } from '../../builder.ts'
-import { stableId } from '../../ids.ts'
 import { edgeQuery, pageComplexity } from '../../paging.ts'
 import { DateTimeFilter } from '../filters.inputs.ts'
-import { DomainNode, ProjectNode, TokenNode, UserNode } from './access.types.ts'
+import { AuditEntry, DomainNode, ProjectNode, TokenNode, UserNode } from './access.types.ts'
 
 builder.queryField('domains', (t) =>
   t.connection(
@@ -120,38 +119,6 @@ builder.queryField('viewer', (t) =>
       services.prisma.apiToken.findUnique({ ...query, where: { id: viewer.tokenId } }),
   }),
 )
-
-const AuditEntry = builder.objectRef<AuditRow>('AuditEntry').implement({
-  description: 'Something that was done, or refused.',
-  fields: (t) => ({
-    id: t.id(stableId('AuditEntry', ({ id }: AuditRow) => [id])),
-    entryId: t.exposeString('id', { description: 'Its number: greater is newer.' }),
-    at: t.expose('at', { type: 'DateTime', description: 'When.' }),
-    actor: t.exposeString('actor', {
-      description: 'Who, by name: of the token, which is not unique, or of a part of the server.',
-    }),
-    tokenId: t.expose('tokenId', { type: 'UUID', nullable: true, description: 'The token; null if none asked.' }),
-    userId: t.expose('userId', { type: 'UUID', nullable: true, description: 'The user that the token belongs to.' }),
-    requestId: t.exposeString('requestId', {
-      nullable: true,
-      description: 'The request, which the log of the server has as well.',
-    }),
-    address: t.exposeString('address', {
-      nullable: true,
-      description: 'The other end of the connection: behind a proxy, the proxy.',
-    }),
-    action: t.exposeString('action', {
-      description: 'What: `session.create`, `token.revoke`, …; `refused` for a change that was refused.',
-    }),
-    projectId: t.expose('projectId', { type: 'UUID', nullable: true, description: 'The project that it concerns.' }),
-    sessionId: t.expose('sessionId', { type: 'UUID', nullable: true, description: 'The session that it concerns.' }),
-    details: t.string({
-      description:
-        'The rest, as JSON. Of a refusal `operation`, `code`, `message`, and how many like it came `before`.',
-      resolve: ({ details }) => JSON.stringify(details),
-    }),
-  }),
-})
 
 const AuditFilter = builder.inputType('AuditFilter', {
   description: 'Which entries. All given conditions must match.',

@@ -1,3 +1,4 @@
+import type { AuditRow } from '../../../services/access/read-audit.ts'
 import { mayAdminister, mayChange } from '../../../services/access/authorize.ts'
 import { ownProject, projectScope } from '../../../services/access/tenant-scope.ts'
 import { builder } from '../../builder.ts'
@@ -61,7 +62,26 @@ export const TokenRoleEnum = builder.enumType('TokenRole', {
   } as const,
 })
 
-/** Administrators see all tokens of their project, others only their own. */
+interface Rights {
+  change: boolean
+  administer: boolean
+}
+
+const TokenRights = builder.objectRef<Rights>('TokenRights').implement({
+  description: 'What whoever has a token may do, with what it can see: in its project, or in all.',
+  fields: (t) => ({
+    createSessions: t.exposeBoolean('change', { description: 'Create sessions and deployments.' }),
+    manageRetries: t.exposeBoolean('change', { description: 'Change, hasten and cancel retries.' }),
+    resubmit: t.exposeBoolean('change', { description: 'Resubmit sessions.' }),
+    terminate: t.exposeBoolean('change', { description: 'Terminate sessions and destroy deployments.' }),
+    administer: t.exposeBoolean('administer', {
+      description:
+        'Read the audit log, manage tokens, and change defaults and switches of retries; without a project also everything that concerns the cluster.',
+    }),
+  }),
+})
+
+/** Administrators see the tokens of their project, or all; others see only their own. */
 export const TokenNode = builder.prismaNode('ApiToken', {
   name: 'Token',
   description: 'An access token. Only a hash of the secret is stored.',
@@ -96,6 +116,22 @@ export const TokenNode = builder.prismaNode('ApiToken', {
       type: 'DateTime',
       nullable: true,
       description: 'When it was last used, to within a minute.',
+    }),
+    user: t.relation('user', {
+      type: UserNode,
+      nullable: true,
+      description:
+        'Its user, who owns the sessions that it creates. In a project it may do no more than the user may there, and nothing once the user is no longer a member.',
+    }),
+    can: t.field({
+      type: TokenRights,
+      description:
+        'What it allows at present: by its role, or that of its user in its project. Nothing if it is not valid.',
+      select: { id: true },
+      resolve: async ({ id }, _args, { loaders }) => {
+        const role = await loaders.tokenRoles.load(id)
+        return { change: role !== null && mayChange({ role }), administer: role !== null && mayAdminister({ role }) }
+      },
     }),
   }),
 })
@@ -144,43 +180,34 @@ export const UserNode = builder.prismaNode('User', {
   }),
 })
 
-interface Rights {
-  change: boolean
-  administer: boolean
-}
-
-const TokenRights = builder.objectRef<Rights>('TokenRights').implement({
-  description: 'What whoever has a token may do, with what it can see: in its project, or in all.',
+export const AuditEntry = builder.objectRef<AuditRow>('AuditEntry').implement({
+  description: 'Something that was done, or refused.',
   fields: (t) => ({
-    createSessions: t.exposeBoolean('change', { description: 'Create sessions and deployments.' }),
-    manageRetries: t.exposeBoolean('change', { description: 'Change, hasten and cancel retries.' }),
-    resubmit: t.exposeBoolean('change', { description: 'Resubmit sessions.' }),
-    terminate: t.exposeBoolean('change', { description: 'Terminate sessions and destroy deployments.' }),
-    administer: t.exposeBoolean('administer', {
+    id: t.id(stableId('AuditEntry', ({ id }: AuditRow) => [id])),
+    entryId: t.exposeString('id', { description: 'Its number: greater is newer.' }),
+    at: t.expose('at', { type: 'DateTime', description: 'When.' }),
+    actor: t.exposeString('actor', {
+      description: 'Who, by name: of the token, which is not unique, or of a part of the server.',
+    }),
+    tokenId: t.expose('tokenId', { type: 'UUID', nullable: true, description: 'The token; null if none asked.' }),
+    userId: t.expose('userId', { type: 'UUID', nullable: true, description: 'The user that the token belongs to.' }),
+    requestId: t.exposeString('requestId', {
+      nullable: true,
+      description: 'The request, which the log of the server has as well.',
+    }),
+    address: t.exposeString('address', {
+      nullable: true,
+      description: 'The other end of the connection: behind a proxy, the proxy.',
+    }),
+    action: t.exposeString('action', {
+      description: 'What: `session.create`, `token.revoke`, …; `refused` for a change that was refused.',
+    }),
+    projectId: t.expose('projectId', { type: 'UUID', nullable: true, description: 'The project that it concerns.' }),
+    sessionId: t.expose('sessionId', { type: 'UUID', nullable: true, description: 'The session that it concerns.' }),
+    details: t.string({
       description:
-        'Read the audit log, manage tokens, and change defaults and switches of retries; without a project also everything that concerns the cluster.',
+        'The rest, as JSON. Of a refusal `operation`, `code`, `message`, and how many like it came `before`.',
+      resolve: ({ details }) => JSON.stringify(details),
     }),
   }),
 })
-
-builder.prismaObjectField(TokenNode, 'can', (t) =>
-  t.field({
-    type: TokenRights,
-    description:
-      'What it allows at present: by its role, or that of its user in its project. Nothing if it is not valid.',
-    select: { id: true },
-    resolve: async ({ id }, _args, { loaders }) => {
-      const role = await loaders.tokenRoles.load(id)
-      return { change: role !== null && mayChange({ role }), administer: role !== null && mayAdminister({ role }) }
-    },
-  }),
-)
-
-builder.prismaObjectField(TokenNode, 'user', (t) =>
-  t.relation('user', {
-    type: UserNode,
-    nullable: true,
-    description:
-      'Its user, who owns the sessions that it creates. In a project it may do no more than the user may there, and nothing once the user is no longer a member.',
-  }),
-)

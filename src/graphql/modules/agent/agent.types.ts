@@ -46,6 +46,18 @@ const AgentSlotType = builder.prismaObject('AgentSlot', {
   }),
 })
 
+const KernelConnection = builder.connectionObject(
+  { type: KernelNode, name: 'KernelConnection', description: 'A page of kernels.' },
+  { name: 'KernelEdge', description: 'One kernel and its place.' },
+)
+
+const AgentSessionConnection = builder.connectionObject(
+  { type: SessionNode, name: 'AgentSessionConnection', description: 'A page of the sessions on an agent.' },
+  { name: 'AgentSessionEdge', description: 'One session and its place.' },
+)
+
+const pageCost = ({ first }: { first?: number | null }) => ({ field: 1, multiplier: first ?? 20 })
+
 export const AgentNode = builder.prismaNode('Agent', {
   description: 'A node that runs kernels.',
   id: { field: 'id' },
@@ -91,63 +103,48 @@ export const AgentNode = builder.prismaNode('Agent', {
     }),
     registeredAt: t.expose('registeredAt', { type: 'DateTime', description: 'When it first registered.' }),
     lastHeardAt: t.expose('lastHeardAt', { type: 'DateTime', description: 'When a server last heard it.' }),
+    kernels: t.field({
+      type: KernelConnection,
+      description:
+        'The kernels that it has now, newest first: it holds resources for them, or has not confirmed that they are gone. Of the sessions that you may see.',
+      args: forwardArguments(t),
+      complexity: pageCost,
+      resolve: ({ id }, args, context, info) => {
+        const { loaders } = context
+        return nestedPage({
+          id,
+          args,
+          order: BY_ID_NEWEST,
+          loader: loaders.agentKernels,
+          nodes: (ids) => loadNodes(loaders.kernelNodes, { context, info, typeName: 'Kernel' }, ids),
+          count: () => loaders.agentKernelCount.load(id),
+        })
+      },
+    }),
+    sessions: t.field({
+      type: AgentSessionConnection,
+      description:
+        'The sessions of these kernels, newest first. `sessions(filter: {agent})` also has those that have ended.',
+      args: forwardArguments(t),
+      complexity: pageCost,
+      resolve: ({ id }, args, context, info) =>
+        nestedPage({
+          id,
+          args,
+          order: BY_ID_NEWEST,
+          loader: context.loaders.agentSessions,
+          nodes: (ids) =>
+            Promise.all(ids.map((value) => loadSession({ context, info, by: 'id', value, path: ['edges', 'node'] }))),
+          count: () => context.loaders.agentSessionCount.load(id),
+        }),
+    }),
   }),
 })
-
-const KernelConnection = builder.connectionObject(
-  { type: KernelNode, name: 'KernelConnection', description: 'A page of kernels.' },
-  { name: 'KernelEdge', description: 'One kernel and its place.' },
-)
-
-const AgentSessionConnection = builder.connectionObject(
-  { type: SessionNode, name: 'AgentSessionConnection', description: 'A page of the sessions on an agent.' },
-  { name: 'AgentSessionEdge', description: 'One session and its place.' },
-)
 
 const GroupAgentConnection = builder.connectionObject(
   { type: AgentNode, name: 'ResourceGroupAgentConnection', description: 'A page of the agents of a resource group.' },
   { name: 'ResourceGroupAgentEdge', description: 'One agent and its place.' },
 )
-
-const pageCost = ({ first }: { first?: number | null }) => ({ field: 1, multiplier: first ?? 20 })
-
-builder.prismaObjectFields(AgentNode, (t) => ({
-  kernels: t.field({
-    type: KernelConnection,
-    description:
-      'The kernels that it has now, newest first: it holds resources for them, or has not confirmed that they are gone. Of the sessions that you may see.',
-    args: forwardArguments(t),
-    complexity: pageCost,
-    resolve: ({ id }, args, context, info) => {
-      const { loaders } = context
-      return nestedPage({
-        id,
-        args,
-        order: BY_ID_NEWEST,
-        loader: loaders.agentKernels,
-        nodes: (ids) => loadNodes(loaders.kernelNodes, { context, info, typeName: 'Kernel' }, ids),
-        count: () => loaders.agentKernelCount.load(id),
-      })
-    },
-  }),
-  sessions: t.field({
-    type: AgentSessionConnection,
-    description:
-      'The sessions of these kernels, newest first. `sessions(filter: {agent})` also has those that have ended.',
-    args: forwardArguments(t),
-    complexity: pageCost,
-    resolve: ({ id }, args, context, info) =>
-      nestedPage({
-        id,
-        args,
-        order: BY_ID_NEWEST,
-        loader: context.loaders.agentSessions,
-        nodes: (ids) =>
-          Promise.all(ids.map((value) => loadSession({ context, info, by: 'id', value, path: ['edges', 'node'] }))),
-        count: () => context.loaders.agentSessionCount.load(id),
-      }),
-  }),
-}))
 
 builder.prismaObjectField(ResourceGroupType, 'agents', (t) =>
   t.field({
