@@ -2,15 +2,17 @@ import SchemaBuilder from '@pothos/core'
 import ComplexityPlugin from '@pothos/plugin-complexity'
 import PrismaPlugin from '@pothos/plugin-prisma'
 import RelayPlugin from '@pothos/plugin-relay'
-import { getDatamodel, type default as PrismaTypes } from '../generated/pothos.ts'
-import auditedRefusals from './audited-refusals.ts'
-import type { GraphQLContext } from './context.ts'
+import { GraphQLError } from 'graphql'
 import { COUNTED_ROWS_MAX } from '../domain/limits.ts'
+import { isStorableMoment } from '../domain/storable-moment.ts'
+import { getDatamodel, type default as PrismaTypes } from '../generated/pothos.ts'
+import type { GraphQLContext } from './context.ts'
+import { auditedRefusals, payloadReads } from './execution/mutation-plugins.ts'
+import { pacedAnswers } from './execution/paced-answers.ts'
+import { isUuid } from './ids.ts'
 import { LIST_LENGTH_ASSUMED } from './limits/limits.ts'
-import loadedColumns from './session-reads/loaded-columns.ts'
-import pacedAnswers from './paced-answers.ts'
-import payloadReads from './payload-reads.ts'
 import storableArguments from './limits/storable-arguments.ts'
+import loadedColumns from './loaders/loaded-columns.ts'
 
 export const builder = new SchemaBuilder<{
   Context: GraphQLContext
@@ -93,3 +95,34 @@ builder.mutationType({
   description: 'Everything that can be changed. Errors that the caller can correct are members of the result.',
 })
 builder.subscriptionType({ description: 'Events as they happen; with `after`, also those since then.' })
+
+builder.scalarType('UUID', {
+  description:
+    'A UUID in its usual form, 8-4-4-4-12 hexadecimal digits. Either case is accepted; lower case is returned.',
+  specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc9562',
+  parseValue(value) {
+    if (typeof value === 'string' && isUuid(value)) return value.toLowerCase()
+    throw new GraphQLError(`UUID cannot represent ${JSON.stringify(value)}`)
+  },
+  serialize: (value) => value,
+})
+
+const DATE_TIME = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/
+
+builder.scalarType('DateTime', {
+  description: 'A point in time in RFC 3339 format: `2026-01-31T12:00:00.000Z`. Returned in UTC, with milliseconds.',
+  specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc3339',
+  parseValue(value) {
+    const date = typeof value === 'string' && DATE_TIME.test(value) ? new Date(value) : undefined
+    if (date && isRealDay(value as string, date)) return date
+    throw new GraphQLError(`DateTime cannot represent ${JSON.stringify(value)}: an example is 2026-01-31T12:00:00Z`)
+  },
+  serialize: (value) => value.toISOString() as never,
+})
+
+/** `new Date` reads 31 February as 3 March. */
+function isRealDay(text: string, date: Date): boolean {
+  if (!isStorableMoment(date)) return false
+  const [year, month, day] = text.slice(0, 10).split('-').map(Number)
+  return new Date(Date.UTC(year!, month! - 1, day)).getUTCDate() === day
+}

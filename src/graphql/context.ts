@@ -3,20 +3,20 @@ import type { EventBus } from '../events/bus.ts'
 import type { LogRelay } from '../events/kernel-logs.ts'
 import type { ChangeDetector } from '../events/change-detector.ts'
 import type { Topics, WakeHub } from '../events/wake-hub.ts'
+import type { OpenSubscriptions } from '../events/open-subscriptions.ts'
 import type { PrismaClient } from '../generated/prisma/client.ts'
 import type { Logger } from '../observability/log.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Tracer } from '../observability/trace.ts'
 import type { Admission } from '../services/access/admission.ts'
 import type { Authenticate } from '../services/access/authenticate.ts'
-import type { ServiceContext, Viewer } from '../services/service-context.ts'
-import { createLoaders, type Loaders } from './loaders.ts'
-import { createPace, type Pace } from './pace.ts'
-import type { OpenSubscriptions } from '../events/open-subscriptions.ts'
 import type { RefusalLog } from '../services/access/refusal-log.ts'
-import type { ReadSessions } from '../services/session/read-selected-sessions.ts'
 import type { Consistently, Reader } from '../services/consistent-reads.ts'
-import type { SelectSessions } from './session-reads/session-selects.ts'
+import type { ServiceContext, Viewer } from '../services/service-context.ts'
+import type { ReadSessions } from '../services/session/read-selected-sessions.ts'
+import { createPace, type Pace } from './execution/paced-answers.ts'
+import { createLoaders, type Loaders } from './loaders/loaders.ts'
+import type { SelectSessions } from './loaders/session-loader.ts'
 
 /** Shared by all requests of a server. */
 export interface GraphQLServices {
@@ -38,7 +38,7 @@ export interface GraphQLServices {
   readSessions: ReadSessions
   selectSessions: SelectSessions
   consistently: Consistently
-  /** Aborts when the server closes, which ends everything that would go on without end. */
+  /** Aborts when the server closes, and with it every endless stream. */
   closing: AbortSignal
 }
 
@@ -47,13 +47,13 @@ export interface GraphQLContext extends ServiceContext {
   services: GraphQLServices
   requestId: string
   loaders: Loaders
-  /** How much of the answer there is. */
+  /** Counts the fields of the answer, and spreads the work over turns of the event loop. */
   pace: Pace
   /** Whether the operation's token is still valid. */
   stillAuthorized: () => Promise<boolean>
   /** The transport of the operation: a WebSocket, or the HTTP request. */
   connection: object
-  /** Aborts when nobody waits for the answer any more: the client has gone. */
+  /** Aborts when the client has gone and nobody waits for the answer. */
   left: AbortSignal | undefined
   /** Informs the transport that a subscription was ended because its token is no longer valid. */
   revoked: () => void
@@ -72,7 +72,7 @@ export interface Requester {
 /** `requester` is set if the transport has already authenticated the operation. */
 export interface ServerContext {
   requester?: Requester
-  /** Of the HTTP request. */
+  /** Id of the HTTP request. */
   requestId?: string
   address?: string | undefined
 }
@@ -107,12 +107,12 @@ export function fillContext(
   Object.defineProperty(context, 'log', { get, enumerable: true })
 }
 
-/** For whom the operation reads. */
+/** The party whose share of the database a query or a subscription uses. */
 export function readerOf({ viewer, left }: GraphQLContext): Reader {
   return { party: viewer.tokenId, signal: left }
 }
 
-/** For whom a mutation reads and writes. */
+/** The party whose share of the database a mutation uses. */
 export function writerOf({ viewer }: GraphQLContext): Reader {
   return { party: viewer.tokenId, writes: true }
 }

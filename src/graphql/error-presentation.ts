@@ -1,12 +1,14 @@
-import { GraphQLError, type ExecutionResult } from 'graphql'
+import { type ExecutionResult, GraphQLError } from 'graphql'
 import { handleStreamOrSingleExecutionResult, type Plugin } from 'graphql-yoga'
 import { ERRORS, maskedFault, RepriseError } from '../domain/errors.ts'
+import { RATE_RETRY_AFTER_SECONDS } from '../domain/limits.ts'
 import type { Logger } from '../observability/log.ts'
 import { outageOf, refusalOf, tookTooLong, wasCancelled } from '../services/database-outage.ts'
 import type { GraphQLContext } from './context.ts'
 
 /**
- * Shows clients the errors that they can act on, and unexpected ones only as a request id under which the log has more.
+ * Shows clients the errors that they can act on. Of an unexpected error they see only the request id, under which the
+ * log has the details.
  */
 export function useErrorPresentation(): Plugin<GraphQLContext> {
   return {
@@ -37,7 +39,7 @@ interface Reporter {
   requestId: string
 }
 
-/** `at` is what GraphQL made of it, if it came from the execution. */
+/** `at` is the GraphQL error around `thrown`, if it was thrown during execution. */
 export function presentThrown(thrown: unknown, reporter: Reporter, at?: GraphQLError): GraphQLError {
   if (thrown instanceof RepriseError) {
     const { code, message, issues } = thrown
@@ -48,7 +50,7 @@ export function presentThrown(thrown: unknown, reporter: Reporter, at?: GraphQLE
   return presentFault(thrown, reporter, at)
 }
 
-/** What the libraries find wrong with a request while it is executed, such as a global id that is none, has no code. */
+/** Adds a code to errors of the libraries, which have none: a malformed global id, for example. */
 function coded(error: GraphQLError): GraphQLError {
   if (typeof error.extensions['code'] === 'string') return error
   const extensions = { ...error.extensions, code: 'VALIDATION_FAILED' }
@@ -86,4 +88,9 @@ function innermost(error: unknown): unknown {
 
 function placeOf({ nodes, source, positions, path }: GraphQLError) {
   return { nodes, source, positions, path }
+}
+
+export function tooManyRequests({ code, message }: RepriseError): GraphQLError {
+  const headers = { 'Retry-After': String(RATE_RETRY_AFTER_SECONDS) }
+  return new GraphQLError(message, { extensions: { code, http: { status: ERRORS[code].httpStatus, headers } } })
 }

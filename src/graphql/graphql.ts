@@ -1,25 +1,25 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { GraphQLError } from 'graphql'
 import type { Disposable } from 'graphql-ws'
 import type { WebSocketServer } from 'ws'
-import { GraphQLError } from 'graphql'
-import { identify } from './transport/authentication.ts'
-import type { GraphQLServices } from './context.ts'
 import { createOpenSubscriptions } from '../events/open-subscriptions.ts'
+import type { Session } from '../generated/prisma/client.ts'
 import { mayReadMetrics } from '../services/access/authorize.ts'
-import { consistentReads, readShared } from '../services/consistent-reads.ts'
 import { isKnown } from '../services/access/bearer-token.ts'
 import type { Rates } from '../services/access/rates.ts'
 import { createRefusalLog } from '../services/access/refusal-log.ts'
-import { sessionReader, type ReadSessions, type SessionRead } from '../services/session/read-selected-sessions.ts'
-import { sessionSelects } from './session-reads/session-selects.ts'
-import { createPublicIntrospection, type StaticAnswers } from './transport/public-introspection.ts'
+import { consistentReads, readShared } from '../services/consistent-reads.ts'
+import { nextTurn } from '../services/next-turn.ts'
+import { type ReadSessions, type SessionRead, sessionReader } from '../services/session/read-selected-sessions.ts'
+import type { GraphQLServices } from './context.ts'
+import { sessionSelects } from './loaders/session-loader.ts'
 import { schema } from './schema.ts'
-import { createServeHttp } from './transport/serve-http.ts'
 import { createGraphQLServer } from './server.ts'
+import { identify } from './transport/authentication.ts'
+import { createPublicIntrospection, type StaticAnswers } from './transport/public-introspection.ts'
+import { createServeHttp } from './transport/serve-http.ts'
 import type { TrustedDocuments } from './transport/trusted-documents.ts'
 import { serveWebSockets, type WebSocketOptions } from './transport/websocket.ts'
-import type { Session } from '../generated/prisma/client.ts'
-import { nextTurn } from '../services/next-turn.ts'
 
 export type GraphQLDependencies = Omit<
   GraphQLServices,
@@ -27,7 +27,7 @@ export type GraphQLDependencies = Omit<
 > & {
   /** Whether introspection is answered without a token. */
   introspectionForStrangers?: boolean
-  /** Of addresses that ask without a valid token; missing: no limit. */
+  /** Rate limit of addresses that ask without a valid token; no limit if missing. */
   strangers?: Rates | undefined
   staticAnswer: StaticAnswers
   trustedDocuments?: TrustedDocuments | undefined
@@ -43,7 +43,7 @@ export interface GraphQL {
   identify(
     authorization: string | undefined,
   ): Promise<{ mayReadMetrics: boolean } | { status: number; refusal: string }>
-  /** Whatever streams elsewhere counts as a subscription, too, and ends with them. */
+  /** For streams outside GraphQL: they count as subscriptions, and end with them. */
   readonly streams: Pick<GraphQLServices, 'openSubscriptions' | 'closing'>
   /** Ends the subscriptions of all transports; new ones end at once. */
   endSubscriptions(): void
@@ -103,7 +103,7 @@ export function createGraphQL(options: GraphQLDependencies): GraphQL {
 
 interface Gathering {
   values: Set<string>
-  /** By value of the key that was asked for. */
+  /** By the value of the key. */
   rows: Promise<Map<string, Session[]>>
 }
 

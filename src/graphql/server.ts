@@ -1,27 +1,24 @@
 import { useCSRFPrevention } from '@graphql-yoga/plugin-csrf-prevention'
+import { GraphQLError } from 'graphql'
 import {
   createYoga,
+  type GraphQLParams,
   type Plugin,
   type YogaInitialContext,
   type YogaServerInstance,
-  type GraphQLParams,
 } from 'graphql-yoga'
 import { currentSpan } from '../observability/trace.ts'
-import { useAuthentication } from './transport/authentication.ts'
 import { fillContext, type GraphQLContext, type GraphQLServices, type ServerContext } from './context.ts'
-import { useDocumentLimits } from './limits/document-limits.ts'
 import { useErrorPresentation } from './error-presentation.ts'
-import type { Identity } from './transport/identity.ts'
-import { useRequestBounds } from './limits/request-bounds.ts'
-import { addressOf, requestIdOf } from './transport/request-id.ts'
-import { schema } from './schema.ts'
+import { useEventsTogether } from './execution/events-together.ts'
+import { useAdmission, useConsistentReads } from './execution/execute-operations.ts'
+import { useDocumentLimits } from './limits/document-limits.ts'
 import { useOperationCost } from './limits/operation-cost.ts'
-import { useAdmission } from './limits/use-admission.ts'
-import { useConsistentReads } from './use-consistent-reads.ts'
-import { useEventsTogether } from './subscriptions/events-together.ts'
-import { useTrustedDocuments, type TrustedDocuments } from './transport/trusted-documents.ts'
-import { GraphQLError } from 'graphql'
-import { unreadable } from './transport/whole-request.ts'
+import { useRequestBounds } from './limits/request-bounds.ts'
+import { schema } from './schema.ts'
+import { useAuthentication } from './transport/authentication.ts'
+import { type TrustedDocuments, useTrustedDocuments } from './transport/trusted-documents.ts'
+import { addressOf, type Identity, requestIdOf, unreadable } from './transport/whole-request.ts'
 
 const NOT_ACCEPTABLE =
   'The answer to this operation is not available in a media type that the request accepts. Queries and mutations are answered as application/graphql-response+json or application/json, subscriptions as text/event-stream; or use a WebSocket with graphql-transport-ws.'
@@ -69,7 +66,7 @@ export function createGraphQLServer(options: {
     extraParamNames: ['documentId'],
     // Bodies have already been read, within their limit.
     maxRequestBodySize: false,
-    // Its page is served before this.
+    // The HTTP server serves the page of GraphiQL itself.
     graphiql: false,
   })
 }
@@ -94,8 +91,8 @@ function useContext(services: GraphQLServices, identities: WeakMap<Request, Iden
 }
 
 /**
- * Answers are not sent in parts of `multipart/mixed`, which nothing here needs: the server's own way to do so has both
- * `Transfer-Encoding` and `Content-Length` (RFC 9112, 6.2).
+ * Answers with 406 if the request accepts no supported media type, or only `multipart/mixed`. No operation here needs
+ * parts, and Yoga's multipart answers break RFC 9112, 6.2: they have both `Transfer-Encoding` and `Content-Length`.
  */
 function useAcceptableAnswers(): Plugin {
   return {
@@ -116,7 +113,7 @@ function isMultipart({ name }: { name: string }): boolean {
   return name === 'processMultipartResult'
 }
 
-/** Variables and extensions stand as JSON in a URL or a form; what is none is the client's fault, not the server's. */
+/** Reports variables or extensions in a URL or a form that are not JSON as a fault of the client, not of the server. */
 function useReadableParameters(): Plugin {
   return {
     onRequestParse({ requestParser, setRequestParser }) {

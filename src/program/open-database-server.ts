@@ -1,6 +1,6 @@
 import { ConfigurationError, type Config } from './config.ts'
 import type { Logger } from '../observability/log.ts'
-import { processFaults } from '../observability/process-faults.ts'
+import { processFaults } from '../observability/process-events.ts'
 import { startEmbeddedPostgres } from '../store/postgres/embedded.ts'
 import { isSameDatabase, poolingOf, type Pooling } from '../store/postgres/pooling.ts'
 

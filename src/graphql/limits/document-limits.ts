@@ -14,8 +14,8 @@ import {
 } from './limits.ts'
 
 /**
- * Limits what a document may cost before it is executed: length, nesting and tokens before and while it is parsed, then,
- * before it is validated, what validation compares with each other.
+ * Limits the cost of parsing and validating a document: its length, nesting and tokens before and during parsing, then
+ * the counts that make validation slow.
  */
 export function useDocumentLimits(): Plugin {
   return {
@@ -40,8 +40,7 @@ export function useDocumentLimits(): Plugin {
 }
 
 /**
- * With its code from the start: the library gives it one for HTTP alone, and remembers the error of a document whatever
- * way the document came.
+ * Sets the code here, because the library sets it for HTTP only, and caches the error of a document for all transports.
  */
 function syntaxError({ message, source, positions }: GraphQLError): GraphQLError {
   const extensions = { code: 'GRAPHQL_PARSE_FAILED', http: { spec: true, status: 400 } }
@@ -72,7 +71,7 @@ function nestingOf(source: string): number {
   return deepest
 }
 
-/** Counts in the document as written: a fragment counts once, however often it is used. */
+/** Counts the document as written: a fragment counts once, however often it is used. */
 function excessesOf(document: DocumentNode): GraphQLError[] {
   const counted: Record<string, { limit: number; count: number; beyond?: ASTNode }> = {
     aliases: { limit: QUERY_ALIASES_MAX, count: 0 },

@@ -16,9 +16,9 @@ import {
   type ValueNode,
 } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
-import { COUNT_COST, FILTERED_COUNT_COST, QUERY_BREADTH_MAX, QUERY_COMPLEXITY_MAX, QUERY_DEPTH_MAX } from './limits.ts'
 import { CHAIN_STATES } from '../../domain/chain/chain-state.ts'
 import { RepriseError } from '../../domain/errors.ts'
+import { COUNT_COST, FILTERED_COUNT_COST, QUERY_BREADTH_MAX, QUERY_COMPLEXITY_MAX, QUERY_DEPTH_MAX } from './limits.ts'
 
 const QUERY_COST_MAX: Cost = {
   depth: QUERY_DEPTH_MAX,
@@ -67,7 +67,7 @@ function weigh(
   const alone = { ...document, definitions: [weighed, ...fragments] }
   try {
     const cost = complexityFromQuery(alone, { schema, variables: { ...variableValues } })
-    // What is too broad is not looked through: fragments within fragments have any number of fields.
+    // Skipped for an operation that is too broad already: nested fragments can have any number of fields.
     return { ...cost, complexity: cost.complexity + (tooMuch(cost) ? 0 : countCost(operation, document)) }
   } catch (error) {
     if (error instanceof GraphQLError) return undefined
@@ -75,7 +75,9 @@ function weigh(
   }
 }
 
-/** The price of the fields of the root that count all that they have pages of, also state by state, but for one count. */
+/**
+ * Complexity of the counts of the root fields (`totalCount`, and `counts` by state). The most expensive one is free.
+ */
 function countCost({ selectionSet }: OperationDefinitionNode, document: DocumentNode): number {
   const fragments = new Map(
     document.definitions.flatMap((each) => (each.kind === Kind.FRAGMENT_DEFINITION ? [[each.name.value, each]] : [])),

@@ -12,7 +12,10 @@ declare global {
   }
 }
 
-/** The one place that every text of a query or a subscription passes, as a variable or in the document, at any depth. */
+/**
+ * Refuses text that PostgreSQL cannot store, in the arguments of all queries and subscriptions, at any depth. Mutations
+ * check their inputs themselves.
+ */
 class StorableArguments<Types extends SchemaTypes> extends BasePlugin<Types> {
   override wrapResolve(
     wrapped: GraphQLFieldResolver<unknown, Types['Context'], object>,
@@ -37,7 +40,7 @@ function guarded<Context>(wrapped: GraphQLFieldResolver<unknown, Context, object
   return guard
 }
 
-/** Types of arguments in which there is no such text: they refuse it themselves. */
+/** Argument types that cannot hold such text. */
 const WITHOUT_TEXT: readonly unknown[] = ['UUID', 'DateTime', 'Int', 'Float', 'Boolean']
 
 function takesText<Types extends SchemaTypes>({ parentType, args }: PothosOutputFieldConfig<Types>): boolean {

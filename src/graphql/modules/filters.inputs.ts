@@ -1,6 +1,6 @@
 import { builder } from '../builder.ts'
 
-/** Filters of scalar fields, with Prisma's names. Prisma would search for nulls, so they are removed first. */
+/** Filters of scalar fields, with Prisma's names. Null values must be removed: Prisma would search for NULL. */
 
 export const StringFilter = builder.inputType('StringFilter', {
   description: 'All given conditions must match. Case matters.',
@@ -29,4 +29,9 @@ export const IntRange = builder.inputType('IntRange', {
     min: t.int({ description: 'At least this.' }),
     max: t.int({ description: 'At most this.' }),
   }),
+})
+
+export const OrderDirection = builder.enumType('OrderDirection', {
+  description: 'Which way.',
+  values: { ASC: { description: 'Smallest, oldest first.' }, DESC: { description: 'Largest, newest first.' } } as const,
 })

@@ -6,16 +6,13 @@ import type { Authenticate } from '../../services/access/authenticate.ts'
 import { mayRead, noAccess } from '../../services/access/authorize.ts'
 import { identifyBearer } from '../../services/access/bearer-token.ts'
 import type { Viewer } from '../../services/service-context.ts'
-import { presentFault } from '../error-presentation.ts'
 import type { ServerContext } from '../context.ts'
-import type { Identity } from './identity.ts'
+import { presentFault, tooManyRequests } from '../error-presentation.ts'
+import { NO_UUID } from '../ids.ts'
 import { isSmallIntrospection } from './public-introspection.ts'
-import { requestIdOf } from './request-id.ts'
-import { tooManyRequests } from '../limits/too-many-requests.ts'
-import { NO_UUID } from '../uuid.ts'
-import type { WholeRequest } from './whole-request.ts'
+import { type Identity, requestIdOf, type WholeRequest } from './whole-request.ts'
 
-/** Identity of requests without a token, which may only introspect the schema. It sees no data. */
+/** Identity of requests without a token, which may only introspect the schema: it sees no data. */
 const STRANGER: Identity = {
   viewer: { tokenId: NO_UUID, userId: null, name: 'stranger', role: 'VIEWER', projectId: NO_UUID },
   token: '',
@@ -40,8 +37,8 @@ export async function identify(
 }
 
 /**
- * Authenticates HTTP requests before they are parsed or validated, so that requests without a token learn nothing about
- * the schema, except by introspection where that is public.
+ * Authenticates HTTP requests before their document is parsed or validated, so that requests without a token learn
+ * nothing about the schema, except by introspection where that is public.
  */
 export function useAuthentication(options: {
   authenticate: Authenticate

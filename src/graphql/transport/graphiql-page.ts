@@ -21,7 +21,9 @@ const GREETING = `# Put the token of the data directory's file "admin-token" int
 }
 `
 
-/** The page of GraphiQL. Takes a second and 60 MB of memory: it is made once, where the web UI is bundled. */
+/**
+ * Renders the page of GraphiQL. Takes a second and 60 MB of memory, so it is rendered once, when the web UI is bundled.
+ */
 export async function renderGraphiQLPage(): Promise<string> {
   const { renderGraphiQL } = await import('@graphql-yoga/render-graphiql')
   const page = renderGraphiQL({
@@ -29,18 +31,18 @@ export async function renderGraphiQLPage(): Promise<string> {
     subscriptionsProtocol: 'WS',
     headers: JSON.stringify({ authorization: 'Bearer ' }),
     defaultQuery: GREETING,
-    // They hold a token.
+    // The headers hold a token.
     shouldPersistHeaders: false,
   })
   return withScriptPolicy(page)
 }
 
 /**
- * The page with a policy that lets its own scripts run, by their digests, and no other: what the server sends into it
- * is data. Its styles are made by its scripts; its editor checks documents in workers made from blobs.
+ * Adds a policy that allows only the page's own scripts, by their digests, so that data from the server cannot run as a
+ * script. The scripts create styles, and workers from blobs for the editor.
  */
 function withScriptPolicy(html: string): string {
-  // Browsers read line ends as line feeds before they compare.
+  // Browsers convert line ends to line feeds before they compare digests.
   const texts = [...html.matchAll(SCRIPTS)].map(([, text]) => text!.replaceAll(/\r\n?/g, '\n'))
   const digests = texts.map((text) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`)
   const policy = [

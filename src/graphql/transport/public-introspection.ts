@@ -12,13 +12,13 @@ import {
 import { createRates } from '../../services/access/rates.ts'
 
 /**
- * Introspection without a token. The query that tools send for the whole schema is answered from memory, whatever form
- * of it they send; anything else is executed only if its answer is small.
+ * Introspection without a token. The query for the whole schema is answered from memory, in each form that tools send;
+ * any other introspection is executed only if its answer is small.
  */
 
 type Send = (request: IncomingMessage, response: ServerResponse) => Promise<void>
 
-/** Makes an answer that is the same for everybody. */
+/** Serves a body that is the same for everybody. */
 export type StaticAnswers = (body: {
   read: () => Buffer
   headers: { 'Content-Type': string; 'Cache-Control': string; Vary: string }
@@ -31,9 +31,9 @@ export interface PublicIntrospection {
 
 /** The longest form that tools send has 2,000 characters. */
 const WHOLE_LENGTH_MAX = 8_192
-/** Forms that are kept, of 64: each has half a megabyte. */
+/** Number of cached forms, of 64 possible ones: each takes half a megabyte. */
 const FORMS_MAX = 16
-/** New forms a second, with a burst of ten seconds: each takes some 20 ms to answer for the first time. */
+/** New forms answered per second, with a burst of ten seconds: the first answer of a form takes about 20 ms. */
 const NEW_FORMS_PER_SECOND = 1
 
 interface Form {
@@ -55,7 +55,7 @@ export function createPublicIntrospection(schema: GraphQLSchema, staticAnswer: S
         Buffer.from(JSON.stringify(executeSync({ schema, document: parse(getIntrospectionQuery(options)) }))),
       ),
     }
-    // The one that was asked for longest ago goes first.
+    // Evicts the form that was requested longest ago.
     forms.delete(key)
     forms.set(key, form)
     if (forms.size > FORMS_MAX) forms.delete(forms.keys().next().value!)
@@ -98,7 +98,7 @@ export function createPublicIntrospection(schema: GraphQLSchema, staticAnswer: S
   }
 }
 
-/** Which of what may be left out a query asks for. */
+/** The optional parts of introspection that a query asks for. */
 function optionsOf(text: string): IntrospectionOptions {
   return {
     descriptions: text.includes('description'),
@@ -114,18 +114,18 @@ function optionsOf(text: string): IntrospectionOptions {
 function shortened(query: string): string | null {
   try {
     const text = stripIgnoredCharacters(query).replace(/^query(?: \w+)?\{/, '{')
-    // Older tools ask for fewer levels of types within types; all of them ask for more than there are.
+    // Tools ask for different depths of nested types, all of them deeper than any type of this schema.
     return text.replace(/(?: ?ofType\{kind name){6,}\}+/, ' ofType{…}')
   } catch {
     return null
   }
 }
 
-/** Fields of an answer that a stranger gets to a question of its own: they take less than a millisecond. */
+/** Fields of the answer to any other introspection without a token: they take less than a millisecond. */
 const SMALL_ANSWER_FIELDS_MAX = 300
 const SMALL_LENGTH_MAX = 1_024
 const SMALL_TOKENS_MAX = 100
-/** How many of each there may be: the most that any type here has, about. */
+/** Assumed lengths of lists: about the longest of any type in this schema. */
 const LENGTHS: Readonly<Record<string, number>> = {
   types: 500,
   fields: 80,
@@ -137,7 +137,7 @@ const LENGTHS: Readonly<Record<string, number>> = {
   directives: 8,
 }
 
-/** Whether a document asks for nothing but a small part of the schema, in fields of its own: it has no fragments. */
+/** Whether a document introspects only a small part of the schema, without fragments. */
 export function isSmallIntrospection(query: unknown): boolean {
   if (typeof query !== 'string' || query.length > SMALL_LENGTH_MAX) return false
   try {

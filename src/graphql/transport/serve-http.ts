@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { sendNodeResponse } from '@whatwg-node/server'
 import { GraphQLError } from 'graphql'
 import { ERRORS, RepriseError } from '../../domain/errors.ts'
+import { exceeded, type JsonBounds, JsonCounter } from '../../domain/json-bounds.ts'
 import {
   CREATE_SESSIONS_BYTES_MAX,
   CREATE_SESSIONS_VALUES_MAX,
@@ -14,34 +15,31 @@ import type { Authenticate } from '../../services/access/authenticate.ts'
 import { mayChange } from '../../services/access/authorize.ts'
 import { noteKnown } from '../../services/access/bearer-token.ts'
 import type { Rates } from '../../services/access/rates.ts'
-import { readBody, RequestGone, type BodyBounds } from '../../services/input/read-body.ts'
+import { type BodyBounds, readBody, RequestGone } from '../../services/input/read-body.ts'
 import { nextTurn } from '../../services/next-turn.ts'
-import { identify } from './authentication.ts'
-import { presentFault } from '../error-presentation.ts'
-import type { Identity } from './identity.ts'
-import { isSmallIntrospection, type PublicIntrospection } from './public-introspection.ts'
-import { tooManyRequests } from '../limits/too-many-requests.ts'
+import { presentFault, tooManyRequests } from '../error-presentation.ts'
 import type { GraphQLServer } from '../server.ts'
-import { wholeRequests } from './whole-request.ts'
-import { exceeded, JsonCounter, type JsonBounds } from '../../domain/json-bounds.ts'
+import { identify } from './authentication.ts'
+import { isSmallIntrospection, type PublicIntrospection } from './public-introspection.ts'
+import { type Identity, wholeRequests } from './whole-request.ts'
 
-/** Yoga copies a server context property by property, so there is none: the request itself carries what is needed. */
+/** Yoga would copy a server context property by property. The request itself carries the values instead. */
 const NO_CONTEXT = undefined!
 
 type ServeHttp = (request: IncomingMessage, response: ServerResponse, requestId: string) => Promise<void>
 
 /**
- * Serves Node's requests through a server that takes requests of the Fetch API. The caller of a POST is known before its
- * body is read, which is then read completely, and its response is sent with one write: streaming both costs a third
- * more CPU per request. Event streams are streamed.
+ * Serves Node's requests through a server that takes requests of the Fetch API. The caller of a POST is authenticated
+ * before the body is read. The whole body is read at once, and the response is sent with one write: streaming both
+ * costs a third more CPU per request. Only event streams are streamed.
  */
 export function createServeHttp(
   server: GraphQLServer,
   options: {
     authenticate: Authenticate
-    /** Without it, requests without a token are refused unread. */
+    /** Answers requests without a token; null if they are refused unread. */
     introspection: PublicIntrospection | null
-    /** Of addresses that ask without a token. */
+    /** Rate limit of addresses that ask without a token. */
     strangers: Rates | undefined
     log: Logger
   },
@@ -96,10 +94,12 @@ export function createServeHttp(
     response.end(text)
   }
 
-  /** What a stranger is refused with before anything is read or parsed. */
+  /**
+   * The error for a request without a valid token that is refused before its body is read; null if it may introspect.
+   */
   function refusalOf({ socket }: IncomingMessage, identity: GraphQLError): GraphQLError | null {
     const { code } = identity.extensions
-    // Where the database is away, nobody knows who is a stranger.
+    // Without the database, tokens cannot be checked.
     if (introspection === null || (code !== 'UNAUTHENTICATED' && code !== 'FORBIDDEN')) return identity
     if (strangers?.take(socket.remoteAddress ?? '') !== false) return null
     return tooManyRequests(new RepriseError('TOO_MANY_REQUESTS', TOO_MANY_STRANGERS))
@@ -140,7 +140,7 @@ export function createServeHttp(
 
 const TOO_MANY_STRANGERS = 'Too many requests without a valid token from this address. Try again in a moment.'
 
-/** What a stranger asks for; nothing if the body is not JSON. */
+/** Parameters of a request without a token; empty if the body is not JSON. */
 function paramsIn(body: Buffer): { query?: unknown; operationName?: unknown } {
   try {
     return (JSON.parse(body.toString()) as object | null) ?? {}
@@ -156,7 +156,7 @@ function boundsFor(identity: Identity | GraphQLError): BodyBounds {
   return { bytesMax: CREATE_SESSIONS_BYTES_MAX, excessOf: counting(CREATE_SESSIONS_VALUES_MAX) }
 }
 
-/** What its JSON holds too much of, seen before it is parsed. */
+/** Checks the bounds of a JSON body while it arrives, before it is parsed. */
 function counting(max: JsonBounds): (chunk: Buffer) => string | undefined {
   const counter = new JsonCounter()
   return (chunk) => {
@@ -184,11 +184,11 @@ interface HttpExtension {
   headers?: Record<string, string>
 }
 
-/** Without a look at the rest of the body, which is discarded. */
+/** Sends an error without reading the rest of the body, which is discarded. */
 function refuse(request: IncomingMessage, response: ServerResponse, error: RepriseError | GraphQLError): void {
   request.resume()
   const { http, ...extensions } = error instanceof RepriseError ? ofReprise(error) : error.extensions
-  // A fault of the server says nothing about HTTP.
+  // A fault of the server has no HTTP status of its own.
   const { status, headers = {} } = (http as HttpExtension | undefined) ?? { status: 500 }
   const text = JSON.stringify({ errors: [{ message: error.message, extensions }] })
   const modern = request.headers.accept?.includes('application/graphql-response+json')

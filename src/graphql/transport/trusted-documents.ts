@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
 import { GraphQLError } from 'graphql'
 import type { GraphQLParams, Plugin } from 'graphql-yoga'
 import { ERRORS } from '../../domain/errors.ts'
@@ -42,7 +43,10 @@ export function trustedText(documents: TrustedDocuments, params: GraphQLParams):
   )
 }
 
-/** Runs after authentication, so that requests without a token do not learn which documents exist. */
+/**
+ * Restricts execution to trusted documents. Runs after authentication, so that requests without a token do not learn
+ * which documents exist.
+ */
 export function useTrustedDocuments(documents: TrustedDocuments): Plugin {
   return {
     onParams({ params, setParams }) {
@@ -66,4 +70,17 @@ function hashOf(id: unknown): string | undefined {
 
 function sha256(text: string): string {
   return createHash('sha256').update(text).digest('hex')
+}
+
+/**
+ * Reads the file of trusted documents; undefined without a path, and then any document may be executed.
+ * @throws Error that names the file and its fault
+ */
+export async function readTrustedDocuments(path: string | undefined): Promise<TrustedDocuments | undefined> {
+  if (path === undefined) return undefined
+  try {
+    return parseTrustedDocuments(await readFile(path, 'utf8'))
+  } catch (error) {
+    throw new Error(`REPRISE_TRUSTED_DOCUMENTS: ${path}: ${(error as Error).message}`, { cause: error })
+  }
 }

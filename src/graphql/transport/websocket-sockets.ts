@@ -3,8 +3,8 @@ import { CloseCode, handleProtocols, type Disposable, type Server } from 'graphq
 import type { Extra } from 'graphql-ws/use/ws'
 import type { WebSocket, WebSocketServer } from 'ws'
 import type { Logger } from '../../observability/log.ts'
-import { guarded } from '../../waiting/guarded.ts'
 import { isKnown } from '../../services/access/bearer-token.ts'
+import { guarded } from '../../waiting/guarded.ts'
 
 /**
  * Connects the sockets of a WebSocket server to graphql-ws. Replaces its `useServer`, which prints errors instead of
@@ -16,7 +16,10 @@ export function joinSockets(
   options: {
     log: Logger
     pingIntervalMs: number
-    /** A client waits no more for the operation of this id. graphql-ws reports that of subscriptions only. */
+    /**
+     * Called when a client no longer waits for the operation with this id. graphql-ws reports that for subscriptions
+     * only.
+     */
     onComplete(connection: Extra, id: string): void
   },
 ): Disposable {
@@ -68,24 +71,24 @@ export function joinSockets(
 }
 
 /**
- * Bounds the messages of a socket that is open already, from the next one on: the socket closes with 1009 as soon as
- * the head of a longer one has arrived. The types of ws know only the bound of all sockets of a server.
+ * Bounds the messages of an open socket, from the next one on: the socket closes with 1009 as soon as the head of a
+ * longer message arrives. The public interface of ws has only one bound for all sockets of a server.
  */
 export function boundMessages(socket: WebSocket, bytesMax: number): void {
   const { _receiver: receiver } = socket as unknown as { _receiver: { _maxPayload: number } }
   receiver._maxPayload = bytesMax
 }
 
-/** Messages of one socket looked at before others have their turn: one packet can bring a thousand. */
+/** Messages of one socket that are handled before other sockets have their turn: one packet can bring a thousand. */
 const MESSAGES_PER_TURN_MAX = 50
 
 /**
- * What a peer may leave unread before no more of its messages are looked at. One whose token is not known yet gets
- * answers to pings, each as large as the ping.
+ * Bytes that a peer may leave unread before its further messages wait. A peer whose token is not known yet can still
+ * cause output: the answer to a ping is as large as the ping.
  */
 const UNREAD_BYTES_OF_STRANGERS_MAX = 64 * 1024
 const UNREAD_BYTES_MAX = 4 * 1024 * 1024
-/** Messages of a peer whose token is not known that may wait: it has one to say, and perhaps a ping. */
+/** Waiting messages of a peer whose token is not known: it needs one message, and perhaps a ping. */
 const WAITING_OF_STRANGERS_MAX = 100
 
 function takeInTurns(socket: WebSocket, connection: Socket, take: (text: string) => void, log: Logger): void {
@@ -139,7 +142,7 @@ function textOf(message: Buffer | ArrayBuffer | Buffer[]): string {
 }
 
 /**
- * Ping intervals for which a peer that still reads may leave a ping unanswered. A dead peer seems to read until its
+ * Ping intervals for which a peer that still reads may leave a ping unanswered. A dead peer seems to read until the
  * buffers are full.
  */
 const LATE_INTERVALS_MAX = 25
@@ -154,14 +157,14 @@ function cutOffSilent(socket: WebSocket, connection: Socket, pingIntervalMs: num
   socket.on('pong', () => (late = 0))
   const ping = () => {
     if (socket.readyState !== socket.OPEN) return
-    // Bytes, without those that this process still buffers.
+    // Bytes sent, without those that this process still buffers.
     const taken = connection.bytesWritten - connection.writableLength
     if (late > 0 && (taken <= sentBefore || late > LATE_INTERVALS_MAX)) return socket.terminate()
     if (late === 0) socket.ping()
     late += 1
     sentBefore = connection.bytesWritten
   }
-  // After pending input: if this process was busy, answers may be waiting to be read.
+  // Runs after pending input: if this process was busy, pongs may be waiting to be read.
   const timer = setInterval(() => setImmediate(ping), pingIntervalMs)
   return () => clearInterval(timer)
 }

@@ -1,44 +1,42 @@
 import {
-  getOperationAST,
-  GraphQLError,
   type DocumentNode,
   type ExecutionArgs,
   type ExecutionResult,
+  getOperationAST,
+  GraphQLError,
   type GraphQLSchema,
 } from 'graphql'
-import { CloseCode, makeServer, type Disposable, type ServerOptions, type SubscribePayload } from 'graphql-ws'
+import { CloseCode, type Disposable, makeServer, type ServerOptions, type SubscribePayload } from 'graphql-ws'
 import type { Extra } from 'graphql-ws/use/ws'
 import type { GraphQLParams } from 'graphql-yoga'
 import type { WebSocketServer } from 'ws'
 import { RepriseError } from '../../domain/errors.ts'
 import { OPERATIONS_PER_SOCKET_MAX } from '../../domain/limits.ts'
+import type { OpenSubscriptions } from '../../events/open-subscriptions.ts'
 import type { Logger } from '../../observability/log.ts'
 import { inSpan, type Tracer } from '../../observability/trace.ts'
 import type { Authenticate } from '../../services/access/authenticate.ts'
 import { authorizationOf, noteKnown, withBrowserKey } from '../../services/access/bearer-token.ts'
-import { identify } from './authentication.ts'
 import type { GraphQLContext } from '../context.ts'
-import { presentFault } from '../error-presentation.ts'
-import type { Identity } from './identity.ts'
-import { newRequestId } from './request-id.ts'
+import { presentFault, tooManyRequests } from '../error-presentation.ts'
 import { MESSAGE_BYTES_MAX } from '../limits/limits.ts'
 import type { GraphQLServer } from '../server.ts'
-import { tooManyRequests } from '../limits/too-many-requests.ts'
-import { trustedText, type TrustedDocuments } from './trusted-documents.ts'
-import type { OpenSubscriptions } from '../../events/open-subscriptions.ts'
+import { identify } from './authentication.ts'
+import { type TrustedDocuments, trustedText } from './trusted-documents.ts'
 import { boundMessages, joinSockets } from './websocket-sockets.ts'
+import { type Identity, newRequestId } from './whole-request.ts'
 
 /** Close codes of the protocol graphql-transport-ws. */
 const UNAUTHORIZED = 4401
 const FORBIDDEN = 4403
-/** Of the protocol of WebSockets. */
+/** Close code of the WebSocket protocol. */
 const TRY_AGAIN_LATER = 1013
 const REFUSALS: Readonly<Record<string, number>> = {
   UNAUTHENTICATED: UNAUTHORIZED,
   FORBIDDEN,
   TOO_MANY_REQUESTS: TRY_AGAIN_LATER,
 }
-/** The protocol of WebSockets allows 123 bytes. */
+/** The WebSocket protocol allows 123 bytes. */
 const REASON_LENGTH_MAX = 120
 
 export interface WebSocketOptions {
@@ -53,16 +51,16 @@ export interface WebSocketOptions {
 
 interface Caller {
   token?: string
-  /** Begun and not ended; a subscription has ended to begin when it is open. */
+  /** Number of operations in progress. A subscription counts until it is open. */
   operations?: number
   /**
-   * By the client's id: what aborts when nobody waits for an operation any more. A signal of its own each, as signals
-   * composed by `AbortSignal.any` with one that lives as long as the socket are never freed (1.2 kB each).
+   * By the client's id of an operation: aborted when the client no longer waits for it. Each has its own signal: one
+   * composed by `AbortSignal.any` with a signal that lives as long as the socket would never be freed (1.2 kB each).
    */
   awaited?: Map<string, AbortController>
 }
 
-/** What Yoga types as `any`. */
+/** The type of values that Yoga types as `any`. */
 interface Executable {
   schema: GraphQLSchema
   parse: (query: string) => DocumentNode
@@ -74,7 +72,7 @@ interface Executable {
 
 /**
  * Serves graphql-transport-ws on the sockets of `server`. The token is in the connection parameters, or in the headers
- * of the request that became the socket. That of a browser has its cookie, and its first message the key.
+ * of the request that became the socket. A browser sends a cookie with that request, and a key in its first message.
  */
 export function serveWebSockets(
   server: WebSocketServer,
@@ -121,7 +119,7 @@ export function serveWebSockets(
     },
     onSubscribe: ({ extra }, id, payload) =>
       counted(extra, id, async (left) => {
-        // The rights that the token has by now, if it still has any.
+        // Reads the token's present rights: they may have changed since it connected.
         const identity = await whoIs(extra, authorizationOf(extra.token!))
         if (!(identity instanceof GraphQLError))
           return prepare(graphql, { extra, identity, payload, left }, trustedDocuments)
@@ -228,7 +226,7 @@ async function prepare(
   }
 }
 
-/** With the code that it has over HTTP, and without what is for HTTP alone. */
+/** Gives an error the code that it has over HTTP, and removes the extension `http`. */
 function asOverHttp({ message, nodes, source, positions, path, extensions }: GraphQLError, code: string): GraphQLError {
   const { http: _, ...own } = extensions
   return new GraphQLError(message, { nodes, source, positions, path, extensions: { code, ...own } })
@@ -239,7 +237,7 @@ function enveloped({ rootValue }: ExecutionArgs): Executable {
   return (rootValue as { executable: Executable }).executable
 }
 
-/** Traces queries and mutations only: the end of a subscription says nothing. */
+/** Traces queries and mutations only: the duration of a subscription has no meaning. */
 async function traced(trace: Tracer, args: ExecutionArgs): Promise<ExecutionResult> {
   const { traceParent } = args.rootValue as { traceParent?: unknown }
   const { requestId } = args.contextValue as GraphQLContext

@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { GraphQLError } from 'graphql'
 import { nextTurn } from '../../services/next-turn.ts'
-import type { Identity } from './identity.ts'
+import type { Viewer } from '../../services/service-context.ts'
+import type { ServerContext } from '../context.ts'
 
 /** A request of the Fetch API whose caller is known and whose body has been read. */
 export interface WholeRequest extends Request {
@@ -37,12 +39,12 @@ export function wholeRequests({ Request: Base }: { Request: typeof Request }) {
       this.isLarge = isLarge
     }
 
-    /** No stream, which would be read a second time: `text` and `json` return the body. */
+    /** Null, because a stream would be read a second time: `text` and `json` return the body. */
     override get body(): null {
       return null
     }
 
-    /** The server's own error would carry the whole text back. */
+    /** The error of Yoga would contain the whole text. */
     override async json(): Promise<never> {
       let body: never
       try {
@@ -61,7 +63,28 @@ export function wholeRequests({ Request: Base }: { Request: typeof Request }) {
   }
 }
 
-/** A request that cannot be taken apart. */
+/** The error for a request that cannot be parsed. */
 export function unreadable(message: string): GraphQLError {
   return new GraphQLError(message, { extensions: { code: 'MALFORMED_REQUEST', http: { status: 400 } } })
+}
+
+/** A caller that has been authenticated. */
+export interface Identity {
+  viewer: Viewer
+  token: string
+}
+
+/** An id that connects an error shown to a client with its log entries. */
+export function newRequestId(): string {
+  return randomUUID()
+}
+
+/** Id of an operation over HTTP: the one that the HTTP server assigned to the request, else a new one. */
+export function requestIdOf(request: Request, { requestId }: ServerContext): string {
+  return requestId ?? (request as Partial<WholeRequest>).requestId ?? newRequestId()
+}
+
+/** Network address that an operation over HTTP comes from. */
+export function addressOf(request: Request, { address }: ServerContext): string | undefined {
+  return address ?? (request as Partial<WholeRequest>).address
 }

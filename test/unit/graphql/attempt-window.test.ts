@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { attemptWindow } from '../../../src/graphql/paging/attempt-window.ts'
+import { attemptWindow } from '../../../src/graphql/paging.ts'
 import { assemblePage } from '../../../src/services/paging/keyset.ts'
 import type { PageArguments } from '../../../src/services/paging/page-arguments.ts'
 import { serialCursor } from '../../../src/services/paging/serial-cursor.ts'

@@ -1,6 +1,10 @@
+import { ID_PREFIX_WORDS } from '../../../services/input/id-prefix.ts'
+import type { OrderColumn } from '../../../services/paging/keyset-cursor.ts'
+import { NEWEST_FIRST } from '../../../services/paging/orders.ts'
 import { builder } from '../../builder.ts'
-import { MountInput } from '../session/mount.type.ts'
-import { EnvVarInput, LabelInput, ResourceSlotInput } from '../session/pairs.inputs.ts'
+import { DateTimeFilter, OrderDirection, StringFilter } from '../filters.inputs.ts'
+import { EnvVarInput, LabelInput, MountInput, ResourceSlotInput } from '../session/values.types.ts'
+import { DeploymentStatusEnum } from './deployment.types.ts'
 
 const MIN_HEALTHY =
   'Minimum number of healthy replicas during an update. Null: three quarters of the replicas, rounded up.'
@@ -135,5 +139,51 @@ export const DestroyDeploymentInput = builder.inputType('DestroyDeploymentInput'
   fields: (t) => ({
     deploymentId: t.field({ type: 'UUID', required: true, description: 'Which.' }),
     reason: t.string({ description: 'Why, in your words.' }),
+  }),
+})
+
+const DeploymentOrderField = builder.enumType('DeploymentOrderField', {
+  description: 'By what deployments can be ordered.',
+  values: {
+    CREATED_AT: { description: 'When it was created.' },
+    STATUS_CHANGED_AT: { description: 'Since when it has its status.' },
+    NAME: { description: 'By name, byte by byte.' },
+  } as const,
+})
+
+export const DeploymentOrder = builder.inputType('DeploymentOrder', {
+  description: 'What to order deployments by.',
+  fields: (t) => ({
+    field: t.field({ type: DeploymentOrderField, required: true, description: 'By what.' }),
+    direction: t.field({ type: OrderDirection, defaultValue: 'ASC', description: 'Which way.' }),
+  }),
+})
+
+const COLUMNS: Record<typeof DeploymentOrderField.$inferInput, Pick<OrderColumn, 'column' | 'type'>> = {
+  CREATED_AT: { column: 'createdAt', type: 'date' },
+  STATUS_CHANGED_AT: { column: 'statusChangedAt', type: 'date' },
+  NAME: { column: 'name', type: 'text' },
+}
+
+/** The columns to order by; the id comes last, which makes the order total. */
+export function deploymentOrder(
+  orderBy: typeof DeploymentOrder.$inferInput | null | undefined,
+): readonly OrderColumn[] {
+  if (!orderBy) return NEWEST_FIRST
+  const direction = orderBy.direction === 'DESC' ? 'desc' : 'asc'
+  return [
+    { ...COLUMNS[orderBy.field], direction },
+    { column: 'id', type: 'uuid', direction },
+  ]
+}
+
+export const DeploymentFilter = builder.inputType('DeploymentFilter', {
+  description: 'All given conditions must match.',
+  fields: (t) => ({
+    status: t.field({ type: [DeploymentStatusEnum], description: 'In one of these statuses.' }),
+    project: t.string({ description: 'In the project of this name.' }),
+    idPrefix: t.string({ description: ID_PREFIX_WORDS }),
+    name: t.field({ type: StringFilter, description: 'By name.' }),
+    createdAt: t.field({ type: DateTimeFilter, description: 'By when it was created.' }),
   }),
 })

@@ -1,8 +1,8 @@
 import { builder } from '../../builder.ts'
-import { ChainFilter, chainConditions } from '../chain/chain.filter.ts'
+import { chainConditions, ChainFilter } from '../chain/chain.inputs.ts'
 import { RetryPolicyInput } from '../retry/retry-policy.types.ts'
-import { EnvVarInput, ResourceSlotInput } from '../session/pairs.inputs.ts'
-import { SessionFilter } from '../session/session.filter.ts'
+import { SessionFilter } from '../session/session.inputs.ts'
+import { EnvVarInput, ResourceSlotInput } from '../session/values.types.ts'
 
 const ResubmissionOverrides = builder.inputType('ResubmissionOverrides', {
   description:
@@ -47,14 +47,14 @@ const ResubmissionOverrides = builder.inputType('ResubmissionOverrides', {
   }),
 })
 
-/** What the services take of an input. */
+/** Converts the input of an action on many sessions to that of the service. */
 export function selectionOf<Input extends { chainFilter?: typeof ChainFilter.$inferInput | null }>(input: Input) {
   const { chainFilter, ...rest } = input
   if (!chainFilter) return rest
   return { ...rest, chainFilter: { given: chainFilter, conditions: chainConditions(chainFilter, 'input.chainFilter') } }
 }
 
-/** Which sessions an action is for. */
+/** Fields that select the sessions of an action. */
 const selectionFields = (t: InputFields) => ({
   sessionIds: t.field({ type: ['UUID'], description: 'These sessions; at most 100000.' }),
   filter: t.field({

@@ -1,19 +1,27 @@
+import { GraphQLError } from 'graphql'
+import { EXIT_CODES_WANTED, parseExitCodes } from '../../../domain/retry/policy/exit-codes.ts'
 import {
   retryPolicy,
-  rule,
-  ruleMatch,
-  slotGrowth,
-  timeoutGrowth,
   type RetryPolicy,
   type RetryRule,
+  rule,
+  ruleMatch,
   type RuleMatch,
+  slotGrowth,
   type SlotGrowth,
+  timeoutGrowth,
   type TimeoutGrowth,
 } from '../../../domain/retry/policy/policy.ts'
 import type { RetryPolicyPreset } from '../../../domain/retry/policy/presets.ts'
 import type { PolicySource, ResolvedPolicy } from '../../../domain/retry/policy/resolve-policy.ts'
 import { builder } from '../../builder.ts'
-import './exit-codes.scalar.ts'
+import {
+  acceptsNothing,
+  givenFields,
+  shownFields,
+  type InputOutputFields,
+  inputOutputTypes,
+} from './input-output-types.ts'
 import {
   AvoidanceEnum,
   BackoffEnum,
@@ -23,9 +31,8 @@ import {
   JitterEnum,
   RuleActionEnum,
 } from './retry.enums.ts'
-import { acceptsNothing, givenFields, shownFields, twinTypes, type TwinFields } from './twin-types.ts'
 
-const RuleMatchTypes = twinTypes<RuleMatch>(
+const RuleMatchTypes = inputOutputTypes<RuleMatch>(
   'RetryRuleMatch',
   'Conditions of a rule. All given conditions must match.',
   ruleMatch,
@@ -37,7 +44,7 @@ const RuleMatchTypes = twinTypes<RuleMatch>(
   },
 )
 
-const SlotGrowthTypes = twinTypes<SlotGrowth>(
+const SlotGrowthTypes = inputOutputTypes<SlotGrowth>(
   'RetrySlotGrowth',
   'How a slot grows from attempt to attempt. It never shrinks.',
   slotGrowth,
@@ -52,7 +59,7 @@ const SlotGrowthTypes = twinTypes<SlotGrowth>(
   },
 )
 
-const TimeoutGrowthTypes = twinTypes<TimeoutGrowth>(
+const TimeoutGrowthTypes = inputOutputTypes<TimeoutGrowth>(
   'RetryTimeoutGrowth',
   'How the batch timeout grows from attempt to attempt. It never shrinks.',
   timeoutGrowth,
@@ -62,7 +69,7 @@ const TimeoutGrowthTypes = twinTypes<TimeoutGrowth>(
   },
 )
 
-const RuleTypes = twinTypes<RetryRule>('RetryRule', 'What to do about failures of one kind.', rule, {
+const RuleTypes = inputOutputTypes<RetryRule>('RetryRule', 'What to do about failures of one kind.', rule, {
   match: { type: RuleMatchTypes, description: 'Which failures.' },
   action: { type: RuleActionEnum, description: 'What to do.' },
   delay: { type: 'Float', description: "Base delay in seconds, in place of the formula's." },
@@ -80,8 +87,8 @@ const RuleTypes = twinTypes<RetryRule>('RetryRule', 'What to do about failures o
   },
 })
 
-/** Of `RetryPolicy`, `RetryPolicyInput` and `PartialRetryPolicy`. */
-const POLICY_FIELDS: TwinFields<RetryPolicy> = {
+/** Fields of `RetryPolicy`, `RetryPolicyInput` and `PartialRetryPolicy`. */
+const POLICY_FIELDS: InputOutputFields<RetryPolicy> = {
   maxRetries: {
     type: 'Int',
     description: 'Number of retries; total attempts are one more. 0 means none.',
@@ -217,3 +224,13 @@ export const PartialPolicyType = builder.objectRef<Partial<RetryPolicy>>('Partia
 export function shownPolicy({ policy, sources }: ResolvedPolicy): ShownPolicy {
   return { ...policy, sources }
 }
+
+builder.scalarType('ExitCodes', {
+  description: 'An exit code as a number, or a range of them with both ends as a text: `75`, `"64-78"`.',
+  parseValue(value) {
+    const codes = parseExitCodes(value)
+    if (codes !== undefined) return codes
+    throw new GraphQLError(`ExitCodes cannot represent ${JSON.stringify(value)}: it is ${EXIT_CODES_WANTED}`)
+  },
+  serialize: (value) => value as never,
+})

@@ -114,3 +114,12 @@ export const ExclusionEnum = builder.enumType('RetryExclusion', {
     AGENT: { description: 'The agents on which the attempt failed.' },
   } as const satisfies Record<NonNullable<RetryRule['exclude']>, Described>,
 })
+
+export const RetryScopeEnum = builder.enumType('RetryScope', {
+  description: 'Where something about retries is set.',
+  values: {
+    CLUSTER: { description: 'For everything.' },
+    DOMAIN: { description: 'For all projects of a domain.' },
+    PROJECT: { description: 'For one project.' },
+  } as const,
+})

@@ -1,6 +1,6 @@
 import { builder } from '../../builder.ts'
-import { CreateSessionInput } from '../session/create-session.mutations.ts'
-import { ScheduleOverlapEnum } from './schedule.enums.ts'
+import { CreateSessionInput } from '../session/session.inputs.ts'
+import { ScheduleOverlapEnum } from './schedule.types.ts'
 
 const CRON =
   'Five fields, as in `30 2 * * 1-5`, or a name like `@daily`. Local times that daylight saving skips or repeats: see docs/schedules.md.'

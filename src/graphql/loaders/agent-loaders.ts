@@ -1,0 +1,137 @@
+import DataLoader from 'dataloader'
+import type { KernelUsage } from '../../domain/agent/kernel-usage.ts'
+import type { Agent, Kernel, PrismaClient } from '../../generated/prisma/client.ts'
+import {
+  type AgentWorkRow,
+  countGroupAgents,
+  countOnAgents,
+  type GroupAgentRow,
+  readGroupAgents,
+  readKernelsOnAgents,
+  readSessionsOnAgents,
+} from '../../services/agent/read-agent-work.ts'
+import type { OrderColumn } from '../../services/paging/keyset-cursor.ts'
+import { AGENTS_BY_NAME } from '../../services/paging/orders.ts'
+import {
+  countGroupPending,
+  type GroupPendingRow,
+  readGroupPending,
+} from '../../services/resource-group/read-group-pending.ts'
+import type { ServiceContext } from '../../services/service-context.ts'
+import { type DependentRow, readDependents } from '../../services/session/read-dependents.ts'
+import { readDurations, type SessionDurations } from '../../services/session/read-scheduling-history.ts'
+import { type FoundCheckpointRow, readFoundCheckpoints, readUsage } from '../../services/session/read-sessions.ts'
+import {
+  countLoader,
+  type Makers,
+  manyLoader,
+  nodeLoader,
+  type NodeLoader,
+  pageLoader,
+  type PageLoader,
+  type Place,
+  placeOf,
+} from './loader-kinds.ts'
+
+/** Loaders for agents, resource groups and what runs there: one statement for all keys of the same tick. */
+export interface AgentLoaders {
+  kernelNodes: NodeLoader<Kernel>
+  agentNodes: NodeLoader<Agent>
+  /** By agent. */
+  agentKernels: PageLoader<AgentWorkRow>
+  agentKernelCount: DataLoader<string, number>
+  agentSessions: PageLoader<AgentWorkRow>
+  agentSessionCount: DataLoader<string, number>
+  /** By name of the resource group. */
+  groupAgents: PageLoader<GroupAgentRow>
+  groupAgentCount: DataLoader<string, number>
+  groupPending: PageLoader<GroupPendingRow>
+  groupPendingCount: DataLoader<string, number>
+  /** By session. */
+  durations: DataLoader<string, SessionDurations>
+  usage: DataLoader<string, KernelUsage | null>
+  checkpoint: DataLoader<string, FoundCheckpointRow | null>
+  /** By chain. */
+  dependents: DataLoader<string, DependentRow[]>
+}
+
+export const BY_ID_NEWEST: readonly OrderColumn[] = [{ column: 'id', direction: 'desc', type: 'uuid' }]
+
+export const PENDING_ORDER: readonly OrderColumn[] = [
+  { column: 'priority', direction: 'desc', type: 'number' },
+  { column: 'createdAt', direction: 'asc', type: 'date' },
+  { column: 'id', direction: 'asc', type: 'uuid' },
+]
+
+type Source = Pick<ServiceContext, 'db' | 'viewer'> & { prisma: PrismaClient }
+
+export const agentLoaders: Makers<Source, AgentLoaders> = {
+  kernelNodes: ({ prisma }) => nodeLoader((query) => prisma.kernel.findMany(query)),
+  agentNodes: ({ prisma }) => nodeLoader((query) => prisma.agent.findMany(query)),
+  agentKernels: (source) =>
+    pageLoader(
+      (agentIds, after, limit) => readKernelsOnAgents(source, { agentIds, before: idOf(after), limit }),
+      (row) => row.agentId,
+    ),
+  agentKernelCount: (source) => countLoader((ids) => countOnAgents(source, 'kernels', ids)),
+  agentSessions: (source) =>
+    pageLoader(
+      (agentIds, after, limit) => readSessionsOnAgents(source, { agentIds, before: idOf(after), limit }),
+      (row) => row.agentId,
+    ),
+  agentSessionCount: (source) => countLoader((ids) => countOnAgents(source, 'sessions', ids)),
+  groupAgents: (source) =>
+    pageLoader(
+      (groups, after, limit) =>
+        readGroupAgents(source, {
+          groups,
+          after: named(placeOf(AGENTS_BY_NAME, after), ([name, id]) => ({ name: name as string, id: id as string })),
+          limit,
+        }),
+      (row) => row.resourceGroup,
+    ),
+  groupAgentCount: (source) => countLoader((groups) => countGroupAgents(source, groups)),
+  groupPending: (source) =>
+    pageLoader(
+      (groups, after, limit) =>
+        readGroupPending(source, {
+          groups,
+          after: named(placeOf(PENDING_ORDER, after), ([priority, createdAt, id]) => ({
+            priority: priority as number,
+            createdAt: createdAt as Date,
+            id: id as string,
+          })),
+          limit,
+        }),
+      (row) => row.resourceGroup,
+    ),
+  groupPendingCount: (source) => countLoader((groups) => countGroupPending(source, groups)),
+  durations: (source) =>
+    new DataLoader(async (ids) => {
+      const durations = await readDurations(source, ids)
+      return ids.map((id) => durations.get(id) ?? new Error(`no session ${id}`))
+    }),
+  usage: (source) =>
+    new DataLoader(async (ids) => {
+      const usage = await readUsage(source, ids)
+      return ids.map((id) => usage.get(id) ?? null)
+    }),
+  checkpoint: (source) =>
+    new DataLoader(async (ids) => {
+      const found = await readFoundCheckpoints(source, ids)
+      return ids.map((id) => found.get(id) ?? null)
+    }),
+  dependents: (source) =>
+    manyLoader(
+      (chainIds) => readDependents(source, chainIds),
+      (row) => row.dependsOn,
+    ),
+}
+
+function idOf(after: string): string | null {
+  return named(placeOf(BY_ID_NEWEST, after), ([id]) => id as string)
+}
+
+function named<T>(place: Place, read: (values: NonNullable<Place>) => T): T | null {
+  return place && read(place)
+}

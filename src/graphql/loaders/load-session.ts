@@ -1,0 +1,58 @@
+import type { GraphQLResolveInfo } from 'graphql'
+import { type ErrorCode, RepriseError } from '../../domain/errors.ts'
+import type { Session } from '../../generated/prisma/client.ts'
+import type { SessionKey } from '../../services/session/read-selected-sessions.ts'
+import type { GraphQLContext } from '../context.ts'
+
+type Asked = {
+  context: GraphQLContext
+  info: GraphQLResolveInfo
+  by: SessionKey
+  value: string
+  /** Path from the resolved field to the sessions, if the field's own type is not a session. */
+  path?: string[]
+}
+
+/** As `loadSession`, where a foreign key guarantees that the session exists. */
+export async function loadExistingSession(asked: Asked): Promise<Session> {
+  const session = await loadSession(asked)
+  if (!session) throw new Error(`no session with ${asked.by} ${asked.value}`)
+  return session
+}
+
+/** The session that the field `info` resolves to, with what its selection needs. */
+export async function loadSession(asked: Asked): Promise<Session | null> {
+  return (await loadSessions(asked)).at(0) ?? null
+}
+
+/** As `loadSession`, for all sessions with this key, oldest attempt first. */
+export function loadSessions({ by, value, ...selected }: Asked): Promise<Session[]> {
+  const { loaders, services } = selected.context
+  return loaders.sessions.load({ by, value, ...services.selectSessions(selected) })
+}
+
+/** As `loadExistingSession` for each of these ids, in their order. The columns to select are worked out once. */
+export async function loadExistingSessions(
+  asked: Omit<Asked, 'by' | 'value'>,
+  ids: readonly string[],
+): Promise<Session[]> {
+  const { loaders, services } = asked.context
+  const selection = services.selectSessions(asked)
+  const found = await loaders.sessions.loadMany(ids.map((value) => ({ by: 'id' as const, value, ...selection })))
+  return found.map((sessions, index) => {
+    if (sessions instanceof Error) throw sessions
+    const [session] = sessions
+    if (!session) throw new Error(`no session with id ${ids[index]}`)
+    return session
+  })
+}
+
+/**
+ * Reads a row that a mutation has committed or an event is about. Somebody may have deleted it meanwhile.
+ * @throws RepriseError with this code if the row is gone
+ */
+export async function stillThere<Row>(reading: PromiseLike<Row | null>, code: ErrorCode): Promise<Row> {
+  const row = await reading
+  if (row === null) throw new RepriseError(code, 'It has been deleted meanwhile.')
+  return row
+}

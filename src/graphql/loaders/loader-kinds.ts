@@ -1,0 +1,144 @@
+import { queryFromInfo } from '@pothos/plugin-prisma'
+import DataLoader from 'dataloader'
+import type { GraphQLResolveInfo } from 'graphql'
+import { decodeKeyset, type OrderColumn } from '../../services/paging/keyset-cursor.ts'
+
+/** Creates each property of a T from a Source. */
+export type Makers<Source, T> = { [Name in keyof T]: (source: Source) => T[Name] }
+
+/** Makes objects whose properties are created on first use; until then an object costs one allocation. */
+export function lazily<Source, T extends object>(makers: Makers<Source, T>): (source: Source) => T {
+  class Lazy {
+    readonly #source: Source
+
+    constructor(source: Source) {
+      this.#source = source
+    }
+
+    static {
+      for (const name of Object.keys(makers) as (keyof T)[]) {
+        const get = function (this: Lazy): T[keyof T] {
+          const value = makers[name](this.#source)
+          Object.defineProperty(this, name, { value })
+          return value
+        }
+        Object.defineProperty(Lazy.prototype, name, { get })
+      }
+    }
+  }
+  return (source) => new Lazy(source) as object as T
+}
+
+export type PageLoader<Row> = DataLoader<PageRequest, Row[], string>
+
+interface PageRequest {
+  /** Id of the entity that the rows belong to. */
+  id: string
+  /** Id of the row before the page, or a keyset cursor (see `placeOf`). */
+  after: string
+  limit: number
+}
+
+/** Reads the same page of several entities with one statement. */
+export function pageLoader<Row>(
+  read: (ids: string[], after: string, limit: number) => Promise<Row[]>,
+  idOf: (row: Row) => string,
+): PageLoader<Row> {
+  const sizeOf = ({ after, limit }: PageRequest) => `${after}:${limit}`
+  return new DataLoader(
+    async (requests) => {
+      const groups = Map.groupBy(requests, sizeOf)
+      const pages = new Map<string, Map<string, Row[]>>()
+      await Promise.all(
+        [...groups].map(async ([size, group]) => {
+          const { after, limit } = group[0]!
+          const rows = await read(
+            group.map(({ id }) => id),
+            after,
+            limit,
+          )
+          pages.set(size, Map.groupBy(rows, idOf))
+        }),
+      )
+      return requests.map((request) => pages.get(sizeOf(request))?.get(request.id) ?? [])
+    },
+    { cacheKeyFn: (request) => `${request.id}:${sizeOf(request)}` },
+  )
+}
+
+/** Reads all rows of several entities with one statement. */
+export function manyLoader<Row>(
+  read: (ids: readonly string[]) => Promise<Row[]>,
+  idOf: (row: Row) => string,
+): DataLoader<string, Row[]> {
+  return new DataLoader(async (ids) => {
+    const rows = Map.groupBy(await read(ids), idOf)
+    return ids.map((id) => rows.get(id) ?? [])
+  })
+}
+
+export function countLoader(
+  count: (ids: readonly string[]) => Promise<Map<string, number>>,
+): DataLoader<string, number> {
+  return new DataLoader(async (ids) => {
+    const counts = await count(ids)
+    return ids.map((id) => counts.get(id) ?? 0)
+  })
+}
+
+/** The values of the order's columns at the place after which a page begins; null for the first page. */
+export type Place = (string | number | Date)[] | null
+
+/** The place that `after` of a `PageRequest` encodes; null if it is empty. */
+export function placeOf(order: readonly OrderColumn[], after: string): Place {
+  return after === '' ? null : decodeKeyset(order, after)!
+}
+
+export type NodeLoader<Row> = DataLoader<NodeRequest, Row | null, string>
+
+interface NodeRequest {
+  id: string
+  query: object
+  /** The same for equal queries. */
+  queryKey: string
+}
+
+/** Reads the selected columns of rows by id, with one statement for all requests of the same tick and selection. */
+export function nodeLoader<Row extends { id: string }>(
+  read: (query: object & { where: { id: { in: string[] } } }) => Promise<Row[]>,
+): NodeLoader<Row> {
+  return new DataLoader(
+    async (requests) => {
+      const groups = [...Map.groupBy(requests, ({ queryKey }) => queryKey).values()]
+      const found = await Promise.all(
+        groups.map(async (group) => {
+          const rows = await read({
+            ...group[0]!.query,
+            where: { id: { in: [...new Set(group.map(({ id }) => id))] } },
+          })
+          return new Map(rows.map((row) => [`${group[0]!.queryKey} ${row.id}`, row]))
+        }),
+      )
+      return requests.map((request) => {
+        const key = nodeKeyOf(request)
+        return found.find((rows) => rows.has(key))?.get(key) ?? null
+      })
+    },
+    { cacheKeyFn: nodeKeyOf },
+  )
+}
+
+function nodeKeyOf({ id, queryKey }: NodeRequest): string {
+  return `${queryKey} ${id}`
+}
+
+/** The rows with these ids as nodes of the connection that the field `info` resolves to; null for those that are gone. */
+export async function loadNodes<Row>(
+  loader: NodeLoader<Row>,
+  { context, info, typeName }: { context: object; info: GraphQLResolveInfo; typeName: string },
+  ids: readonly string[],
+): Promise<(Row | null)[]> {
+  const query = queryFromInfo({ context, info, typeName, path: ['edges', 'node'] })
+  const queryKey = JSON.stringify(query)
+  return Promise.all(ids.map((id) => loader.load({ id, query, queryKey })))
+}

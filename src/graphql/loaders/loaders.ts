@@ -1,0 +1,236 @@
+import DataLoader from 'dataloader'
+import type { QuotaKey } from '../../domain/quota/quota.ts'
+import type { PrismaClient } from '../../generated/prisma/client.ts'
+import { readTokenRoles } from '../../services/access/token-roles.ts'
+import {
+  countKernelLogs,
+  type LogPage,
+  type LogPlace,
+  type LogSize,
+  readKernelLogs,
+  readLogSizes,
+} from '../../services/agent/read-kernel-logs.ts'
+import {
+  type AttemptWindow,
+  type ChainChange,
+  type ChainEpoch,
+  type ChainRow,
+  type ChainTotalRow,
+  countChainChanges,
+  type KeptCheckpointRow,
+  readChainAttempts,
+  readChainChanges,
+  readChainEpochs,
+  readChains,
+  readChainTimelines,
+  readChainTotals,
+  readKeptCheckpoints,
+  type RecordedAttempts,
+} from '../../services/chain/read-chains.ts'
+import { readNow } from '../../services/event/read-event-cursor.ts'
+import { readQuotasOf, type UsedQuota } from '../../services/quota/read-quotas.ts'
+import { type GroupSlotRow, readGroupSlots } from '../../services/resource-group/read-group-slots.ts'
+import {
+  countResubmissionItems,
+  readRefusalCounts,
+  readResubmissionItems,
+  type RefusalCount,
+  type ResubmissionItemRow,
+} from '../../services/resubmission/read-resubmission.ts'
+import { type ActionVerdict, readSessionActions } from '../../services/resubmission/session-actions.ts'
+import {
+  readLastRuns,
+  readSchedules,
+  readSchedulesOfChains,
+  type ScheduleRecord,
+  type ScheduleRunRow,
+} from '../../services/schedule/read-schedules.ts'
+import type { Role, ServiceContext } from '../../services/service-context.ts'
+import { explainPendingSessions } from '../../services/session/explain-pending.ts'
+import {
+  countSchedulingHistory,
+  type HistoryRow,
+  readSchedulingHistory,
+} from '../../services/session/read-scheduling-history.ts'
+import type { ReadSessions } from '../../services/session/read-selected-sessions.ts'
+import { readStartNotes } from '../../services/session/read-sessions.ts'
+import { agentLoaders, type AgentLoaders } from './agent-loaders.ts'
+import { deploymentLoaders, type DeploymentLoaders } from './deployment-loaders.ts'
+import { countLoader, lazily, manyLoader, pageLoader, type PageLoader } from './loader-kinds.ts'
+import { createSessionLoader, type SessionLoader } from './session-loader.ts'
+
+/** One set per operation, or per event of a subscription: cached rows belong to one viewer and one moment. */
+export interface Loaders extends DeploymentLoaders, AgentLoaders {
+  /** The database's time. */
+  now: Promise<Date>
+  sessions: SessionLoader
+  /** Null for sessions that are not waiting. */
+  pendingReasons: DataLoader<string, string | null>
+  startNotes: DataLoader<string, string | null>
+  /** By session; empty if the viewer does not see it. */
+  sessionActions: DataLoader<string, ActionVerdict[]>
+  /** By token; null if it is not valid. */
+  tokenRoles: DataLoader<string, Role | null>
+  history: PageLoader<HistoryRow>
+  historyCount: DataLoader<string, number>
+  /** Undefined if there is nothing. */
+  logs: DataLoader<LogPlace & { kernelId: string }, LogPage | undefined, string>
+  logSizes: DataLoader<string, LogSize>
+  logCount: DataLoader<string, number>
+  quotas: DataLoader<QuotaKey, UsedQuota, string>
+  /** By resubmission and status, see `itemList`. */
+  resubmissionItems: PageLoader<ResubmissionItemRow>
+  resubmissionItemCount: DataLoader<string, number>
+  resubmissionRefusals: DataLoader<string, RefusalCount[]>
+  /** By name of the resource group. */
+  groupSlots: DataLoader<string, GroupSlotRow[]>
+  /** Undefined if the viewer sees no such chain. */
+  chains: DataLoader<string, ChainRow | undefined>
+  /** Ids of sessions, oldest first. */
+  chainAttempts: DataLoader<AttemptWindow, string[], string>
+  chainTimelines: DataLoader<AttemptWindow, RecordedAttempts, string>
+  chainChanges: PageLoader<ChainChange>
+  chainChangeCount: DataLoader<string, number>
+  chainEpochs: DataLoader<string, ChainEpoch[]>
+  chainTotals: DataLoader<string, ChainTotalRow[]>
+  /** Null if the chain stores nothing. */
+  keptCheckpoints: DataLoader<string, KeptCheckpointRow | null>
+  /** Undefined if the viewer sees no such schedule. */
+  schedules: DataLoader<string, ScheduleRecord | undefined>
+  /** By chain; undefined if no schedule made it. */
+  scheduleOfChain: DataLoader<string, ScheduleRecord | undefined>
+  lastRuns: PageLoader<ScheduleRunRow>
+}
+
+/** The connections that loaders read with, and the viewer they read for. */
+export type LoaderSource = Pick<ServiceContext, 'db' | 'viewer'> & { prisma: PrismaClient; readSessions: ReadSessions }
+
+export const createLoaders = lazily<LoaderSource, Loaders>({
+  now: readNow,
+  sessions: ({ readSessions, viewer }) => createSessionLoader(readSessions, viewer),
+  pendingReasons: (source) =>
+    new DataLoader(async (ids) => {
+      const reasons = await explainPendingSessions(source, ids)
+      return ids.map((id) => reasons.get(id) ?? null)
+    }),
+  startNotes: (source) =>
+    new DataLoader(async (ids) => {
+      const notes = await readStartNotes(source, ids)
+      return ids.map((id) => notes.get(id) ?? null)
+    }),
+  sessionActions: (source) =>
+    new DataLoader(async (ids) => {
+      const actions = await readSessionActions(source, ids)
+      return ids.map((id) => actions.get(id) ?? [])
+    }),
+  tokenRoles: (source) =>
+    new DataLoader(async (ids) => {
+      const roles = await readTokenRoles(source, ids)
+      return ids.map((id) => roles.get(id) ?? null)
+    }),
+  history: (source) =>
+    pageLoader(
+      (entityIds, after, limit) => readSchedulingHistory(source, { entityIds, after, limit }),
+      (row) => row.entityId,
+    ),
+  historyCount: (source) => countLoader((ids) => countSchedulingHistory(source, ids)),
+  logs: (source) => {
+    const placeKey = ({ after, before, backward, size, since }: LogPlace) =>
+      `${after}:${before}:${backward}:${size}:${since?.getTime()}`
+    return new DataLoader(
+      async (requests) => {
+        const groups = Map.groupBy(requests, placeKey)
+        const pages = new Map<string, Map<string, LogPage>>()
+        await Promise.all(
+          [...groups].map(async ([key, group]) => {
+            const kernelIds = group.map(({ kernelId }) => kernelId)
+            pages.set(key, await readKernelLogs(source, kernelIds, group[0]!))
+          }),
+        )
+        return requests.map((request) => pages.get(placeKey(request))?.get(request.kernelId))
+      },
+      { cacheKeyFn: (request) => `${request.kernelId}:${placeKey(request)}` },
+    )
+  },
+  logSizes: (source) =>
+    new DataLoader(async (ids) => {
+      const sizes = await readLogSizes(source, ids)
+      return ids.map((kernelId) => sizes.get(kernelId) ?? { kernelId, bytes: 0, truncated: false })
+    }),
+  logCount: (source) => countLoader((ids) => countKernelLogs(source, ids)),
+  quotas: (source) =>
+    new DataLoader((keys) => readQuotasOf(source, keys), {
+      cacheKeyFn: ({ scope, scopeId }) => `${scope}/${scopeId}`,
+    }),
+  resubmissionItems: (source) =>
+    pageLoader(
+      (lists, after, limit) => readResubmissionItems(source, { lists, after, limit }),
+      (row) => row.list,
+    ),
+  resubmissionItemCount: (source) => countLoader((lists) => countResubmissionItems(source, lists)),
+  resubmissionRefusals: (source) =>
+    manyLoader(
+      (ids) => readRefusalCounts(source, ids),
+      (row) => row.resubmissionId,
+    ),
+  groupSlots: (source) =>
+    manyLoader(
+      (names) => readGroupSlots(source, names),
+      (row) => row.resourceGroup,
+    ),
+  chains: (source) =>
+    new DataLoader(async (ids) => {
+      const rows = new Map((await readChains(source, ids)).map((row) => [row.chainId, row]))
+      return ids.map((id) => rows.get(id))
+    }),
+  chainAttempts: (source) =>
+    new DataLoader((windows: readonly AttemptWindow[]) => readChainAttempts(source, windows), {
+      cacheKeyFn: windowKey,
+    }),
+  chainTimelines: (source) =>
+    new DataLoader((windows: readonly AttemptWindow[]) => readChainTimelines(source, windows), {
+      cacheKeyFn: windowKey,
+    }),
+  chainChanges: (source) =>
+    pageLoader(
+      (chainIds, after, limit) => readChainChanges(source, { chainIds, after, limit }),
+      (row) => row.chainId,
+    ),
+  chainChangeCount: (source) => countLoader((ids) => countChainChanges(source, ids)),
+  chainEpochs: (source) =>
+    manyLoader(
+      (ids) => readChainEpochs(source, ids),
+      (row) => row.chainId,
+    ),
+  chainTotals: (source) =>
+    manyLoader(
+      (ids) => readChainTotals(source, ids),
+      (row) => row.chainId,
+    ),
+  keptCheckpoints: (source) =>
+    new DataLoader(async (ids) => {
+      const rows = new Map((await readKeptCheckpoints(source, ids)).map((row) => [row.chainId, row]))
+      return ids.map((id) => rows.get(id) ?? null)
+    }),
+  schedules: (source) =>
+    new DataLoader(async (ids) => {
+      const rows = new Map((await readSchedules(source, ids)).map((row) => [row.id, row]))
+      return ids.map((id) => rows.get(id))
+    }),
+  scheduleOfChain: (source) =>
+    new DataLoader(async (chainIds) => {
+      const rows = await readSchedulesOfChains(source, chainIds)
+      return chainIds.map((id) => rows.get(id))
+    }),
+  lastRuns: (source) =>
+    pageLoader(
+      (ids, _after, limit) => readLastRuns(source, ids, limit),
+      (row) => row.scheduleId,
+    ),
+  ...deploymentLoaders,
+  ...agentLoaders,
+})
+
+function windowKey({ chainId, after, limit }: AttemptWindow): string {
+  return `${chainId}:${after}:${limit}`
+}

@@ -1,0 +1,93 @@
+import { queryFromInfo } from '@pothos/plugin-prisma'
+import DataLoader from 'dataloader'
+import { BREAK, type FieldNode, type GraphQLResolveInfo, TypeInfo, visit, visitWithTypeInfo } from 'graphql'
+import type { Prisma, Session } from '../../generated/prisma/client.ts'
+import type { Viewer } from '../../services/service-context.ts'
+import type { ReadSessions, SessionRead } from '../../services/session/read-selected-sessions.ts'
+
+type SessionRequest = Pick<SessionRead, 'by' | 'select' | 'selectKey'> & { value: string }
+
+export type SessionLoader = DataLoader<SessionRequest, Session[], string>
+
+/**
+ * Resolves all edges from other objects to sessions, with the same check as for nodes: a session of another tenant is
+ * not found. Requests with the same key and selection are read with one statement (and one per relation in the
+ * selection), whether 1 or 50 rows ask, and for whole chains as for single sessions.
+ */
+export function createSessionLoader(read: ReadSessions, { projectId }: Viewer): SessionLoader {
+  const groupOf = ({ by, selectKey }: SessionRequest) => `${by} ${selectKey}`
+
+  async function readGroup(requests: SessionRequest[]): Promise<Map<string, Session[]>> {
+    const { by, select, selectKey } = requests[0]!
+    const rows = await read({ projectId, by, values: requests.map(({ value }) => value), select, selectKey })
+    return Map.groupBy(rows, (row) => row[by]!)
+  }
+
+  return new DataLoader(
+    async (requests) => {
+      const groups = [...Map.groupBy(requests, groupOf)]
+      const found = new Map(
+        await Promise.all(groups.map(async ([group, members]) => [group, await readGroup(members)] as const)),
+      )
+      return requests.map((request) => found.get(groupOf(request))?.get(request.value) ?? [])
+    },
+    { cacheKeyFn: (request) => `${groupOf(request)} ${request.value}` },
+  )
+}
+
+interface SessionSelect {
+  select: Prisma.SessionSelect
+  /** The same for equal selects. */
+  selectKey: string
+}
+
+interface Selected {
+  context: object
+  info: GraphQLResolveInfo
+  /** Path from the field of `info` to the sessions, if the field's own type is not a session. */
+  path?: string[]
+}
+
+export type SelectSessions = (selected: Selected) => SessionSelect
+
+/**
+ * Works out which columns to select for a field that resolves to sessions. If they depend on nothing but the document,
+ * they are remembered for as long as the document. A remembered selection records no Pothos plan in the context: the
+ * fields below are then resolved from the row, see `LoadedColumns`.
+ */
+export function sessionSelects(): SelectSessions {
+  const known = new WeakMap<FieldNode, SessionSelect | null>()
+  return (selected) => {
+    const { info, path } = selected
+    const [field, ...others] = info.fieldNodes as [FieldNode, ...FieldNode[]]
+    // Which fields are merged into one depends on the operation, and a document may have several operations.
+    if (path || others.length > 0) return plan(selected)
+    const remembered = known.get(field)
+    if (remembered) return remembered
+    const planned = plan(selected)
+    if (remembered === undefined) known.set(field, isSameForAllRequests(info) ? planned : null)
+    return planned
+  }
+}
+
+function plan({ context, info, path }: Selected): SessionSelect {
+  const query = queryFromInfo({ context, info, typeName: 'Session', ...(path && { path }) })
+  const { select = {} } = query as { select?: Prisma.SessionSelect }
+  return { select, selectKey: JSON.stringify(select) }
+}
+
+/** Whether no directive leaves anything out and no field below decides by its arguments what to select. */
+function isSameForAllRequests({ schema, parentType, fieldNodes, fragments }: GraphQLResolveInfo): boolean {
+  let same = true
+  const differs = () => {
+    same = false
+    return BREAK
+  }
+  for (const node of [...fieldNodes, ...Object.values(fragments)]) {
+    const typeInfo = new TypeInfo(schema, parentType)
+    const Field = () =>
+      typeof typeInfo.getFieldDef()?.extensions['pothosPrismaSelect'] === 'function' ? differs() : undefined
+    visit(node, visitWithTypeInfo(typeInfo, { Directive: differs, Field }))
+  }
+  return same
+}

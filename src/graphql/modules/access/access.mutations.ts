@@ -1,0 +1,225 @@
+import { encodeGlobalID } from '@pothos/plugin-relay'
+import { createDomain, createProject, createUser } from '../../../services/access/create-tenants.ts'
+import { createToken } from '../../../services/access/create-token.ts'
+import { revokeToken } from '../../../services/access/revoke-token.ts'
+import { removeProjectMember, setProjectMember } from '../../../services/access/set-project-member.ts'
+import { builder } from '../../builder.ts'
+import { globalId } from '../../ids.ts'
+import { ConflictError, ForbiddenError, InvalidStateError, NotFoundError, ValidationError } from '../error.types.ts'
+import { mutation } from '../mutation.ts'
+import { DomainNode, ProjectNode, TokenNode, TokenRoleEnum, UserNode } from './access.types.ts'
+
+const CreateDomainInput = builder.inputType('CreateDomainInput', {
+  description: 'A group of projects.',
+  fields: (t) => ({ name: t.string({ required: true, description: 'Its name, unique among domains.' }) }),
+})
+
+const CreateDomainPayload = builder.objectRef<{ id: string }>('CreateDomainPayload').implement({
+  description: 'The new domain.',
+  fields: (t) => ({
+    domain: t.prismaField({
+      type: DomainNode,
+      description: 'The new domain.',
+      resolve: (query, { id }, _args, { services }) =>
+        services.prisma.domain.findUniqueOrThrow({ ...query, where: { id } }),
+    }),
+  }),
+})
+
+mutation({
+  name: 'createDomain',
+  description: 'Creates a domain; for administrators.',
+  input: CreateDomainInput,
+  inputDescription: 'Its name.',
+  payload: CreateDomainPayload,
+  errors: [ValidationError, ConflictError, ForbiddenError],
+  result: 'The domain',
+  run: createDomain,
+})
+
+const CreateProjectInput = builder.inputType('CreateProjectInput', {
+  description: 'The project to create.',
+  fields: (t) => ({
+    name: t.string({ required: true, description: 'Its name, unique among projects.' }),
+    domain: t.string({ description: 'The domain that it belongs to; `default` where none is named.' }),
+  }),
+})
+
+const SetProjectMemberInput = builder.inputType('SetProjectMemberInput', {
+  description: 'Who is what in a project.',
+  fields: (t) => ({
+    project: t.string({ required: true, description: 'Name of the project.' }),
+    user: t.string({ required: true, description: 'Name of the user.' }),
+    role: t.field({ type: TokenRoleEnum, required: true, description: 'ADMIN, MEMBER or VIEWER.' }),
+  }),
+})
+
+const RemoveProjectMemberInput = builder.inputType('RemoveProjectMemberInput', {
+  description: 'The membership to remove.',
+  fields: (t) => ({
+    project: t.string({ required: true, description: 'Name of the project.' }),
+    user: t.string({ required: true, description: 'Name of the user.' }),
+  }),
+})
+
+const RemoveProjectMemberPayload = projectPayload<{ userId: string }>('RemoveProjectMemberPayload')
+builder.objectField(RemoveProjectMemberPayload, 'deletedId', (t) =>
+  t.id({
+    description: 'The id that the membership had, for caches.',
+    resolve: ({ id, userId }) => globalId('ProjectMember', [id, userId]),
+  }),
+)
+
+mutation({
+  name: 'createProject',
+  description: 'Creates a project; for administrators.',
+  input: CreateProjectInput,
+  inputDescription: 'Its name and domain.',
+  payload: projectPayload('CreateProjectPayload'),
+  errors: [ValidationError, NotFoundError, ConflictError, ForbiddenError, InvalidStateError],
+  result: 'The project',
+  run: createProject,
+})
+
+mutation({
+  name: 'setProjectMember',
+  description: "Makes a user a member of a project, or changes the user's role in it; for administrators.",
+  input: SetProjectMemberInput,
+  inputDescription: 'The user, the project and the role.',
+  payload: projectPayload('SetProjectMemberPayload'),
+  errors: [ValidationError, NotFoundError, ForbiddenError],
+  result: 'The project',
+  run: setProjectMember,
+})
+
+mutation({
+  name: 'removeProjectMember',
+  description: 'Removes a user from a project; for administrators.',
+  input: RemoveProjectMemberInput,
+  inputDescription: 'Who.',
+  payload: RemoveProjectMemberPayload,
+  errors: [ValidationError, NotFoundError, ForbiddenError],
+  result: 'The project',
+  run: removeProjectMember,
+})
+
+/** A payload whose project is read after the commit, with the selected columns. */
+function projectPayload<Extra extends object = object>(name: string) {
+  return builder.objectRef<{ id: string } & Extra>(name).implement({
+    description: 'What it is now.',
+    fields: (t) => ({
+      project: t.prismaField({
+        type: ProjectNode,
+        description: 'What it is now.',
+        resolve: (query, { id }, _args, { services }) =>
+          services.prisma.project.findUniqueOrThrow({ ...query, where: { id } }),
+      }),
+    }),
+  })
+}
+
+const CreateUserInput = builder.inputType('CreateUserInput', {
+  description: 'Somebody who creates sessions.',
+  fields: (t) => ({ name: t.string({ required: true, description: 'Its name, unique among users.' }) }),
+})
+
+const CreateUserPayload = builder.objectRef<{ id: string }>('CreateUserPayload').implement({
+  description: 'The new user.',
+  fields: (t) => ({
+    user: t.prismaField({
+      type: UserNode,
+      description: 'The new user.',
+      resolve: (query, { id }, _args, { services }) =>
+        services.prisma.user.findUniqueOrThrow({ ...query, where: { id } }),
+    }),
+  }),
+})
+
+mutation({
+  name: 'createUser',
+  description: 'Creates a user; for administrators.',
+  input: CreateUserInput,
+  inputDescription: 'Its name.',
+  payload: CreateUserPayload,
+  errors: [ValidationError, ConflictError, ForbiddenError],
+  result: 'The user',
+  run: createUser,
+})
+
+const CreateTokenInput = builder.inputType('CreateTokenInput', {
+  description: 'A token to create.',
+  fields: (t) => ({
+    name: t.string({ required: true, description: 'For people: what it is for.' }),
+    role: t.field({ type: TokenRoleEnum, required: true, description: 'What it may do.' }),
+    project: t.string({
+      description:
+        'Name of the only project that it can see. MEMBER and VIEWER tokens have one, AGENT tokens have none, ADMIN and METRICS tokens may have one.',
+    }),
+    user: t.string({
+      description:
+        "Name of the user that it belongs to. For a project's token, the user must be a member of the project with at least the token's rights.",
+    }),
+    resourceGroups: t.stringList({
+      description: 'For AGENT: names of the only resource groups that its agents may join; any if missing.',
+    }),
+    expiresAt: t.field({ type: 'DateTime', description: 'When it expires; never if missing.' }),
+  }),
+})
+
+const RevokeTokenInput = builder.inputType('RevokeTokenInput', {
+  description: 'A token to revoke.',
+  fields: (t) => ({ tokenId: t.field({ type: 'UUID', required: true, description: 'Which.' }) }),
+})
+
+const CreateTokenPayload = tokenPayload<{ secret: string }>('CreateTokenPayload', 'A new token.')
+builder.objectField(CreateTokenPayload, 'secret', (t) =>
+  t.exposeString('secret', { description: 'The secret token, shown only once.' }),
+)
+
+const RevokeTokenPayload = tokenPayload('RevokeTokenPayload', 'A revoked token.')
+builder.objectField(RevokeTokenPayload, 'deletedId', (t) =>
+  t.id({
+    description: 'Its global id, for caches: what shows tokens that are valid shows it no more.',
+    resolve: ({ tokenId }) => encodeGlobalID('Token', tokenId),
+  }),
+)
+
+mutation({
+  name: 'createToken',
+  description: 'Creates a token; for administrators. Those of one project create tokens for that project only.',
+  input: CreateTokenInput,
+  inputDescription: 'Which.',
+  payload: CreateTokenPayload,
+  errors: [ValidationError, NotFoundError, ForbiddenError, InvalidStateError],
+  result: 'The token',
+  run: createToken,
+})
+
+mutation({
+  name: 'revokeToken',
+  description: 'Revokes a token within seconds; for administrators. Agents that use it are cut off.',
+  input: RevokeTokenInput,
+  inputDescription: 'Which.',
+  payload: RevokeTokenPayload,
+  errors: [ValidationError, NotFoundError, ForbiddenError],
+  result: 'The token',
+  run: async (context, { tokenId }) => {
+    await revokeToken(context, tokenId)
+    return { tokenId }
+  },
+})
+
+/** A payload whose token is read after the commit, with the selected columns. */
+function tokenPayload<Extra extends object = object>(name: string, description: string) {
+  const ref = builder.objectRef<{ tokenId: string } & Extra>(name)
+  builder.objectType(ref, { description })
+  builder.objectField(ref, 'token', (t) =>
+    t.prismaField({
+      type: TokenNode,
+      description: 'The token, as it is now.',
+      resolve: (query, { tokenId }, _args, { services }) =>
+        services.prisma.apiToken.findUniqueOrThrow({ ...query, where: { id: tokenId } }),
+    }),
+  )
+  return ref
+}

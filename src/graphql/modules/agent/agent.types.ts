@@ -1,0 +1,177 @@
+import type { Volume } from '../../../services/agent/read-volumes.ts'
+import { AGENTS_BY_NAME } from '../../../services/paging/orders.ts'
+import { builder } from '../../builder.ts'
+import { isUuid, NO_UUID } from '../../ids.ts'
+import { BY_ID_NEWEST } from '../../loaders/agent-loaders.ts'
+import { loadSession } from '../../loaders/load-session.ts'
+import { loadNodes } from '../../loaders/loader-kinds.ts'
+import { forwardArguments, nestedPage } from '../../paging.ts'
+import { ResourceGroupType, utilisation } from '../resource-group.types.ts'
+import { historyField } from '../session/history.types.ts'
+import { SessionNode } from '../session/session.types.ts'
+import { Label, labelsOf } from '../session/values.types.ts'
+import { KernelNode } from './kernel.types.ts'
+
+export const AgentStatusEnum = builder.enumType('AgentStatus', {
+  description: 'The state of an agent.',
+  values: {
+    ALIVE: { description: 'It responds and accepts work.' },
+    SUSPECT: { description: 'Silent for a while; it is given no new work.' },
+    LOST: { description: 'Silent for so long that its kernels have been given up.' },
+    DRAINING: { description: 'It finishes its kernels and accepts no new work.' },
+    TERMINATED: { description: 'Gone for good.' },
+  } as const,
+})
+
+const AgentSlotType = builder.prismaObject('AgentSlot', {
+  description: 'What an agent has of one resource.',
+  select: { agentId: true, slot: true },
+  fields: (t) => ({
+    slot: t.exposeString('slot', { description: 'Which: `cpu`, `mem`, `cuda.device`, …' }),
+    capacity: t.string({
+      description: 'How much there is, as a plain decimal; bytes for memory.',
+      select: { capacity: true },
+      resolve: ({ capacity }) => capacity.toFixed(),
+    }),
+    used: t.string({
+      description: 'How much of it is allocated to kernels.',
+      select: { used: true },
+      resolve: ({ used }) => used.toFixed(),
+    }),
+    utilisation: t.float({
+      description: 'Share of it that is allocated to kernels, 0 to 1; 0 if there is none.',
+      select: { used: true, capacity: true },
+      resolve: ({ used, capacity }) => utilisation(used.toFixed(), capacity.toFixed()),
+    }),
+  }),
+})
+
+const KernelConnection = builder.connectionObject(
+  { type: KernelNode, name: 'KernelConnection', description: 'A page of kernels.' },
+  { name: 'KernelEdge', description: 'One kernel and its place.' },
+)
+
+const AgentSessionConnection = builder.connectionObject(
+  { type: SessionNode, name: 'AgentSessionConnection', description: 'A page of the sessions on an agent.' },
+  { name: 'AgentSessionEdge', description: 'One session and its place.' },
+)
+
+const pageCost = ({ first }: { first?: number | null }) => ({ field: 1, multiplier: first ?? 20 })
+
+export const AgentNode = builder.prismaNode('Agent', {
+  description: 'A node that runs kernels.',
+  id: { field: 'id' },
+  nullable: true,
+  findUnique: (id) => ({ id: isUuid(id) ? id : NO_UUID }),
+  select: { id: true },
+  fields: (t) => ({
+    agentId: t.expose('id', { type: 'UUID', description: 'Its id.' }),
+    name: t.exposeString('name', { description: 'Its name, for people; several agents may have the same.' }),
+    status: t.expose('status', { type: AgentStatusEnum, description: 'Its state.' }),
+    resourceGroup: t.relation('group', { description: 'The resource group that it belongs to.' }),
+    slots: t.field({
+      type: [AgentSlotType],
+      description: 'Its resources.',
+      select: (_args, _context, nestedSelection) => ({ slots: nestedSelection({ orderBy: { slot: 'asc' } }) }),
+      resolve: ({ slots }) => slots,
+    }),
+    labels: t.field({
+      type: [Label],
+      description: 'Labels given by its operator.',
+      select: { labels: true },
+      resolve: ({ labels }) => labelsOf(labels),
+    }),
+    isolation: t.exposeString('isolation', {
+      nullable: true,
+      description:
+        'What keeps its kernels from the agent and from each other: `namespaces+user`, `namespaces`, `user` or `none`; `noop` if it runs nothing. Null for an agent of a version that does not report it.',
+    }),
+    refuses: t.exposeString('refuses', {
+      nullable: true,
+      description:
+        'Why it takes no new kernels at present, although it is alive: its disk is full, or it cannot isolate them as before. Null while it takes them.',
+    }),
+    drainReason: t.exposeString('drainReason', {
+      nullable: true,
+      description: 'Why it was drained, as given by the person who drained it.',
+    }),
+    drainedAt: t.expose('drainedAt', { type: 'DateTime', nullable: true, description: 'When it was drained.' }),
+    schedulingHistory: t.field(historyField(t, 'When it registered, was lost and was drained, oldest first.')),
+    version: t.exposeString('version', { description: 'Version of its program.' }),
+    embedded: t.exposeBoolean('embedded', {
+      description: 'Whether it runs in the process of a server, which alone can hear it.',
+    }),
+    registeredAt: t.expose('registeredAt', { type: 'DateTime', description: 'When it first registered.' }),
+    lastHeardAt: t.expose('lastHeardAt', { type: 'DateTime', description: 'When a server last heard it.' }),
+    kernels: t.field({
+      type: KernelConnection,
+      description:
+        'The kernels that it has now, newest first: it holds resources for them, or has not confirmed that they are gone. Of the sessions that you may see.',
+      args: forwardArguments(t),
+      complexity: pageCost,
+      resolve: ({ id }, args, context, info) => {
+        const { loaders } = context
+        return nestedPage({
+          id,
+          args,
+          order: BY_ID_NEWEST,
+          loader: loaders.agentKernels,
+          nodes: (ids) => loadNodes(loaders.kernelNodes, { context, info, typeName: 'Kernel' }, ids),
+          count: () => loaders.agentKernelCount.load(id),
+        })
+      },
+    }),
+    sessions: t.field({
+      type: AgentSessionConnection,
+      description:
+        'The sessions of these kernels, newest first. `sessions(filter: {agent})` also has those that have ended.',
+      args: forwardArguments(t),
+      complexity: pageCost,
+      resolve: ({ id }, args, context, info) =>
+        nestedPage({
+          id,
+          args,
+          order: BY_ID_NEWEST,
+          loader: context.loaders.agentSessions,
+          nodes: (ids) =>
+            Promise.all(ids.map((value) => loadSession({ context, info, by: 'id', value, path: ['edges', 'node'] }))),
+          count: () => context.loaders.agentSessionCount.load(id),
+        }),
+    }),
+  }),
+})
+
+const GroupAgentConnection = builder.connectionObject(
+  { type: AgentNode, name: 'ResourceGroupAgentConnection', description: 'A page of the agents of a resource group.' },
+  { name: 'ResourceGroupAgentEdge', description: 'One agent and its place.' },
+)
+
+builder.prismaObjectField(ResourceGroupType, 'agents', (t) =>
+  t.field({
+    type: GroupAgentConnection,
+    description: 'Its agents, by name.',
+    args: forwardArguments(t),
+    complexity: pageCost,
+    resolve: ({ name }, args, context, info) => {
+      const { loaders } = context
+      return nestedPage({
+        id: name,
+        args,
+        order: AGENTS_BY_NAME,
+        loader: loaders.groupAgents,
+        nodes: (ids) => loadNodes(loaders.agentNodes, { context, info, typeName: 'Agent' }, ids),
+        count: () => loaders.groupAgentCount.load(name),
+      })
+    },
+  }),
+)
+
+export const VolumeType = builder.objectRef<Volume>('Volume').implement({
+  description: 'A directory that agents have under a name, for kernels.',
+  fields: (t) => ({
+    name: t.exposeString('name', { description: 'The name by which sessions ask for it.' }),
+    readOnly: t.exposeBoolean('readOnly', { description: 'No agent lets kernels change what is in it.' }),
+    resourceGroups: t.exposeStringList('resourceGroups', { description: 'Where there are agents that have it.' }),
+    agents: t.exposeInt('agents', { description: 'How many agents have it and are alive.' }),
+  }),
+})

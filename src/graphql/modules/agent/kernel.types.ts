@@ -1,0 +1,181 @@
+import { PAGE_SIZE_DEFAULT } from '../../../domain/limits.ts'
+import { exitSignalOf } from '../../../domain/session/exit-signal.ts'
+import { logCursor, piecesOf } from '../../../services/agent/log-cursor.ts'
+import type { LogChunkRow, LogPage, LogPlace } from '../../../services/agent/read-kernel-logs.ts'
+import { type Page, totals } from '../../../services/paging/keyset.ts'
+import { type PageArguments, pageSize } from '../../../services/paging/page-arguments.ts'
+import { builder } from '../../builder.ts'
+import { isUuid, NO_UUID } from '../../ids.ts'
+import { loadExistingSession } from '../../loaders/load-session.ts'
+import { forwardArguments } from '../../paging.ts'
+import { historyField } from '../session/history.types.ts'
+import { SessionNode } from '../session/session.types.ts'
+import { ExitSignalType, UsageType } from '../session/values.types.ts'
+
+const LogStreamEnum = builder.enumType('LogStream', {
+  description: 'Output stream of a process.',
+  values: {
+    STDOUT: { description: 'Its standard output.' },
+    STDERR: { description: 'Its standard error.' },
+  } as const,
+})
+
+export const LogChunk = builder.objectRef<LogChunkRow>('LogChunk').implement({
+  description: "A chunk of a kernel's output, in order of arrival. Adjacent ones of a stream are joined up to 64 KiB.",
+  fields: (t) => ({
+    cursor: t.string({ description: 'Its cursor, for `after` and `before`.', resolve: logCursor }),
+    stream: t.expose('stream', { type: LogStreamEnum, description: 'The stream that it was written to.' }),
+    offset: t.exposeFloat('offset', {
+      description:
+        'Byte at which it begins in its stream, as far as that is kept. Streams begin anew on each agent to which the kernel was given.',
+    }),
+    text: t.exposeString('text', { description: 'The text; it need not end with a line break.' }),
+    at: t.expose('at', { type: 'DateTime', description: 'When the agent read its beginning.' }),
+  }),
+})
+
+const LogConnection = builder.connectionObject(
+  {
+    type: LogChunk,
+    name: 'LogConnection',
+    description: "A page of a kernel's output. Its total counts pieces as they arrived, before they are joined.",
+  },
+  { name: 'LogEdge', description: 'One chunk and its place.' },
+)
+
+const KernelStatusEnum = builder.enumType('KernelStatus', {
+  description: 'Status of a kernel, as for sessions. An agent may be ahead of the scheduler.',
+  values: {
+    PENDING: { description: 'Waits for an agent.' },
+    SCHEDULED: { description: 'Its agent is chosen.' },
+    PREPARING: { description: 'Its agent prepares it.' },
+    PULLING: { description: 'Its agent fetches the image.' },
+    PREPARED: { description: 'Ready to be created.' },
+    CREATING: { description: 'Its agent starts it.' },
+    RUNNING: { description: 'User code runs.' },
+    TERMINATING: { description: 'It is being stopped.' },
+    TERMINATED: { description: 'Ended: user code exited, or was stopped.' },
+    ERROR: { description: 'Ended: it failed.' },
+    CANCELLED: { description: 'Ended before it was assigned to an agent.' },
+  } as const,
+})
+
+export const KernelNode = builder.prismaNode('Kernel', {
+  description: 'One process of a session.',
+  id: { field: 'id' },
+  nullable: true,
+  findUnique: (id, { viewer }) => ({
+    id: isUuid(id) ? id : NO_UUID,
+    ...(viewer.projectId === null ? {} : { session: { projectId: viewer.projectId } }),
+  }),
+  select: { id: true },
+  fields: (t) => ({
+    kernelId: t.expose('id', { type: 'UUID', description: 'Its id.' }),
+    role: t.exposeString('role', { description: '`main` or `sub`.' }),
+    index: t.exposeInt('index', { description: '1-based within its role.' }),
+    session: t.field({
+      type: SessionNode,
+      description: 'The session whose process it is.',
+      select: { sessionId: true },
+      resolve: ({ sessionId }, _args, context, info) =>
+        loadExistingSession({ context, info, by: 'id', value: sessionId }),
+    }),
+    agent: t.relation('agent', {
+      nullable: true,
+      description: 'The agent on which it runs or ran; null while it waits.',
+    }),
+    host: t.exposeString('host', {
+      nullable: true,
+      description:
+        'The machine on which it runs or ran, if its agent has several; null if it has one, or is not known.',
+    }),
+    slurmJobId: t.exposeString('slurmJobId', {
+      nullable: true,
+      description: 'Under which id Slurm has it; null elsewhere. Slurm uses ids again.',
+    }),
+    status: t.expose('status', { type: KernelStatusEnum, description: 'Its status.' }),
+    exitCode: t.exposeInt('exitCode', {
+      nullable: true,
+      description: 'Its exit code; 128 plus the signal number if a signal ended it.',
+    }),
+    exitSignal: t.field({
+      type: ExitSignalType,
+      nullable: true,
+      description: 'The signal that ended it; null if none did.',
+      select: { exitCode: true },
+      resolve: ({ exitCode }) => exitSignalOf(exitCode),
+    }),
+    usage: t.field({
+      type: UsageType,
+      nullable: true,
+      description: 'What it used, once it has ended; null if it never ran, or nothing is known.',
+      select: { peakMemoryBytes: true, cpuSeconds: true, wallSeconds: true, usageSource: true },
+      resolve: ({ peakMemoryBytes, cpuSeconds, wallSeconds, usageSource: source }) =>
+        source && {
+          peakMemoryBytes: peakMemoryBytes === null ? null : Number(peakMemoryBytes),
+          cpuSeconds,
+          wallSeconds,
+          source,
+        },
+    }),
+    oomKilled: t.exposeBoolean('oomKilled', { description: 'Whether it was killed for using too much memory.' }),
+    reason: t.exposeString('reason', { nullable: true, description: 'Why it ended, if it did not end by itself.' }),
+    startedAt: t.expose('startedAt', { type: 'DateTime', nullable: true, description: 'When user code started.' }),
+    terminatedAt: t.expose('terminatedAt', { type: 'DateTime', nullable: true, description: 'When it ended.' }),
+    schedulingHistory: t.field(
+      historyField(t, 'Exceptional events of this kernel, oldest first; the rest is in its session’s history.'),
+    ),
+    logs: t.field({
+      type: LogConnection,
+      description: 'Its output, oldest first; with `last`, its end.',
+      args: {
+        ...forwardArguments(t),
+        last: t.arg.int({ description: 'Chunks from the end, instead of `first`.' }),
+        before: t.arg.string({ description: 'The cursor before which the page ends.' }),
+        since: t.arg({ type: 'DateTime', description: 'Only what arrived then or later.' }),
+      },
+      complexity: ({ first, last }) => ({ field: 1, multiplier: first ?? last ?? PAGE_SIZE_DEFAULT }),
+      resolve: ({ id }, args, { loaders }) =>
+        logPage({
+          args,
+          load: (place) => loaders.logs.load({ kernelId: id, ...place }),
+          count: () => loaders.logCount.load(id),
+        }),
+    }),
+    logBytes: t.float({
+      description: 'Bytes of its output that are kept, of both streams.',
+      resolve: async ({ id }, _args, { loaders }) => (await loaders.logSizes.load(id)).bytes,
+    }),
+    logTruncated: t.boolean({
+      description: 'Whether some of its output was left out; a note stands in its place.',
+      resolve: async ({ id }, _args, { loaders }) => (await loaders.logSizes.load(id)).truncated,
+    }),
+  }),
+})
+
+/** A page of a kernel's log, from either end. */
+async function logPage(options: {
+  args: PageArguments & { since?: Date | null | undefined }
+  load: (place: LogPlace) => Promise<LogPage | undefined>
+  count: () => Promise<number>
+}): Promise<Page<LogChunkRow>> {
+  const { args, load, count } = options
+  const { size, backward } = pageSize(args)
+  const after = piecesOf(args.after, 'after')?.last ?? '0'
+  const before = piecesOf(args.before, 'before')?.first ?? null
+  const { chunks, more } = (await load({ after, before, backward, size, since: args.since ?? null })) ?? {
+    chunks: [],
+    more: false,
+  }
+  const edges = chunks.map((node) => ({ cursor: logCursor(node), node }))
+  return {
+    edges,
+    pageInfo: {
+      hasNextPage: backward ? args.before != null : more,
+      hasPreviousPage: backward ? more : args.after != null,
+      startCursor: edges.at(0)?.cursor ?? null,
+      endCursor: edges.at(-1)?.cursor ?? null,
+    },
+    ...totals(count),
+  }
+}

@@ -1,0 +1,106 @@
+import { FILTER_LIST_MAX, SEARCH_LENGTH_MAX } from '../../../domain/limits.ts'
+import type { WantedOrder } from '../../../services/chain/chain-page.ts'
+import type { ChainConditions } from '../../../services/chain/read-chains.ts'
+import { argumentError } from '../../../services/input/parse-input.ts'
+import { withoutNulls } from '../../../services/input/without-nulls.ts'
+import { builder } from '../../builder.ts'
+import { DateTimeFilter, IntRange, OrderDirection, StringFilter } from '../filters.inputs.ts'
+import { FailureCauseEnum, HoldReasonEnum } from '../retry/retry.enums.ts'
+import { LabelInput } from '../session/values.types.ts'
+import { ChainOrderFieldEnum, ChainStateEnum } from './chain.types.ts'
+
+const FailureFilter = builder.inputType('FailureFilter', {
+  description: 'An attempt that failed. All given conditions must match, of the same attempt.',
+  fields: (t) => ({
+    at: t.field({ type: DateTimeFilter, description: 'By when it ended.' }),
+    cause: t.field({ type: [FailureCauseEnum], description: 'For one of these causes.' }),
+    exitCode: t.intList({ description: 'With one of these exit codes.' }),
+    agent: t.field({ type: 'UUID', description: 'With a kernel on the agent of this id.' }),
+  }),
+})
+
+export const ChainFilter = builder.inputType('ChainFilter', {
+  description: 'All given conditions must match.',
+  fields: (t) => ({
+    ids: t.field({ type: ['UUID'], description: `With one of these \`chainId\`s, at most ${FILTER_LIST_MAX}.` }),
+    state: t.field({ type: [ChainStateEnum], description: 'In one of these states.' }),
+    cause: t.field({ type: [FailureCauseEnum], description: 'Whose latest failure had one of these causes.' }),
+    attempts: t.field({ type: IntRange, description: 'By how many attempts there are.' }),
+    project: t.string({ description: 'In the project of this name.' }),
+    name: t.field({ type: StringFilter, description: 'By name.' }),
+    label: t.field({ type: LabelInput, description: 'With this label.' }),
+    search: t.string({
+      description:
+        'Beginnings of words in the name and the labels; all must occur, in any order. Case is ignored. A word is a run of letters and digits.',
+    }),
+    resourceGroup: t.string({ description: 'Whose newest attempt is in the resource group of this name.' }),
+    user: t.string({ description: 'Whose newest attempt belongs to the user of this name.' }),
+    exitCode: t.intList({ description: 'Whose newest attempt ended with one of these exit codes.' }),
+    holdReason: t.field({ type: [HoldReasonEnum], description: 'Whose retry is held for one of these reasons.' }),
+    agent: t.field({ type: 'UUID', description: 'With a kernel that is, or was, on the agent of this id.' }),
+    failed: t.field({ type: FailureFilter, description: 'With an attempt that failed so, whatever came after it.' }),
+    dueAt: t.field({ type: DateTimeFilter, description: 'By when the retry is due that it waits for.' }),
+    createdAt: t.field({ type: DateTimeFilter, description: 'By when the first attempt was created.' }),
+    activityAt: t.field({ type: DateTimeFilter, description: 'By `newestActivityAt`.' }),
+  }),
+})
+
+/** @throws RepriseError if the filter is too large */
+export function chainConditions(filter: typeof ChainFilter.$inferInput, argument = 'filter'): ChainConditions {
+  const { ids, state, cause, attempts, name, createdAt, activityAt, dueAt, search, exitCode, holdReason } = filter
+  const { project, label, resourceGroup, user, agent, failed } = filter
+  for (const [path, values] of [
+    ['ids', ids],
+    ['name.in', name?.in],
+    ['exitCode', exitCode],
+    ['failed.exitCode', failed?.exitCode],
+  ] as const) {
+    if ((values?.length ?? 0) > FILTER_LIST_MAX) {
+      throw argumentError(`${argument}.${path}`, `At most ${FILTER_LIST_MAX} values.`)
+    }
+  }
+  if (search != null && search.length > SEARCH_LENGTH_MAX) {
+    throw argumentError(`${argument}.search`, `At most ${SEARCH_LENGTH_MAX} characters.`)
+  }
+  return {
+    ...withoutNulls({
+      chainIds: ids,
+      causes: cause && [...new Set(cause)],
+      states: state && [...new Set(state)],
+      exitCodes: exitCode,
+      holdReasons: holdReason && [...new Set(holdReason)],
+      agentId: agent,
+      search,
+      project,
+      label,
+      resourceGroup,
+      user,
+    }),
+    ...(attempts && { attempts: withoutNulls(attempts) }),
+    ...(name && { name: withoutNulls(name) }),
+    ...(createdAt && { createdAt: withoutNulls(createdAt) }),
+    ...(activityAt && { activityAt: withoutNulls(activityAt) }),
+    ...(dueAt && { dueAt: withoutNulls(dueAt) }),
+    ...(failed && { failed: failureCondition(failed) }),
+  }
+}
+
+function failureCondition({ at, cause, exitCode, agent }: typeof FailureFilter.$inferInput) {
+  return {
+    ...withoutNulls({ causes: cause && [...new Set(cause)], exitCodes: exitCode, agentId: agent }),
+    ...(at && { at: withoutNulls(at) }),
+  }
+}
+
+export const ChainOrderInput = builder.inputType('ChainOrder', {
+  description: 'What to order chains by.',
+  fields: (t) => ({
+    field: t.field({ type: ChainOrderFieldEnum, required: true, description: 'By what.' }),
+    direction: t.field({ type: OrderDirection, defaultValue: 'ASC', description: 'Which way.' }),
+  }),
+})
+
+export function wantedOrder(orderBy: typeof ChainOrderInput.$inferInput | null | undefined): WantedOrder {
+  if (!orderBy) return { order: 'ACTIVITY', direction: 'desc' }
+  return { order: orderBy.field, direction: orderBy.direction === 'DESC' ? 'desc' : 'asc' }
+}

@@ -1,0 +1,220 @@
+import { outlook, type Outlook } from '../../../domain/chain/outlook.ts'
+import { COUNTED_ROWS_MAX, DEPENDENTS_LISTED_MAX } from '../../../domain/limits.ts'
+import type { ChainRow, ChainStateCount } from '../../../services/chain/read-chains.ts'
+import { builder } from '../../builder.ts'
+import { isUuid } from '../../ids.ts'
+import { loadExistingSession, loadSession, loadSessions } from '../../loaders/load-session.ts'
+import { ProjectNode } from '../access/access.types.ts'
+import { FailureCauseEnum } from '../retry/retry.enums.ts'
+import { SessionNode } from '../session/session.types.ts'
+import { Label, labelsOf } from '../session/values.types.ts'
+
+export const ChainStateEnum = builder.enumType('ChainState', {
+  description: 'State of a chain. The last three are final unless it is resubmitted.',
+  values: {
+    LIVE: { description: 'Its newest attempt is in progress, or has ended and is not yet decided about.' },
+    WAITING_RETRY: { description: 'Its newest attempt failed; a retry is waiting for its delay to pass.' },
+    HELD: { description: 'Its newest attempt failed; a retry is due but held.' },
+    SUCCEEDED: { description: 'Its newest attempt succeeded.' },
+    FAILED: { description: 'Its newest attempt failed, and no retry follows.' },
+    CANCELLED: { description: 'A person terminated its newest attempt before it produced a result.' },
+  } as const,
+})
+
+export const ChainOrderFieldEnum = builder.enumType('ChainOrderField', {
+  description: 'By what chains can be ordered.',
+  values: {
+    ACTIVITY: { description: 'When an attempt was last created or judged, or its retry changed.' },
+    ATTEMPTS: { description: 'How many attempts it has.' },
+    TOTAL_TIME: {
+      description: 'Time from its creation to its end; a live chain counts up to when the first page was read.',
+    },
+    NAME: { description: 'Its name, as the database sorts texts.' },
+    CREATED_AT: { description: 'When its first attempt was created.' },
+    DUE_AT: {
+      description: 'When its retry is due. Only chains that wait for a retry, or whose retry is held, are listed.',
+    },
+  } as const,
+})
+
+export const ChainSegmentKindEnum = builder.enumType('ChainSegmentKind', {
+  description: 'What a chain spent a part of its time with.',
+  values: {
+    QUEUED: { description: 'An attempt waited to be placed on an agent.' },
+    PREPARING: { description: 'Its kernels were being prepared and started.' },
+    RUNNING: { description: 'Its program ran.' },
+    ENDING: { description: 'Its kernels were being stopped.' },
+    BACKOFF: { description: 'Between a failed attempt and its retry, or until that was given up.' },
+    HELD: { description: 'A retry that was due was held: see `holdReason`.' },
+    RESUBMISSION_GAP: { description: 'The chain had ended; a person resubmitted it.' },
+    PLANNED: { description: 'The retry to come. It is no part of the time so far.' },
+  } as const,
+})
+
+const ChainOutlook = builder.objectRef<Outlook>('ChainOutlook').implement({
+  description: 'Whether a chain will continue by itself.',
+  fields: (t) => ({
+    willRetry: t.exposeBoolean('willRetry', {
+      description: 'A retry is planned, or the current attempt has retries left in case it fails.',
+    }),
+    reason: t.exposeString('reason', { description: 'Why, in words.' }),
+    at: t.expose('at', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When the planned retry is due; null while it is overdue and held.',
+    }),
+  }),
+})
+
+const ref = builder.objectRef<ChainRow>('Chain')
+
+export const ChainNode = builder.node(ref, {
+  description: 'All attempts at one piece of work, from its creation over all retries and resubmissions.',
+  id: { resolve: ({ chainId }) => chainId },
+  loadOne: (id, { loaders }) => (isUuid(id) ? loaders.chains.load(id.toLowerCase()) : undefined),
+  fields: (t) => ({
+    chainId: t.expose('chainId', { type: 'UUID', description: "Its first attempt's id." }),
+    name: t.exposeString('name', { description: 'Its name; need not be unique.' }),
+    labels: t.field({
+      type: [Label],
+      description: 'Labels given by its client.',
+      resolve: ({ labels }) => labelsOf(labels),
+    }),
+    project: t.prismaField({
+      type: ProjectNode,
+      description: 'The project that it belongs to.',
+      // Prisma reads all that are requested in the same tick with one statement.
+      resolve: (query, { projectId }, _args, { services }) =>
+        services.prisma.project.findUniqueOrThrow({ ...query, where: { id: projectId } }),
+    }),
+    state: t.expose('state', { type: ChainStateEnum, description: 'Its state.' }),
+    cause: t.expose('cause', {
+      type: FailureCauseEnum,
+      nullable: true,
+      description: 'Cause of the latest failure.',
+    }),
+    attempts: t.exposeInt('attempts', { description: 'How many attempts there are.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When its first attempt was created.' }),
+    newestActivityAt: t.expose('newestActivityAt', {
+      type: 'DateTime',
+      description: 'When an attempt was last created or judged, or its retry changed.',
+    }),
+    endedAt: t.expose('endedAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When its last attempt ended, or the retry that it waited for was given up, if no other follows.',
+    }),
+    totalSeconds: t.exposeFloat('totalSeconds', { description: 'From its creation to its end, or until now.' }),
+    checkpointBytes: t.float({
+      nullable: true,
+      description:
+        'What its attempts have stored for each other, as last measured: at the end of each, and every few minutes while one runs. Null if there is nothing, or it is not known yet.',
+      resolve: async ({ chainId }, _args, { loaders }) => (await loaders.keptCheckpoints.load(chainId))?.bytes ?? null,
+    }),
+    checkpointAttempt: t.int({
+      nullable: true,
+      description: 'The newest attempt of which a checkpoint is on record. Null for none.',
+      resolve: async ({ chainId }, _args, { loaders }) =>
+        (await loaders.keptCheckpoints.load(chainId))?.attempt ?? null,
+    }),
+    checkpointPublishedAt: t.field({
+      type: 'DateTime',
+      nullable: true,
+      description: 'When that was recorded: at the end of the attempt, or when its program published it.',
+      resolve: async ({ chainId }, _args, { loaders }) =>
+        (await loaders.keptCheckpoints.load(chainId))?.publishedAt ?? null,
+    }),
+    checkpointCopiedAt: t.field({
+      type: 'DateTime',
+      nullable: true,
+      description:
+        'When the copy that the servers have of the checkpoint of that attempt was made, with which a retry goes on elsewhere. Null for none.',
+      resolve: async ({ chainId }, _args, { loaders }) =>
+        (await loaders.keptCheckpoints.load(chainId))?.copiedAt ?? null,
+    }),
+    outlook: t.field({
+      type: ChainOutlook,
+      description: 'Whether it will still retry.',
+      resolve: (chain) => outlook({ ...chain, attempt: chain.attempts }, chain.now),
+    }),
+    firstAttempt: t.field({
+      type: SessionNode,
+      description: 'The oldest attempt.',
+      resolve: ({ chainId }, _args, context, info) => loadExistingSession({ context, info, by: 'id', value: chainId }),
+    }),
+    newestAttempt: t.field({
+      type: SessionNode,
+      description: 'The newest attempt.',
+      resolve: ({ tailId }, _args, context, info) => loadExistingSession({ context, info, by: 'id', value: tailId }),
+    }),
+  }),
+})
+
+/** Fields that lead from an attempt to the others of its chain. */
+builder.prismaObjectFields(SessionNode, (t) => ({
+  chain: t.field({
+    type: ChainNode,
+    description: 'The chain as a whole: its state, its epochs, what changed between attempts.',
+    select: { chainId: true },
+    resolve: async ({ chainId }, _args, { loaders }) => {
+      const chain = await loaders.chains.load(chainId)
+      if (!chain) throw new Error(`no chain ${chainId}`)
+      return chain
+    },
+  }),
+  parentSession: t.field({
+    type: SessionNode,
+    nullable: true,
+    description: 'The attempt before this one.',
+    select: { parentSessionId: true },
+    resolve: ({ parentSessionId }, _args, context, info) =>
+      parentSessionId === null ? null : loadSession({ context, info, by: 'id', value: parentSessionId }),
+  }),
+  childSession: t.field({
+    type: SessionNode,
+    nullable: true,
+    description: 'The attempt after this one.',
+    resolve: ({ id }, _args, context, info) => loadSession({ context, info, by: 'parentSessionId', value: id }),
+  }),
+  rootSession: t.field({
+    type: SessionNode,
+    description: 'The first attempt of the chain.',
+    select: { chainId: true },
+    resolve: ({ chainId }, _args, context, info) => loadExistingSession({ context, info, by: 'id', value: chainId }),
+  }),
+  dependsOn: t.field({
+    type: [SessionNode],
+    description: 'The first attempts of the chains that must succeed before it starts; `chain` says how each stands.',
+    select: { dependsOn: { select: { chainId: true }, orderBy: { chainId: 'asc' } } },
+    resolve: async ({ dependsOn }, _args, context, info) => {
+      const values = dependsOn.map(({ chainId }) => chainId)
+      const found = await Promise.all(values.map((value) => loadSession({ context, info, by: 'id', value })))
+      return found.filter((session) => session !== null)
+    },
+  }),
+  dependents: t.field({
+    type: [SessionNode],
+    description: `The sessions that start only once this chain has succeeded: their first attempts, oldest first, at most ${DEPENDENTS_LISTED_MAX}; \`sessions(filter: {dependsOn})\` has all.`,
+    select: { chainId: true },
+    resolve: async ({ chainId }, _args, context, info) => {
+      const rows = await context.loaders.dependents.load(chainId)
+      const found = await Promise.all(rows.map(({ id }) => loadSession({ context, info, by: 'id', value: id })))
+      return found.filter((session) => session !== null)
+    },
+  }),
+  retryChain: t.field({
+    type: [SessionNode],
+    description: 'All attempts of the chain, oldest to newest, this one among them.',
+    select: { chainId: true },
+    resolve: ({ chainId }, _args, context, info) => loadSessions({ context, info, by: 'chainId', value: chainId }),
+  }),
+}))
+
+export const ChainStateCountType = builder.objectRef<ChainStateCount>('ChainStateCount').implement({
+  description: 'How many chains are in one state.',
+  fields: (t) => ({
+    state: t.expose('state', { type: ChainStateEnum, description: 'The state.' }),
+    count: t.exposeInt('count', { description: `How many; at most ${COUNTED_ROWS_MAX}.` }),
+    isExact: t.exposeBoolean('isExact', { description: 'Whether there are no more.' }),
+  }),
+})

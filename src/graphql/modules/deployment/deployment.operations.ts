@@ -1,0 +1,169 @@
+import { DEPLOYMENT_EVENT_TYPES, type DeploymentOutboxEvent } from '../../../domain/events.ts'
+import {
+  type CreateDeploymentInput as Create,
+  createDeployment,
+} from '../../../services/deployment/create-deployment.ts'
+import { destroyDeployment } from '../../../services/deployment/destroy-deployment.ts'
+import { listDeployments } from '../../../services/deployment/read-deployments.ts'
+import { scaleDeployment } from '../../../services/deployment/scale-deployment.ts'
+import {
+  type UpdateDeploymentInput as Update,
+  updateDeployment,
+} from '../../../services/deployment/update-deployment.ts'
+import { builder } from '../../builder.ts'
+import { eventStream } from '../../execution/authorized-events.ts'
+import { pageComplexity } from '../../paging.ts'
+import {
+  ConflictError,
+  ForbiddenError,
+  InvalidStateError,
+  NotFoundError,
+  QuotaExceededError,
+  ValidationError,
+} from '../error.types.ts'
+import { mutation } from '../mutation.ts'
+import { DeploymentEventObject, DeploymentEventTypeEnum, deploymentWireName } from './deployment-event.types.ts'
+import {
+  CreateDeploymentInput,
+  DeploymentFilter,
+  DeploymentOrder,
+  deploymentOrder,
+  DestroyDeploymentInput,
+  ScaleDeploymentInput,
+  UpdateDeploymentInput,
+} from './deployment.inputs.ts'
+import { DeploymentNode } from './deployment.types.ts'
+
+builder.queryField('deployment', (t) =>
+  t.field({
+    type: DeploymentNode,
+    nullable: true,
+    description: 'One deployment; null if there is none that you may see.',
+    args: { id: t.arg({ type: 'UUID', required: true, description: 'Its `deploymentId`.' }) },
+    resolve: (_root, { id }, { loaders }) => loaders.deployments.load(id),
+  }),
+)
+
+builder.queryField('deployments', (t) =>
+  t.connection(
+    {
+      type: DeploymentNode,
+      description: 'Deployments, including destroyed ones; newest first by default.',
+      args: {
+        filter: t.arg({ type: DeploymentFilter, description: 'Which deployments.' }),
+        orderBy: t.arg({ type: DeploymentOrder, description: 'In which order.' }),
+      },
+      complexity: pageComplexity,
+      resolve: (_root, { filter, orderBy, ...page }, { services: { prisma }, viewer }) =>
+        listDeployments({ prisma, viewer }, { filter: filter ?? {}, order: deploymentOrder(orderBy), page }),
+    },
+    { name: 'DeploymentConnection', description: 'A page of deployments.' },
+    { name: 'DeploymentEdge', description: 'One deployment and its place.' },
+  ),
+)
+
+const CreateDeploymentPayload = deploymentPayload<{ created: boolean }>(
+  'CreateDeploymentPayload',
+  'A deployment that exists now.',
+)
+builder.objectField(CreateDeploymentPayload, 'created', (t) =>
+  t.exposeBoolean('created', {
+    description: 'False if the `creationId` was known: the deployment already existed.',
+  }),
+)
+
+mutation({
+  name: 'createDeployment',
+  description:
+    'Creates a deployment. Idempotent with a `creationId`: the same id with the same input returns the same deployment, and with another input CREATION_ID_REUSED.',
+  input: CreateDeploymentInput,
+  inputDescription: 'What to serve, and how.',
+  payload: CreateDeploymentPayload,
+  errors: [ValidationError, NotFoundError, ConflictError, QuotaExceededError, ForbiddenError],
+  result: 'A deployment',
+  run: (context, input) => createDeployment(context, input as Create),
+})
+
+/** Errors of mutations that change an existing deployment. */
+const CHANGE_ERRORS = [ValidationError, NotFoundError, ForbiddenError, InvalidStateError]
+
+mutation({
+  name: 'scaleDeployment',
+  description: 'Sets the desired number of replicas; 0 keeps the deployment without any.',
+  input: ScaleDeploymentInput,
+  inputDescription: 'Which, and how many.',
+  payload: deploymentPayload('ScaleDeploymentPayload', 'The scaled deployment.'),
+  errors: CHANGE_ERRORS,
+  result: 'The deployment',
+  run: scaleDeployment,
+})
+
+mutation({
+  name: 'updateDeployment',
+  description:
+    'Adds a revision and replaces the routes one after the other, never with fewer healthy ones than `minHealthy`.',
+  input: UpdateDeploymentInput,
+  inputDescription: 'Which, and what to change.',
+  payload: deploymentPayload('UpdateDeploymentPayload', 'The deployment, with a new revision if anything differs.'),
+  errors: CHANGE_ERRORS,
+  result: 'The deployment',
+  run: (context, input) => updateDeployment(context, input as Update),
+})
+
+mutation({
+  name: 'destroyDeployment',
+  description: 'Ends a deployment with all its routes. Its name is free again when it is gone.',
+  input: DestroyDeploymentInput,
+  inputDescription: 'Which, and why.',
+  payload: deploymentPayload('DestroyDeploymentPayload', 'A deployment that is being ended.'),
+  errors: CHANGE_ERRORS,
+  result: 'The deployment',
+  run: destroyDeployment,
+})
+
+/** A payload whose deployment is read after the commit. */
+function deploymentPayload<Extra extends object = object>(name: string, description: string) {
+  return builder.objectRef<{ deploymentId: string } & Extra>(name).implement({
+    description,
+    fields: (t) => ({
+      deployment: t.field({
+        type: DeploymentNode,
+        description: 'The deployment, as it is now.',
+        resolve: async ({ deploymentId }: { deploymentId: string }, _args, { loaders }) => {
+          // An earlier mutation of the same request may have loaded a state that is now outdated.
+          const deployment = await loaders.deployments.clear(deploymentId).load(deploymentId)
+          if (!deployment) throw new Error(`no deployment ${deploymentId}`)
+          return deployment
+        },
+      }),
+    }),
+  })
+}
+
+const DeploymentEventFilter = builder.inputType('DeploymentEventFilter', {
+  description: 'All given conditions must match.',
+  fields: (t) => ({
+    project: t.string({ description: 'In the project of this name.' }),
+    deploymentId: t.field({ type: 'UUID', description: 'About this deployment and its routes.' }),
+    types: t.field({ type: [DeploymentEventTypeEnum], description: 'With one of these values.' }),
+  }),
+})
+
+builder.subscriptionField('deploymentEvents', (t) =>
+  t.field({
+    type: DeploymentEventObject,
+    description:
+      "Events of deployments and their routes. With the cursor of the client's last event as `after`, everything since then comes first, and nothing is missed.",
+    args: {
+      filter: t.arg({ type: DeploymentEventFilter, description: 'Which events.' }),
+      after: t.arg.string({ description: "Cursor of the client's last event." }),
+    },
+    subscribe: (_root, { filter, after }, context) =>
+      eventStream<DeploymentOutboxEvent>(context, {
+        filter: filter ?? {},
+        types: new Set(filter?.types?.map(deploymentWireName) ?? DEPLOYMENT_EVENT_TYPES),
+        after,
+      }),
+    resolve: (event) => event,
+  }),
+)

@@ -1,0 +1,134 @@
+import type { InputFieldBuilder } from '@pothos/core'
+import { encodeGlobalID } from '@pothos/plugin-relay'
+import { createResourceGroup } from '../../services/resource-group/create-resource-group.ts'
+import { deleteResourceGroup } from '../../services/resource-group/delete-resource-group.ts'
+import { updateResourceGroup } from '../../services/resource-group/update-resource-group.ts'
+import { builder } from '../builder.ts'
+import { ConflictError, ForbiddenError, InvalidStateError, NotFoundError, ValidationError } from './error.types.ts'
+import { mutation } from './mutation.ts'
+import { AgentSelectorEnum, ResourceGroupType, SequencerEnum } from './resource-group.types.ts'
+import { SessionTypeEnum } from './session/session.types.ts'
+import { ExecutorOptionInput } from './session/values.types.ts'
+
+builder.queryField('resourceGroups', (t) =>
+  t.prismaField({
+    type: [ResourceGroupType],
+    description: 'All resource groups, by name.',
+    resolve: (query, _root, _args, { services }) =>
+      services.prisma.resourceGroup.findMany({ ...query, where: { deletedAt: null }, orderBy: { name: 'asc' } }),
+  }),
+)
+
+type Fields = InputFieldBuilder<(typeof builder)['$inferSchemaTypes'], 'InputObject'>
+
+const options = (t: Fields) => ({
+  name: t.string({ required: true, description: 'Its name.' }),
+  sequencer: t.field({ type: SequencerEnum, description: 'In which order sessions are scheduled.' }),
+  selector: t.field({ type: AgentSelectorEnum, description: 'How an agent is selected.' }),
+  maxTries: t.int({ description: 'Number of failures of one handler after which a session gives up.' }),
+  maxReschedules: t.int({ description: 'How often a session may go back to PENDING.' }),
+  pendingTimeout: t.float({ description: 'Timeout in PENDING, in seconds; null means no timeout.' }),
+  prepareTimeout: t.float({
+    description: 'Timeout in SCHEDULED, PREPARING and PULLING, in seconds; null means no timeout.',
+  }),
+  createTimeout: t.float({ description: 'Timeout in PREPARED and CREATING, in seconds; null means no timeout.' }),
+  queueTimeout: t.float({
+    description:
+      'How long kernels may wait in the queue of Slurm, in seconds, until their session fails with SCHEDULER_TIMEOUT; null means no timeout.',
+  }),
+  terminateTimeout: t.float({ description: 'Timeout in TERMINATING, in seconds; more than `stopGrace`.' }),
+  fenceAfter: t.float({
+    description:
+      'Seconds without a response after which an agent stops its kernels by itself, at least 10. An agent applies a change from its next registration.',
+  }),
+  stopGrace: t.float({ description: 'Grace period in seconds between asking a kernel to stop and killing it.' }),
+  allowedSessionTypes: t.field({
+    type: [SessionTypeEnum],
+    description: 'Session types accepted by the group. Not empty.',
+  }),
+  executorOptions: t.field({
+    type: [ExecutorOptionInput],
+    description:
+      'What executors are told of all sessions in the group, in place of what it has. Kernels that are ordered later learn it.',
+  }),
+  allowedExecutorOptions: t.stringList({
+    description: 'Keys of executor options that sessions may set themselves, also in place of those of the group.',
+  }),
+  draining: t.boolean({ description: 'True: nothing new is scheduled in it; running kernels keep running.' }),
+  drainReason: t.string({ description: 'Reason, shown to people and by waiting sessions.' }),
+})
+
+const CreateResourceGroupInput = builder.inputType('CreateResourceGroupInput', {
+  description: 'Missing fields have their defaults.',
+  fields: options,
+})
+
+const UpdateResourceGroupInput = builder.inputType('UpdateResourceGroupInput', {
+  description: 'Missing fields stay as they are.',
+  fields: options,
+})
+
+const DeleteResourceGroupInput = builder.inputType('DeleteResourceGroupInput', {
+  description: 'Which group.',
+  fields: (t) => ({ name: t.string({ required: true, description: 'Its name.' }) }),
+})
+
+const DeleteResourceGroupPayload = builder.objectRef<{ name: string }>('DeleteResourceGroupPayload').implement({
+  description: 'It is gone.',
+  fields: (t) => ({
+    name: t.exposeString('name', { description: 'The name that it had.' }),
+    deletedId: t.id({
+      description: 'The global id that it had, for caches.',
+      resolve: ({ name }) => encodeGlobalID('ResourceGroup', name),
+    }),
+  }),
+})
+
+mutation({
+  name: 'createResourceGroup',
+  description: 'Creates a resource group; for administrators. Agents join it by its name.',
+  input: CreateResourceGroupInput,
+  inputDescription: 'Its name and options.',
+  payload: resourceGroupPayload('CreateResourceGroupPayload'),
+  errors: [ValidationError, ConflictError, ForbiddenError],
+  result: 'The group',
+  run: createResourceGroup,
+})
+
+mutation({
+  name: 'updateResourceGroup',
+  description: 'Changes options of a resource group, and drains or resumes it, for administrators.',
+  input: UpdateResourceGroupInput,
+  inputDescription: 'Its name, and what to change.',
+  payload: resourceGroupPayload('UpdateResourceGroupPayload'),
+  errors: [ValidationError, NotFoundError, ForbiddenError],
+  result: 'The group',
+  run: updateResourceGroup,
+})
+
+mutation({
+  name: 'deleteResourceGroup',
+  description:
+    'Deletes a resource group that no agent, no session that is not finished and no retry that waits belongs to, for administrators.',
+  input: DeleteResourceGroupInput,
+  inputDescription: 'Which.',
+  payload: DeleteResourceGroupPayload,
+  errors: [NotFoundError, InvalidStateError, ForbiddenError],
+  result: 'Its name',
+  run: deleteResourceGroup,
+})
+
+/** A payload whose group is read after the commit, with the selected columns. */
+function resourceGroupPayload(name: string) {
+  return builder.objectRef<{ name: string }>(name).implement({
+    description: 'What it is now.',
+    fields: (t) => ({
+      resourceGroup: t.prismaField({
+        type: ResourceGroupType,
+        description: 'What it is now.',
+        resolve: (query, parent, _args, { services }) =>
+          services.prisma.resourceGroup.findUniqueOrThrow({ ...query, where: { name: parent.name } }),
+      }),
+    }),
+  })
+}

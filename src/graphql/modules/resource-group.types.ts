@@ -1,0 +1,160 @@
+import { COUNTED_ROWS_MAX } from '../../domain/limits.ts'
+import type { GroupSlotRow } from '../../services/resource-group/read-group-slots.ts'
+import { builder } from '../builder.ts'
+import { PENDING_ORDER } from '../loaders/agent-loaders.ts'
+import { loadSession } from '../loaders/load-session.ts'
+import { forwardArguments, nestedPage } from '../paging.ts'
+import { SessionNode, SessionTypeEnum } from './session/session.types.ts'
+import { ExecutorOption, labelsOf } from './session/values.types.ts'
+
+export const SequencerEnum = builder.enumType('Sequencer', {
+  description: 'In which order sessions of the same priority are scheduled.',
+  values: {
+    FIFO: { description: 'The oldest first.' },
+    LIFO: { description: 'The newest first.' },
+    DRF: {
+      description:
+        'First the session whose user (or project, if it has no user) has the smallest dominant share of the group.',
+    },
+  } as const,
+})
+
+export const AgentSelectorEnum = builder.enumType('AgentSelector', {
+  description: 'Which of the agents with free capacity is chosen.',
+  values: {
+    CONCENTRATED: { description: 'The agent that would be most full.' },
+    DISPERSED: { description: 'The agent that would be least full.' },
+    ROUND_ROBIN: { description: 'Each agent in turn.' },
+  } as const,
+})
+
+const seconds = (ms: number | null) => (ms === null ? null : ms / 1000)
+
+const GroupSlot = builder.objectRef<GroupSlotRow>('ResourceGroupSlot').implement({
+  description: 'What the agents of a group have of one resource.',
+  fields: (t) => ({
+    slot: t.exposeString('slot', { description: 'Which: `cpu`, `mem`, `cuda.device`, …' }),
+    capacity: t.exposeString('capacity', { description: 'How much there is, as a plain decimal; bytes for memory.' }),
+    used: t.exposeString('used', { description: 'How much of it is allocated to kernels.' }),
+    utilisation: t.float({
+      description: 'Share of it that is allocated to kernels, 0 to 1; 0 if there is none.',
+      resolve: ({ used, capacity }) => utilisation(used, capacity),
+    }),
+    agents: t.exposeInt('agents', { description: 'How many agents have it.' }),
+  }),
+})
+
+export const ResourceGroupType = builder.prismaNode('ResourceGroup', {
+  description: 'A pool of agents that is scheduled by itself.',
+  id: { field: 'name' },
+  nullable: true,
+  select: { name: true },
+  fields: (t) => ({
+    name: t.exposeString('name', { description: 'Its name.' }),
+    slots: t.field({
+      type: [GroupSlot],
+      description: 'Resources of its agents together; LOST and TERMINATED agents have none.',
+      resolve: ({ name }, _args, { loaders }) => loaders.groupSlots.load(name),
+    }),
+    sequencer: t.expose('sequencer', { type: SequencerEnum, description: 'In which order sessions are scheduled.' }),
+    selector: t.expose('selector', { type: AgentSelectorEnum, description: 'How an agent is selected.' }),
+    maxTries: t.exposeInt('triesMax', {
+      description: 'Number of failures of one handler after which a session gives up.',
+    }),
+    maxReschedules: t.exposeInt('reschedulesMax', { description: 'How often a session may go back to PENDING.' }),
+    pendingTimeout: t.float({
+      nullable: true,
+      description: 'Timeout in PENDING, in seconds; null means no timeout.',
+      select: { pendingTimeoutMs: true },
+      resolve: ({ pendingTimeoutMs }) => seconds(pendingTimeoutMs),
+    }),
+    prepareTimeout: t.float({
+      nullable: true,
+      description: 'Timeout in SCHEDULED, PREPARING and PULLING, in seconds; null means no timeout.',
+      select: { prepareTimeoutMs: true },
+      resolve: ({ prepareTimeoutMs }) => seconds(prepareTimeoutMs),
+    }),
+    createTimeout: t.float({
+      nullable: true,
+      description: 'Timeout in PREPARED and CREATING, in seconds; null means no timeout.',
+      select: { createTimeoutMs: true },
+      resolve: ({ createTimeoutMs }) => seconds(createTimeoutMs),
+    }),
+    queueTimeout: t.float({
+      nullable: true,
+      description: 'How long kernels may wait in the queue of Slurm, in seconds; null means no timeout.',
+      select: { queueTimeoutMs: true },
+      resolve: ({ queueTimeoutMs }) => seconds(queueTimeoutMs),
+    }),
+    terminateTimeout: t.float({
+      description: 'Seconds in TERMINATING.',
+      select: { terminateTimeoutMs: true },
+      resolve: ({ terminateTimeoutMs }) => terminateTimeoutMs / 1000,
+    }),
+    fenceAfter: t.float({
+      description: 'Seconds without a response after which an agent stops its kernels by itself.',
+      select: { fenceAfterMs: true },
+      resolve: ({ fenceAfterMs }) => fenceAfterMs / 1000,
+    }),
+    stopGrace: t.float({
+      description: 'Grace period in seconds between asking a kernel to stop and killing it.',
+      select: { stopGraceMs: true },
+      resolve: ({ stopGraceMs }) => stopGraceMs / 1000,
+    }),
+    allowedSessionTypes: t.expose('allowedSessionTypes', {
+      type: [SessionTypeEnum],
+      description: 'What may be created in it.',
+    }),
+    executorOptions: t.field({
+      type: [ExecutorOption],
+      description: 'What executors are told of all its sessions.',
+      select: { executorOptions: true },
+      resolve: ({ executorOptions }) => labelsOf(executorOptions),
+    }),
+    allowedExecutorOptions: t.exposeStringList('allowedExecutorOptions', {
+      description: 'Keys of executor options that sessions may set themselves.',
+    }),
+    draining: t.boolean({
+      description: 'Whether nothing new is scheduled in it. Running kernels keep running.',
+      select: { drainedAt: true },
+      resolve: ({ drainedAt }) => drainedAt !== null,
+    }),
+    drainReason: t.exposeString('drainReason', {
+      nullable: true,
+      description: 'Reason given by the person who drained it.',
+    }),
+    drainedAt: t.expose('drainedAt', { type: 'DateTime', nullable: true, description: 'Since when.' }),
+  }),
+})
+
+const PendingSessionConnection = builder.connectionObject(
+  { type: SessionNode, name: 'PendingSessionConnection', description: 'A page of sessions that wait for an agent.' },
+  { name: 'PendingSessionEdge', description: 'One session and its place.' },
+)
+
+builder.prismaObjectField(ResourceGroupType, 'pendingSessions', (t) =>
+  t.field({
+    type: PendingSessionConnection,
+    description:
+      'Its sessions that are PENDING, of those that you may see: the highest priority first, then the oldest. `totalCount` counts up to 10,000.',
+    args: forwardArguments(t),
+    complexity: ({ first }) => ({ field: 1, multiplier: first ?? 20 }),
+    resolve: ({ name }, args, context, info) =>
+      nestedPage({
+        id: name,
+        args,
+        order: PENDING_ORDER,
+        loader: context.loaders.groupPending,
+        nodes: (ids) =>
+          Promise.all(ids.map((value) => loadSession({ context, info, by: 'id', value, path: ['edges', 'node'] }))),
+        count: () => context.loaders.groupPendingCount.load(name),
+        countMax: COUNTED_ROWS_MAX,
+      }),
+  }),
+)
+
+/** Used share of the capacity, 0 if there is no capacity. Amounts are decimals as text. */
+export function utilisation(used: string, capacity: string): number {
+  const whole = Number(capacity)
+  return whole === 0 ? 0 : Number(used) / whole
+}

@@ -1,0 +1,151 @@
+import { GraphQLError } from 'graphql'
+import type { AirflowRelease } from '../../../domain/retry/airflow/airflow-delay.ts'
+import type { AirflowExplanation } from '../../../domain/retry/airflow/airflow-policy.ts'
+import type { AirflowRetry } from '../../../domain/retry/airflow/airflow-schedule.ts'
+import type { PlannedRetry, RetryPreview } from '../../../domain/retry/preview.ts'
+import { type AirflowPolicyPreview, previewAirflowPolicy } from '../../../services/retry/preview-airflow-policy.ts'
+import { previewRetries } from '../../../services/retry/preview-retries.ts'
+import { builder } from '../../builder.ts'
+import { ResourceSlot, slotsOf } from '../session/values.types.ts'
+import { RetryPolicyInput, RetryPolicyType, shownPolicy } from './retry-policy.types.ts'
+import { FailureCauseEnum } from './retry.enums.ts'
+
+const PlannedRetryType = builder.objectRef<PlannedRetry>('PlannedRetry').implement({
+  description: 'A retry that would follow if every attempt failed in the same way.',
+  fields: (t) => ({
+    retry: t.exposeInt('retry', { description: '1-based within the budget.' }),
+    delaySeconds: t.exposeFloat('delaySeconds', {
+      description:
+        'Its delay, without jitter if that is not known yet. Retries that would start after `maxElapsed` by these are left out.',
+    }),
+    earliestSeconds: t.exposeFloat('earliestSeconds', { description: 'Its delay at least.' }),
+    latestSeconds: t.exposeFloat('latestSeconds', { description: 'Its delay at most.' }),
+    elapsedSeconds: t.exposeFloat('elapsedSeconds', { description: 'All delays up to it together.' }),
+    resourceSlots: t.field({
+      type: [ResourceSlot],
+      description: 'Resources of each of its kernels.',
+      resolve: ({ resourceSlots }) => slotsOf(resourceSlots),
+    }),
+    batchTimeout: t.exposeFloat('batchTimeout', {
+      nullable: true,
+      description: 'Its batch timeout, in seconds; null where there is none, or no session is given.',
+    }),
+  }),
+})
+
+const RetryPolicyPreview = builder.objectRef<RetryPreview>('RetryPolicyPreview').implement({
+  description: 'What a policy would do.',
+  fields: (t) => ({
+    eligible: t.exposeBoolean('eligible', { description: 'Whether such a failure would be retried.' }),
+    explanation: t.exposeString('explanation', { description: 'Why, in words.' }),
+    schedule: t.expose('schedule', { type: [PlannedRetryType], description: 'The retries that would follow.' }),
+  }),
+})
+
+builder.queryField('retryPolicyPreview', (t) =>
+  t.field({
+    type: RetryPolicyPreview,
+    description: 'Which retries a policy would give. Creates nothing.',
+    args: {
+      policy: t.arg({
+        type: RetryPolicyInput,
+        required: true,
+        description: 'Missing fields are those of the session, or the built-in defaults.',
+      }),
+      cause: t.arg({ type: FailureCauseEnum, description: 'For this failure; without it, for any eligible one.' }),
+      exitCode: t.arg.int({ description: 'For this exit code.' }),
+      sessionId: t.arg({
+        type: 'UUID',
+        description: 'The further retries of this session; without it, those of a first attempt.',
+      }),
+    },
+    resolve: (_root, args, context) => previewRetries(context, args),
+  }),
+)
+
+const AirflowReleaseEnum = builder.enumType('AirflowRelease', {
+  description: 'Releases of Airflow, by how they compute delays.',
+  values: {
+    AIRFLOW_2_5: { description: 'Up to 2.5.3: no limit of 24 hours yet.' },
+    AIRFLOW_2_6: { description: '2.6 to 2.9.' },
+    AIRFLOW_2_10: { description: '2.10 to 3.1.' },
+    AIRFLOW_3_2: { description: '3.2 and later.' },
+  } as const satisfies Record<AirflowRelease, { description: string }>,
+})
+
+const AirflowSettingsInput = builder.inputType('AirflowSettingsInput', {
+  description: "An Airflow operator's settings. Durations are seconds. Missing settings have Airflow's own defaults.",
+  fields: (t) => ({
+    release: t.field({ type: AirflowReleaseEnum, description: 'Whose formula; 3.2 if not given.' }),
+    retries: t.int({ description: '`retries`; 0 if not given.' }),
+    retryDelay: t.float({ description: '`retry_delay`; 300 if not given.' }),
+    retryExponentialBackoff: t.field({
+      type: 'AirflowBackoff',
+      description: '`retry_exponential_backoff`; false if not given.',
+    }),
+    maxRetryDelay: t.float({ description: '`max_retry_delay`.' }),
+    dagId: t.string({ description: 'With `taskId`: computes the jitter that Airflow gives this task.' }),
+    taskId: t.string({ description: 'With `dagId`.' }),
+    logicalDate: t.string({
+      description: "In Python's format: `2026-01-31 00:00:00+00:00`. Omit it for a run without a logical date.",
+    }),
+  }),
+})
+
+const AirflowRetryType = builder.objectRef<AirflowRetry>('AirflowRetry').implement({
+  description: 'A retry as Airflow would make it.',
+  fields: (t) => ({
+    retry: t.exposeInt('retry', { description: '1-based.' }),
+    delaySeconds: t.exposeFloat('delaySeconds', {
+      description: 'Its delay: exact if the task was given, otherwise without jitter.',
+    }),
+    earliestSeconds: t.exposeFloat('earliestSeconds', { description: 'Its delay at least.' }),
+    latestSeconds: t.exposeFloat('latestSeconds', { description: 'Its delay at most.' }),
+    elapsedSeconds: t.exposeFloat('elapsedSeconds', { description: 'All delays up to it together.' }),
+  }),
+})
+
+const AirflowExplanationType = builder.objectRef<AirflowExplanation>('AirflowExplanation').implement({
+  description: 'How a policy compares with the Airflow settings that it was derived from, one sentence each.',
+  fields: (t) => ({
+    alike: t.exposeStringList('alike', { description: 'What behaves as in Airflow.' }),
+    differs: t.exposeStringList('differs', { description: 'What behaves differently.' }),
+  }),
+})
+
+const AirflowPolicyPreviewType = builder.objectRef<AirflowPolicyPreview>('AirflowPolicyPreview').implement({
+  description: "An Airflow operator's settings as a retry policy, with both schedules side by side.",
+  fields: (t) => ({
+    policy: t.field({
+      type: RetryPolicyType,
+      description:
+        'The policy. Fields determined by the settings have the source `SESSION`; the others have the built-in defaults.',
+      resolve: ({ resolved }) => shownPolicy(resolved),
+    }),
+    explanation: t.expose('explanation', { type: AirflowExplanationType, description: 'How it compares.' }),
+    airflowDelays: t.expose('airflowDelays', {
+      type: [AirflowRetryType],
+      description: 'When Airflow retries; at most as many retries as a policy can have.',
+    }),
+    schedule: t.expose('schedule', { type: [PlannedRetryType], description: 'When the policy retries.' }),
+  }),
+})
+
+builder.queryField('airflowPolicyPreview', (t) =>
+  t.field({
+    type: AirflowPolicyPreviewType,
+    description: "Converts an Airflow operator's settings into a retry policy. Creates nothing.",
+    args: {
+      settings: t.arg({ type: AirflowSettingsInput, required: true, description: "The operator's settings." }),
+    },
+    resolve: (_root, { settings }) => previewAirflowPolicy(settings),
+  }),
+)
+
+builder.scalarType('AirflowBackoff', {
+  description: "Airflow's `retry_exponential_backoff`: true or false, or since Airflow 3.2 a multiplier.",
+  parseValue(value) {
+    if (typeof value === 'boolean' || (typeof value === 'number' && Number.isFinite(value))) return value
+    throw new GraphQLError(`AirflowBackoff cannot represent ${JSON.stringify(value)}: it is true, false or a number`)
+  },
+})

@@ -1,0 +1,204 @@
+import {
+  RETRY_EVENT_TYPES,
+  type RetryEventName,
+  type SessionEventType,
+  type SessionOutboxEvent,
+} from '../../../domain/events.ts'
+import { COUNTED_ROWS_MAX } from '../../../domain/limits.ts'
+import type { Prisma } from '../../../generated/prisma/client.ts'
+import { projectScope } from '../../../services/access/tenant-scope.ts'
+import { withoutNulls } from '../../../services/input/without-nulls.ts'
+import type { OrderColumn } from '../../../services/paging/keyset-cursor.ts'
+import { keysetPage } from '../../../services/paging/keyset.ts'
+import { cancelRetry } from '../../../services/retry/cancel-retry.ts'
+import { retryNow } from '../../../services/retry/retry-now.ts'
+import { updateRetry } from '../../../services/retry/update-retry.ts'
+import { builder } from '../../builder.ts'
+import { eventStream } from '../../execution/authorized-events.ts'
+import { edgeQuery, pageComplexity } from '../../paging.ts'
+import { ForbiddenError, InvalidStateError, NotFoundError, ValidationError } from '../error.types.ts'
+import { DateTimeFilter } from '../filters.inputs.ts'
+import { mutation } from '../mutation.ts'
+import { sessionPayload } from '../session/session.operations.ts'
+import { RetryPolicyInput } from './retry-policy.types.ts'
+import { FailureCauseEnum, HoldReasonEnum, RetryEventTypeEnum, RetryPhaseEnum } from './retry.enums.ts'
+import { RetryDecisionNode, RetryEventType } from './retry.types.ts'
+
+const RetryDecisionFilter = builder.inputType('RetryDecisionFilter', {
+  description: 'All given conditions must match.',
+  fields: (t) => ({
+    phase: t.field({ type: [RetryPhaseEnum], description: 'In one of these phases.' }),
+    cause: t.field({ type: [FailureCauseEnum], description: 'Failed for one of these causes.' }),
+    holdReason: t.field({ type: [HoldReasonEnum], description: 'Held for one of these reasons.' }),
+    project: t.string({ description: 'In the project of this name.' }),
+    chainId: t.field({ type: 'UUID', description: 'In this chain.' }),
+    sessionId: t.field({ type: 'UUID', description: 'Of this session.' }),
+    decidedAt: t.field({ type: DateTimeFilter, description: 'By when it was decided.' }),
+    dueAt: t.field({ type: DateTimeFilter, description: 'By when the retry is due.' }),
+  }),
+})
+
+/** The order of retry_decisions_decided_at_session_id_idx, read backwards. */
+const NEWEST_FIRST: OrderColumn[] = [
+  { column: 'decidedAt', direction: 'desc', type: 'date' },
+  { column: 'sessionId', direction: 'desc', type: 'uuid' },
+]
+
+/** The order of retry_decisions_due. */
+const EARLIEST_DUE_FIRST: OrderColumn[] = [
+  { column: 'dueAt', direction: 'asc', type: 'date' },
+  { column: 'sessionId', direction: 'asc', type: 'uuid' },
+]
+
+const RetryDecisionOrder = builder.enumType('RetryDecisionOrder', {
+  description: 'In which order retry decisions are listed.',
+  values: {
+    DECIDED_AT: { description: 'The newest first.' },
+    DUE_AT: { description: 'The retry queue: those that are scheduled or held, the earliest due first.' },
+  } as const,
+})
+
+const QUEUED: Prisma.RetryDecisionWhereInput = { phase: { in: ['SCHEDULED', 'HELD'] }, dueAt: { not: null } }
+
+function decisionWhere(filter: typeof RetryDecisionFilter.$inferInput): Prisma.RetryDecisionWhereInput {
+  const { phase, cause, holdReason, project, chainId, sessionId, decidedAt, dueAt } = filter
+  return {
+    ...(phase && { phase: { in: phase } }),
+    ...(cause && { cause: { in: cause } }),
+    ...(holdReason && { holdReason: { in: holdReason } }),
+    ...(project != null && { session: { project: { name: project } } }),
+    ...(chainId != null && { chainId }),
+    ...(sessionId != null && { sessionId }),
+    ...(decidedAt && { decidedAt: withoutNulls(decidedAt) }),
+    ...(dueAt && { dueAt: withoutNulls(dueAt) }),
+  }
+}
+
+builder.queryField('retryDecisions', (t) =>
+  t.connection(
+    {
+      type: RetryDecisionNode,
+      description: 'Retry decisions about finished sessions, newest first by default.',
+      args: {
+        filter: t.arg({ type: RetryDecisionFilter, description: 'Which decisions.' }),
+        orderBy: t.arg({ type: RetryDecisionOrder, description: 'In which order.' }),
+      },
+      complexity: pageComplexity,
+      resolve: (_root, { filter, orderBy, ...args }, context, info) => {
+        const { prisma } = context.services
+        const queue = orderBy === 'DUE_AT'
+        const order = queue ? EARLIEST_DUE_FIRST : NEWEST_FIRST
+        const wanted = {
+          AND: [projectScope(context.viewer), filter ? decisionWhere(filter) : {}, queue ? QUEUED : {}],
+        }
+        const query = edgeQuery({ context, info, typeName: 'RetryDecision', order })
+        return keysetPage({
+          args,
+          order,
+          find: ({ where, ...page }) =>
+            prisma.retryDecision.findMany({ ...query, ...page, where: { AND: [wanted, where] } }),
+          count: () => prisma.retryDecision.count({ where: wanted, take: COUNTED_ROWS_MAX + 1 }),
+          countMax: COUNTED_ROWS_MAX,
+        })
+      },
+    },
+    { name: 'RetryDecisionConnection', description: 'A page of retry decisions.' },
+    { name: 'RetryDecisionEdge', description: 'One decision and its place.' },
+  ),
+)
+
+const CancelRetryInput = builder.inputType('CancelRetryInput', {
+  description: 'Which retry to cancel.',
+  fields: (t) => ({
+    sessionId: t.field({ type: 'UUID', required: true, description: 'The session that failed.' }),
+  }),
+})
+
+const RetryNowInput = builder.inputType('RetryNowInput', {
+  description: 'The retry to make due now.',
+  fields: (t) => ({
+    sessionId: t.field({ type: 'UUID', required: true, description: 'The session that failed.' }),
+  }),
+})
+
+const UpdateRetryInput = builder.inputType('UpdateRetryInput', {
+  description: 'The policy of a retry that waits, changed.',
+  fields: (t) => ({
+    sessionId: t.field({ type: 'UUID', required: true, description: 'The session that failed.' }),
+    policy: t.field({
+      type: RetryPolicyInput,
+      required: true,
+      description: "Its fields replace those of the session's policy; missing fields stay as they are.",
+    }),
+  }),
+})
+
+const UpdateRetryPayload = sessionPayload('UpdateRetryPayload', 'The session whose retry was decided anew.')
+
+const CancelRetryPayload = sessionPayload('CancelRetryPayload', 'The session whose retry was cancelled.')
+
+const RetryNowPayload = sessionPayload('RetryNowPayload', 'The session whose retry is due now.')
+
+mutation({
+  name: 'cancelRetry',
+  description: 'Cancels a scheduled or held retry. The chain ends with the failed session.',
+  input: CancelRetryInput,
+  inputDescription: 'Which.',
+  payload: CancelRetryPayload,
+  errors: [NotFoundError, ForbiddenError, InvalidStateError],
+  result: 'The session',
+  run: cancelRetry,
+})
+
+mutation({
+  name: 'retryNow',
+  description: 'Makes a scheduled or held retry due now.',
+  input: RetryNowInput,
+  inputDescription: 'Which.',
+  payload: RetryNowPayload,
+  errors: [NotFoundError, ForbiddenError, InvalidStateError],
+  result: 'The session',
+  run: retryNow,
+})
+
+mutation({
+  name: 'updateRetry',
+  description:
+    'Changes the policy of a chain whose retry is scheduled or held, and decides about that retry anew, from now on. The retry, and those after it, follow the new policy; the new decision may also be that there is none.',
+  input: UpdateRetryInput,
+  inputDescription: 'Which, and what to change.',
+  payload: UpdateRetryPayload,
+  errors: [ValidationError, NotFoundError, ForbiddenError, InvalidStateError],
+  result: 'The session',
+  run: updateRetry,
+})
+
+const RetryEventFilter = builder.inputType('RetryEventFilter', {
+  description: 'All given conditions must match.',
+  fields: (t) => ({
+    project: t.string({ description: 'In the project of this name.' }),
+    chainId: t.field({ type: 'UUID', description: 'In this chain.' }),
+    sessionId: t.field({ type: 'UUID', description: 'About this session.' }),
+    types: t.field({ type: [RetryEventTypeEnum], description: 'With one of these values.' }),
+  }),
+})
+
+builder.subscriptionField('retryEvents', (t) =>
+  t.field({
+    type: RetryEventType,
+    description:
+      "Events of retries. With the cursor of the client's last event as `after`, everything since then comes first, and nothing is missed.",
+    args: {
+      filter: t.arg({ type: RetryEventFilter, description: 'Which events.' }),
+      after: t.arg.string({ description: "Cursor of the client's last event." }),
+    },
+    subscribe: (_root, { filter, after }, context) =>
+      eventStream<SessionOutboxEvent>(context, { filter: filter ?? {}, types: wireNames(filter?.types), after }),
+    resolve: (event) => event,
+  }),
+)
+
+function wireNames(wanted: readonly RetryEventName[] | null | undefined): ReadonlySet<SessionEventType> {
+  const names = Object.entries(RETRY_EVENT_TYPES) as [SessionEventType, RetryEventName][]
+  return new Set(names.filter(([, name]) => wanted?.includes(name) ?? true).map(([wireName]) => wireName))
+}

@@ -1,0 +1,249 @@
+import { encodeCursor } from '../../../domain/event-cursor.ts'
+import { RETRY_EVENT_TYPES, type RetryEventData, type SessionOutboxEvent } from '../../../domain/events.ts'
+import { RETRY_WAITS_MAX } from '../../../domain/limits.ts'
+import { showStoredPolicy } from '../../../domain/retry/policy/stored-policy.ts'
+import { holdWords, retryState, type StoredDecision } from '../../../domain/retry/retry-state.ts'
+import type { FailureCause } from '../../../domain/session/causes.ts'
+import type { SessionType } from '../../../domain/session/statuses.ts'
+import { projectScope } from '../../../services/access/tenant-scope.ts'
+import { builder } from '../../builder.ts'
+import { isUuid, NO_UUID } from '../../ids.ts'
+import { loadExistingSession, loadSession } from '../../loaders/load-session.ts'
+import { SessionNode } from '../session/session.types.ts'
+import { RetryPolicyType, shownPolicy } from './retry-policy.types.ts'
+import { FailureCauseEnum, HoldReasonEnum, RetryEventTypeEnum, RetryPhaseEnum } from './retry.enums.ts'
+
+const RetryHoldType = builder.prismaObject('RetryWait', {
+  name: 'RetryHold',
+  description: 'A time in which a retry that was due was held.',
+  fields: (t) => ({
+    holdReason: t.expose('reason', { type: HoldReasonEnum, description: 'Why.' }),
+    reason: t.string({
+      description: 'Why, in words, with the scope of the switch or quota.',
+      select: { reason: true, scope: true },
+      resolve: holdWords,
+    }),
+    from: t.expose('fromAt', { type: 'DateTime', description: 'When it began.' }),
+    to: t.expose('toAt', { type: 'DateTime', nullable: true, description: 'When it ended; null while it lasts.' }),
+  }),
+})
+
+export const RetryDecisionNode = builder.prismaNode('RetryDecision', {
+  description: 'What was decided when a batch session ended, and why. Every finished batch session has exactly one.',
+  id: { field: 'sessionId' },
+  nullable: true,
+  findUnique: (sessionId, { viewer }) => ({
+    sessionId: isUuid(sessionId) ? sessionId : NO_UUID,
+    ...projectScope(viewer),
+  }),
+  select: { sessionId: true },
+  fields: (t) => ({
+    sessionId: t.expose('sessionId', { type: 'UUID', description: 'The session that was over.' }),
+    session: t.field({
+      type: SessionNode,
+      description: 'The session that was over.',
+      resolve: ({ sessionId }, _args, context, info) =>
+        loadExistingSession({ context, info, by: 'id', value: sessionId }),
+    }),
+    chainId: t.expose('chainId', { type: 'UUID', description: 'Its chain.' }),
+    phase: t.expose('phase', { type: RetryPhaseEnum, description: 'Its present phase.' }),
+    cause: t.expose('cause', { type: FailureCauseEnum, nullable: true, description: 'Why the session failed.' }),
+    matchedRule: t.exposeInt('matchedRule', {
+      nullable: true,
+      description: 'Index of the rule that decided, from 0; null where none matched.',
+    }),
+    counted: t.exposeBoolean('counted', { description: 'Whether the retry uses up `maxRetries`.' }),
+    explanation: t.exposeString('explanation', { description: 'How it was decided, in words.' }),
+    baseDelaySeconds: t.float({
+      nullable: true,
+      description: 'The delay before jitter.',
+      select: { baseDelayMs: true },
+      resolve: ({ baseDelayMs }) => seconds(baseDelayMs),
+    }),
+    jitterSeconds: t.float({
+      nullable: true,
+      description: 'The part added by jitter; negative where FULL took from the base.',
+      select: { jitterMs: true },
+      resolve: ({ jitterMs }) => seconds(jitterMs),
+    }),
+    delaySeconds: t.float({
+      nullable: true,
+      description: 'The total delay: base plus jitter, up to the ceiling.',
+      select: { delayMs: true },
+      resolve: ({ delayMs }) => seconds(delayMs),
+    }),
+    dueAt: t.expose('dueAt', { type: 'DateTime', nullable: true, description: 'When the retry is or was due.' }),
+    holdReason: t.expose('holdReason', {
+      type: HoldReasonEnum,
+      nullable: true,
+      description: 'Why it is held, while it is.',
+    }),
+    heldSince: t.field({
+      type: 'DateTime',
+      nullable: true,
+      description: 'Since when it is held for this reason, while it is.',
+      select: { waits: { orderBy: { number: 'asc' } } },
+      resolve: ({ waits }) => (waits.at(-1)?.toAt === null ? waits.at(-1)!.fromAt : null),
+    }),
+    holds: t.relation('waits', {
+      type: RetryHoldType,
+      description: `What the retry was held by, and how long, oldest first; at most ${RETRY_WAITS_MAX}.`,
+      query: { orderBy: { number: 'asc' } },
+    }),
+    childSession: t.field({
+      type: SessionNode,
+      nullable: true,
+      description: 'The retry, once it is dispatched.',
+      select: { childSessionId: true },
+      resolve: ({ childSessionId }, _args, context, info) =>
+        childSessionId === null ? null : loadSession({ context, info, by: 'id', value: childSessionId }),
+    }),
+    decidedAt: t.expose('decidedAt', { type: 'DateTime', description: 'When it was decided.' }),
+    dispatchedAt: t.expose('dispatchedAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When the child was created.',
+    }),
+  }),
+})
+
+function seconds(ms: number | null): number | null {
+  return ms === null ? null : ms / 1000
+}
+
+const stateOf = (source: StateSource) => retryState(source, source.decision)
+
+const RetryStateType = builder.objectRef<StateSource>('RetryState').implement({
+  description: 'Where a session stands in its retries, for display.',
+  fields: (t) => ({
+    phase: t.field({ type: RetryPhaseEnum, description: 'In one word.', resolve: (source) => stateOf(source).phase }),
+    attempt: t.int({
+      description: '1-based within the present budget: `retryCount` + 1.',
+      resolve: (source) => stateOf(source).attempt,
+    }),
+    maxAttempts: t.int({
+      description: 'How many the budget allows: `maxRetries` + 1.',
+      resolve: (source) => stateOf(source).maxAttempts,
+    }),
+    label: t.string({ description: '`attempt 2 of 4`', resolve: (source) => stateOf(source).label }),
+    reason: t.string({
+      nullable: true,
+      description: 'Explanation of the phase, in words.',
+      resolve: (source) => stateOf(source).reason,
+    }),
+    scheduledAt: t.field({
+      type: 'DateTime',
+      nullable: true,
+      description: 'When the retry is or was due.',
+      resolve: (source) => stateOf(source).scheduledAt,
+    }),
+    delaySeconds: t.float({
+      nullable: true,
+      description: 'How long it waits from the decision on.',
+      resolve: (source) => stateOf(source).delaySeconds,
+    }),
+    childSession: t.field({
+      type: SessionNode,
+      nullable: true,
+      description: 'The retry itself, once it is dispatched.',
+      resolve: ({ decision }, _args, context, info) =>
+        decision?.childSessionId ? loadSession({ context, info, by: 'id', value: decision.childSessionId }) : null,
+    }),
+  }),
+})
+
+/** Retry fields of a session. */
+builder.prismaObjectFields(SessionNode, (t) => ({
+  retryPolicy: t.field({
+    type: RetryPolicyType,
+    description: 'How it is retried, as resolved at creation: later changes of defaults do not affect it.',
+    select: { retryPolicy: true, retryPolicySources: true },
+    resolve: ({ retryPolicy, retryPolicySources }) => shownPolicy(showStoredPolicy(retryPolicy, retryPolicySources)),
+  }),
+  retryState: t.field({
+    type: RetryStateType,
+    description: 'The state of its retry.',
+    select: {
+      sessionType: true,
+      retryCount: true,
+      maxRetries: true,
+      decision: {
+        select: {
+          sessionId: true,
+          phase: true,
+          explanation: true,
+          holdReason: true,
+          delayMs: true,
+          dueAt: true,
+          childSessionId: true,
+        },
+      },
+    },
+    resolve: (session) => session,
+  }),
+  retryDecision: t.relation('decision', {
+    nullable: true,
+    description: 'What was decided when it ended, and why. Only batch sessions have one.',
+  }),
+}))
+
+/** The columns that a retry state is derived from. */
+interface StateSource {
+  sessionType: SessionType
+  retryCount: number
+  maxRetries: number
+  decision: (StoredDecision & { childSessionId: string | null }) | null
+}
+
+const dataOf = (event: SessionOutboxEvent) => event.data as RetryEventData
+
+export const RetryEventType = builder.objectRef<SessionOutboxEvent>('RetryEvent').implement({
+  description: 'Something happened to a retry. At least once, in order within a chain.',
+  fields: (t) => ({
+    cursor: t.string({ description: 'Its cursor, for `after`.', resolve: ({ cursor }) => encodeCursor(cursor) }),
+    type: t.field({
+      type: RetryEventTypeEnum,
+      description: 'What happened.',
+      resolve: ({ type }) => RETRY_EVENT_TYPES[type as keyof typeof RETRY_EVENT_TYPES],
+    }),
+    occurredAt: t.expose('occurredAt', { type: 'DateTime', description: 'When it happened.' }),
+    sessionId: t.expose('sessionId', { type: 'UUID', description: 'The attempt that it is about.' }),
+    session: t.field({
+      type: SessionNode,
+      description: 'The attempt that it is about, as it is now.',
+      resolve: ({ sessionId }, _args, context, info) =>
+        loadExistingSession({ context, info, by: 'id', value: sessionId }),
+    }),
+    chainId: t.expose('chainId', { type: 'UUID', description: 'Its chain.' }),
+    attempt: t.int({ description: '1-based within the budget.', resolve: (event) => dataOf(event).attempt }),
+    maxAttempts: t.int({ description: 'How many the budget allows.', resolve: (event) => dataOf(event).maxAttempts }),
+    cause: t.field({
+      type: FailureCauseEnum,
+      nullable: true,
+      description: 'Why the attempt failed.',
+      resolve: (event) => dataOf(event).cause as FailureCause | null,
+    }),
+    delaySeconds: t.float({
+      nullable: true,
+      description: 'How long the retry waits.',
+      resolve: (event) => dataOf(event).delaySeconds,
+    }),
+    scheduledAt: t.field({
+      type: 'DateTime',
+      nullable: true,
+      description: 'When the retry is due.',
+      resolve: (event) => moment(dataOf(event).scheduledAt),
+    }),
+    childSessionId: t.field({
+      type: 'UUID',
+      nullable: true,
+      description: 'The retry, once it is dispatched.',
+      resolve: (event) => dataOf(event).childSessionId,
+    }),
+    reason: t.string({ nullable: true, description: 'Why, in words.', resolve: (event) => dataOf(event).reason }),
+  }),
+})
+
+function moment(text: string | null): Date | null {
+  return text === null ? null : new Date(text)
+}

@@ -1,0 +1,59 @@
+import type { HistoryRow } from '../../../services/session/read-scheduling-history.ts'
+import { builder } from '../../builder.ts'
+import type { GraphQLContext } from '../../context.ts'
+import { forwardArguments, serialPage } from '../../paging.ts'
+
+const SchedulingResultEnum = builder.enumType('SchedulingResult', {
+  description: 'How one try of a handler was judged.',
+  values: {
+    SUCCESS: { description: 'It succeeded.' },
+    NEED_RETRY: { description: 'It failed and is tried again.' },
+    EXPIRED: { description: 'It was in its status for longer than its resource group allows.' },
+    GIVE_UP: { description: 'It failed too often.' },
+    FAILURE: { description: 'It failed; another path follows.' },
+    STALE: { description: 'The information about it was too old.' },
+    SKIPPED: { description: 'It was skipped: `message` says what it waits for.' },
+  } as const,
+})
+
+const SchedulingHistory = builder.objectRef<HistoryRow>('SchedulingHistory').implement({
+  description:
+    'What one handler did with a session, kernel, agent, deployment or route, once or several times in a row.',
+  fields: (t) => ({
+    phase: t.exposeString('phase', { description: 'The handler.' }),
+    fromStatus: t.exposeString('fromStatus', { nullable: true, description: 'The status before.' }),
+    toStatus: t.exposeString('toStatus', { nullable: true, description: 'The status after.' }),
+    result: t.expose('result', { type: SchedulingResultEnum, description: 'The judgement.' }),
+    errorCode: t.exposeString('errorCode', { nullable: true, description: 'Name of the error.' }),
+    message: t.exposeString('message', { nullable: true, description: 'What happened, in words.' }),
+    attempts: t.exposeInt('attempts', { description: 'How often in a row.' }),
+    firstAt: t.expose('firstAt', { type: 'DateTime', description: 'The first time.' }),
+    lastAt: t.expose('lastAt', { type: 'DateTime', description: 'The last time.' }),
+  }),
+})
+
+const SchedulingHistoryConnection = builder.connectionObject(
+  { type: SchedulingHistory, name: 'SchedulingHistoryConnection', description: 'A page of scheduling history.' },
+  { name: 'SchedulingHistoryEdge', description: 'One entry and its place.' },
+)
+
+/** Field `schedulingHistory` of any object with an `id`. One statement for all objects of a page. */
+export function historyField(t: Parameters<typeof forwardArguments>[0], description: string) {
+  return {
+    type: SchedulingHistoryConnection,
+    description: `${description} Equal consecutive entries are merged into one with a count.`,
+    args: forwardArguments(t),
+    complexity: ({ first }: { first?: number | null }) => ({ field: 1, multiplier: first ?? 20 }),
+    resolve: (
+      { id }: { id: string },
+      args: { first?: number | null; after?: string | null },
+      context: GraphQLContext,
+    ) =>
+      serialPage({
+        id,
+        args,
+        loader: context.loaders.history,
+        count: () => context.loaders.historyCount.load(id),
+      }),
+  }
+}

@@ -1,0 +1,144 @@
+import { RepriseError } from '../../../domain/errors.ts'
+import { COUNTED_ROWS_MAX } from '../../../domain/limits.ts'
+import type { Prisma } from '../../../generated/prisma/client.ts'
+import { projectScope } from '../../../services/access/tenant-scope.ts'
+import { keysetPage } from '../../../services/paging/keyset.ts'
+import type { CreateSessionInput as CreateSession } from '../../../services/session/create-session-input.ts'
+import { createSession, createSessions } from '../../../services/session/create-sessions.ts'
+import { sessionWhere } from '../../../services/session/session-where.ts'
+import { terminateSession } from '../../../services/session/terminate-session.ts'
+import { builder } from '../../builder.ts'
+import { loadExistingSession, loadSession } from '../../loaders/load-session.ts'
+import { edgeQuery, pageComplexity } from '../../paging.ts'
+import {
+  ConflictError,
+  errorShape,
+  ForbiddenError,
+  InvalidStateError,
+  NotFoundError,
+  QuotaExceededError,
+  ValidationError,
+} from '../error.types.ts'
+import { mutation } from '../mutation.ts'
+import {
+  CreateSessionInput,
+  CreateSessionsInput,
+  SessionFilter,
+  SessionOrder,
+  sessionOrder,
+  TerminateSessionInput,
+} from './session.inputs.ts'
+import { SessionNode } from './session.types.ts'
+
+builder.queryField('session', (t) =>
+  t.field({
+    type: SessionNode,
+    nullable: true,
+    description: 'One session; null if there is none that you may see.',
+    args: { id: t.arg({ type: 'UUID', required: true, description: 'Its `sessionId`.' }) },
+    resolve: (_root, { id }, context, info) => loadSession({ context, info, by: 'id', value: id }),
+  }),
+)
+
+builder.queryField('sessions', (t) =>
+  t.connection(
+    {
+      type: SessionNode,
+      description: 'Sessions, newest first by default.',
+      args: {
+        filter: t.arg({ type: SessionFilter, description: 'Which sessions.' }),
+        orderBy: t.arg({ type: [SessionOrder], description: 'Order; the first entry counts most.' }),
+      },
+      complexity: pageComplexity,
+      resolve: (_root, { filter, orderBy, ...args }, context, info) => {
+        const { prisma } = context.services
+        const order = sessionOrder(orderBy)
+        const wanted: Prisma.SessionWhereInput = { AND: [projectScope(context.viewer), sessionWhere(filter)] }
+        const query = edgeQuery({ context, info, typeName: 'Session', order })
+        return keysetPage({
+          args,
+          order,
+          find: ({ where, ...page }) => prisma.session.findMany({ ...query, ...page, where: { AND: [wanted, where] } }),
+          count: () => prisma.session.count({ where: wanted, take: COUNTED_ROWS_MAX + 1 }),
+          countMax: COUNTED_ROWS_MAX,
+        })
+      },
+    },
+    { name: 'SessionConnection', description: 'A page of sessions.' },
+    { name: 'SessionEdge', description: 'One session and its place.' },
+  ),
+)
+
+const CreateSessionPayload = sessionPayload<{ created: boolean }>('CreateSessionPayload', 'A session that exists now.')
+builder.objectField(CreateSessionPayload, 'created', (t) =>
+  t.exposeBoolean('created', { description: 'False if the `creationId` was known: the session already existed.' }),
+)
+
+const CreateSessionResult = mutation({
+  name: 'createSession',
+  description:
+    'Creates a session. Idempotent with a `creationId`: the same id with the same input returns the same session, and with another input CREATION_ID_REUSED.',
+  input: CreateSessionInput,
+  inputDescription: 'What to run, and how.',
+  payload: CreateSessionPayload,
+  errors: [ValidationError, NotFoundError, ConflictError, QuotaExceededError, ForbiddenError],
+  result: 'A session',
+  run: (context, input) => createSession(context, input as CreateSession),
+})
+
+const CreateSessionsPayload = builder
+  .objectRef<{ results: { __typename: string }[] }>('CreateSessionsPayload')
+  .implement({
+    description: 'The outcome of each.',
+    fields: (t) => ({
+      results: t.expose('results', {
+        type: [CreateSessionResult],
+        description: 'In the order of the input. A failure does not affect the others.',
+      }),
+    }),
+  })
+
+mutation({
+  name: 'createSessions',
+  description: 'Creates up to 1000 sessions, each by itself as `createSession` does.',
+  input: CreateSessionsInput,
+  inputDescription: 'The sessions.',
+  payload: CreateSessionsPayload,
+  errors: [ValidationError, ForbiddenError],
+  result: 'The outcome of each',
+  run: async (context, input) => {
+    const results = await createSessions(context, input.sessions as CreateSession[])
+    return {
+      results: results.map((result) =>
+        result instanceof RepriseError ? errorShape(result) : { __typename: CreateSessionPayload.name, ...result },
+      ),
+    }
+  },
+})
+
+mutation({
+  name: 'terminateSession',
+  description:
+    'Terminates a session, which is then not retried. If it has failed and waits for its retry, the retry is cancelled.',
+  input: TerminateSessionInput,
+  inputDescription: 'Which, and how.',
+  payload: sessionPayload('TerminateSessionPayload', 'A session that has ended or is about to.'),
+  errors: [ValidationError, NotFoundError, ForbiddenError, InvalidStateError],
+  result: 'The session',
+  run: terminateSession,
+})
+
+/** A payload whose session is read after the commit, with the selected columns. */
+export function sessionPayload<Extra extends object = object>(name: string, description: string) {
+  return builder.objectRef<{ sessionId: string } & Extra>(name).implement({
+    description,
+    fields: (t) => ({
+      session: t.field({
+        type: SessionNode,
+        description: 'The session, as it is now.',
+        resolve: ({ sessionId }: { sessionId: string }, _args, context, info) =>
+          loadExistingSession({ context, info, by: 'id', value: sessionId }),
+      }),
+    }),
+  })
+}

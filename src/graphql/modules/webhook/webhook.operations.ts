@@ -1,0 +1,248 @@
+import { encodeGlobalID } from '@pothos/plugin-relay'
+import type { Prisma } from '../../../generated/prisma/client.ts'
+import { projectScope } from '../../../services/access/tenant-scope.ts'
+import { ID_PREFIX_WORDS, idsBeginningWith } from '../../../services/input/id-prefix.ts'
+import { keysetPage } from '../../../services/paging/keyset.ts'
+import { NEWEST_FIRST } from '../../../services/paging/orders.ts'
+import { createWebhook } from '../../../services/webhook/create-webhook.ts'
+import { deleteWebhook } from '../../../services/webhook/delete-webhook.ts'
+import { replayDelivery, replayWebhook } from '../../../services/webhook/replay-webhook.ts'
+import { rotateWebhookSecret } from '../../../services/webhook/rotate-webhook-secret.ts'
+import { sendTestEvent } from '../../../services/webhook/send-test-event.ts'
+import { updateWebhook } from '../../../services/webhook/update-webhook.ts'
+import { builder } from '../../builder.ts'
+import { stillThere } from '../../loaders/load-session.ts'
+import { edgeQuery, pageComplexity } from '../../paging.ts'
+import {
+  ForbiddenError,
+  InvalidStateError,
+  NotFoundError,
+  QuotaExceededError,
+  ValidationError,
+} from '../error.types.ts'
+import { mutation } from '../mutation.ts'
+import {
+  CreateWebhookInput,
+  DeleteWebhookInput,
+  ReplayDeliveryInput,
+  ReplayWebhookInput,
+  RotateWebhookSecretInput,
+  SendTestEventInput,
+  UpdateWebhookInput,
+} from './webhook.inputs.ts'
+import { WebhookDeliveryNode, WebhookDeliveryStatusEnum, WebhookNode } from './webhook.types.ts'
+
+function webhookPayload<Extra extends object = object>(name: string, description: string) {
+  const payload = builder.objectRef<{ webhookId: string } & Extra>(name).implement({ description })
+  builder.objectField(payload, 'webhook', (t) =>
+    t.prismaField({
+      type: WebhookNode,
+      description: 'The webhook, as it is now.',
+      resolve: (query, { webhookId }: { webhookId: string }, _args, { services, viewer }) =>
+        stillThere(
+          services.prisma.webhook.findFirst({ ...query, where: { id: webhookId, ...projectScope(viewer) } }),
+          'WEBHOOK_NOT_FOUND',
+        ),
+    }),
+  )
+  return payload
+}
+
+function deliveryPayload(name: string, description: string) {
+  const payload = builder.objectRef<{ deliveryId: string }>(name).implement({ description })
+  builder.objectField(payload, 'delivery', (t) =>
+    t.prismaField({
+      type: WebhookDeliveryNode,
+      description: 'The delivery, as it is now.',
+      resolve: (query, { deliveryId }, _args, { services, viewer }) =>
+        stillThere(
+          services.prisma.webhookDelivery.findFirst({
+            ...query,
+            where: { id: deliveryId, webhook: projectScope(viewer) },
+          }),
+          'WEBHOOK_DELIVERY_NOT_FOUND',
+        ),
+    }),
+  )
+  return payload
+}
+
+builder.queryField('webhooks', (t) =>
+  t.connection(
+    {
+      type: WebhookNode,
+      description: "The webhooks of the token's project, or all; newest first.",
+      args: {
+        project: t.arg.string({ description: 'Those of the project of this name.' }),
+        enabled: t.arg.boolean({ description: 'Enabled ones, or disabled ones.' }),
+        idPrefix: t.arg.string({ description: ID_PREFIX_WORDS }),
+      },
+      complexity: pageComplexity,
+      resolve: (_root, { project, enabled, idPrefix, ...args }, context, info) => {
+        const { prisma } = context.services
+        const wanted: Prisma.WebhookWhereInput = {
+          ...projectScope(context.viewer),
+          ...(project != null && { project: { name: project } }),
+          ...(enabled != null && { enabled }),
+          ...(idPrefix != null && { id: idsBeginningWith(idPrefix, 'idPrefix') }),
+        }
+        const query = edgeQuery({ context, info, typeName: 'Webhook', order: NEWEST_FIRST })
+        return keysetPage({
+          args,
+          order: NEWEST_FIRST,
+          find: ({ where, ...page }) => prisma.webhook.findMany({ ...query, ...page, where: { AND: [wanted, where] } }),
+          count: () => prisma.webhook.count({ where: wanted }),
+        })
+      },
+    },
+    { name: 'WebhookConnection', description: 'A page of webhooks.' },
+    { name: 'WebhookEdge', description: 'One webhook and its place.' },
+  ),
+)
+
+builder.queryField('webhookDeliveries', (t) =>
+  t.connection(
+    {
+      type: WebhookDeliveryNode,
+      description: 'Deliveries of one webhook in the last 14 days, newest first.',
+      args: {
+        webhookId: t.arg({ type: 'UUID', required: true, description: 'Which webhook.' }),
+        status: t.arg({ type: [WebhookDeliveryStatusEnum], description: 'With one of these statuses.' }),
+        idPrefix: t.arg.string({ description: ID_PREFIX_WORDS }),
+      },
+      complexity: pageComplexity,
+      resolve: (_root, { webhookId, status, idPrefix, ...args }, context, info) => {
+        const { prisma } = context.services
+        const wanted: Prisma.WebhookDeliveryWhereInput = {
+          webhookId,
+          webhook: projectScope(context.viewer),
+          ...(status && { status: { in: status } }),
+          ...(idPrefix != null && { id: idsBeginningWith(idPrefix, 'idPrefix') }),
+        }
+        const query = edgeQuery({ context, info, typeName: 'WebhookDelivery', order: NEWEST_FIRST })
+        return keysetPage({
+          args,
+          order: NEWEST_FIRST,
+          find: ({ where, ...page }) =>
+            prisma.webhookDelivery.findMany({ ...query, ...page, where: { AND: [wanted, where] } }),
+          count: () => prisma.webhookDelivery.count({ where: wanted }),
+        })
+      },
+    },
+    { name: 'WebhookDeliveryConnection', description: 'A page of deliveries.' },
+    { name: 'WebhookDeliveryEdge', description: 'One delivery and its place.' },
+  ),
+)
+
+const CreateWebhookPayload = webhookPayload<{ secret: string }>('CreateWebhookPayload', 'A webhook that was created.')
+builder.objectField(CreateWebhookPayload, 'secret', (t) =>
+  t.exposeString('secret', { description: 'Secret with which requests are signed. Store it: it is not shown again.' }),
+)
+
+mutation({
+  name: 'createWebhook',
+  description: 'Sends events to an endpoint from now on.',
+  input: CreateWebhookInput,
+  inputDescription: 'Where, and what.',
+  payload: CreateWebhookPayload,
+  errors: [ValidationError, NotFoundError, QuotaExceededError, ForbiddenError],
+  result: 'The webhook',
+  run: createWebhook,
+})
+
+mutation({
+  name: 'updateWebhook',
+  description: 'Changes a webhook, enables or disables it.',
+  input: UpdateWebhookInput,
+  inputDescription: 'Which, and what.',
+  payload: webhookPayload('UpdateWebhookPayload', 'A webhook that was changed.'),
+  errors: [ValidationError, NotFoundError, ForbiddenError],
+  result: 'The webhook',
+  run: updateWebhook,
+})
+
+const DeleteWebhookPayload = builder.objectRef<{ webhookId: string }>('DeleteWebhookPayload').implement({
+  description: 'A deleted webhook.',
+  fields: (t) => ({
+    webhookId: t.expose('webhookId', { type: 'UUID', description: 'The id that it had.' }),
+    deletedId: t.id({
+      description: 'The global id that it had, for caches.',
+      resolve: ({ webhookId }) => encodeGlobalID('Webhook', webhookId),
+    }),
+  }),
+})
+
+mutation({
+  name: 'deleteWebhook',
+  description: 'Deletes a webhook with its deliveries, including waiting ones.',
+  input: DeleteWebhookInput,
+  inputDescription: 'Which.',
+  payload: DeleteWebhookPayload,
+  errors: [NotFoundError, ForbiddenError],
+  result: 'The deleted webhook',
+  run: deleteWebhook,
+})
+
+const RotateWebhookSecretPayload = webhookPayload<{ secret: string }>(
+  'RotateWebhookSecretPayload',
+  'A webhook with a new secret.',
+)
+builder.objectField(RotateWebhookSecretPayload, 'secret', (t) =>
+  t.exposeString('secret', { description: 'The new secret. Store it: it is not shown again.' }),
+)
+
+mutation({
+  name: 'rotateWebhookSecret',
+  description:
+    'Creates a new secret. For a while requests carry both signatures, so that the receiver can switch over.',
+  input: RotateWebhookSecretInput,
+  inputDescription: 'Which.',
+  payload: RotateWebhookSecretPayload,
+  errors: [ValidationError, NotFoundError, ForbiddenError],
+  result: 'The new secret',
+  run: rotateWebhookSecret,
+})
+
+mutation({
+  name: 'sendTestEvent',
+  description: 'Sends a `webhook.test` event, once. Its delivery shows the outcome.',
+  input: SendTestEventInput,
+  inputDescription: 'Which.',
+  payload: deliveryPayload('SendTestEventPayload', 'A delivery of a test event.'),
+  errors: [NotFoundError, InvalidStateError, ForbiddenError],
+  result: 'The delivery',
+  run: sendTestEvent,
+})
+
+mutation({
+  name: 'replayDelivery',
+  description: 'Repeats a delivery at once, with a new schedule, under the same `webhook-id`.',
+  input: ReplayDeliveryInput,
+  inputDescription: 'Which.',
+  payload: deliveryPayload('ReplayDeliveryPayload', 'A repeated delivery.'),
+  errors: [NotFoundError, InvalidStateError, ForbiddenError],
+  result: 'The delivery',
+  run: replayDelivery,
+})
+
+const ReplayWebhookPayload = webhookPayload<{ replayed: number; more: boolean }>(
+  'ReplayWebhookPayload',
+  'What is sent again.',
+)
+builder.objectField(ReplayWebhookPayload, 'replayed', (t) =>
+  t.exposeInt('replayed', { description: 'How many deliveries; at most 10000 at once.' }),
+)
+builder.objectField(ReplayWebhookPayload, 'more', (t) =>
+  t.exposeBoolean('more', { description: 'Whether there may be more; repeat the call to send them.' }),
+)
+
+mutation({
+  name: 'replayWebhook',
+  description: 'Sends what the endpoint has missed: failed deliveries, and events that happened while it was disabled.',
+  input: ReplayWebhookInput,
+  inputDescription: 'To which, since when.',
+  payload: ReplayWebhookPayload,
+  errors: [ValidationError, NotFoundError, InvalidStateError, ForbiddenError],
+  result: 'How much is sent again',
+  run: replayWebhook,
+})

@@ -1,0 +1,172 @@
+import { type DeliveryFacts, payloadOf } from '../../../domain/webhook/payload.ts'
+import { webhookId } from '../../../domain/webhook/signature.ts'
+import type { WebhookDelivery } from '../../../generated/prisma/client.ts'
+import { projectScope } from '../../../services/access/tenant-scope.ts'
+import { builder } from '../../builder.ts'
+import { isUuid, NO_UUID } from '../../ids.ts'
+import { stillThere } from '../../loaders/load-session.ts'
+import { Label, labelsOf } from '../session/values.types.ts'
+
+/** Has no secrets: they are returned only once, by the mutation that creates them. */
+export const WebhookNode = builder.prismaNode('Webhook', {
+  description: 'An endpoint to which events are sent, according to Standard Webhooks.',
+  id: { field: 'id' },
+  nullable: true,
+  findUnique: (id, { viewer }) => ({ id: isUuid(id) ? id : NO_UUID, ...projectScope(viewer) }),
+  select: { id: true },
+  fields: (t) => ({
+    webhookId: t.expose('id', { type: 'UUID', description: 'Its id.' }),
+    project: t.relation('project', {
+      nullable: true,
+      description: 'The project whose events it receives; null for all projects.',
+    }),
+    url: t.exposeString('url', { description: 'Where events are sent.' }),
+    description: t.exposeString('description', { description: 'Description given by its owner.' }),
+    eventTypes: t.exposeStringList('eventTypes', {
+      description: 'Names of the events that it receives; a `*` at the end matches any rest.',
+    }),
+    chainId: t.expose('chainId', {
+      type: 'UUID',
+      nullable: true,
+      description: 'The only chain whose events it receives; null for all.',
+    }),
+    labels: t.field({
+      type: [Label],
+      description: 'Labels that a session or deployment must have for its events to be sent.',
+      select: { labels: true },
+      resolve: ({ labels }) => labelsOf(labels),
+    }),
+    enabled: t.exposeBoolean('enabled', { description: 'Whether anything is sent to it.' }),
+    disabledReason: t.exposeString('disabledReason', {
+      nullable: true,
+      description: 'Why the server disabled it, if it did.',
+    }),
+    disabledAt: t.expose('disabledAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When it was disabled.',
+    }),
+    failingSince: t.expose('failingSince', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'Since when every attempt has failed; null if the last one succeeded.',
+    }),
+    lastDeliveredAt: t.expose('lastDeliveredAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When something was last delivered, to the minute.',
+    }),
+    restingUntil: t.expose('restingUntil', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'Until when it has asked, by Retry-After, for no deliveries.',
+    }),
+    previousSecretExpiresAt: t.expose('previousSecretExpiresAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'Until when the previous secret also signs.',
+    }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
+  }),
+})
+
+export const WebhookDeliveryStatusEnum = builder.enumType('WebhookDeliveryStatus', {
+  description: 'Status of a delivery.',
+  values: {
+    PENDING: { description: 'It waits for its next attempt, or one is in progress.' },
+    DELIVERED: { description: 'The endpoint answered with a status of 200 to 299.' },
+    FAILED: { description: 'All scheduled attempts failed, or the endpoint is gone.' },
+  } as const,
+})
+
+const WebhookAttemptType = builder.prismaObject('WebhookAttempt', {
+  description: 'A completed attempt. An attempt cut off by a crash is missing.',
+  select: { deliveryId: true, number: true },
+  fields: (t) => ({
+    number: t.exposeInt('number', { description: 'Its place among the attempts, from 1.' }),
+    startedAt: t.expose('startedAt', { type: 'DateTime', description: 'When it started.' }),
+    durationSeconds: t.float({
+      description: 'How long it took.',
+      select: { durationMs: true },
+      resolve: ({ durationMs }) => durationMs / 1000,
+    }),
+    statusCode: t.exposeInt('statusCode', {
+      nullable: true,
+      description: 'Status of the response; null if there was none.',
+    }),
+    error: t.exposeString('error', { nullable: true, description: 'Why there was no response.' }),
+    response: t.exposeString('response', { nullable: true, description: 'The first KiB of the response body.' }),
+  }),
+})
+
+export const WebhookDeliveryNode = builder.prismaNode('WebhookDelivery', {
+  description: 'One event on its way to one webhook.',
+  id: { field: 'id' },
+  nullable: true,
+  findUnique: (id, { viewer }) => ({ id: isUuid(id) ? id : NO_UUID, webhook: projectScope(viewer) }),
+  select: { id: true },
+  fields: (t) => ({
+    deliveryId: t.expose('id', { type: 'UUID', description: 'Its id.' }),
+    webhook: t.prismaField({
+      type: WebhookNode,
+      description: 'The webhook that it is sent to.',
+      select: { webhookId: true },
+      // Prisma reads all that are requested in the same tick with one statement.
+      resolve: (query, { webhookId: id }, _args, { services }) =>
+        stillThere(services.prisma.webhook.findUnique({ ...query, where: { id } }), 'WEBHOOK_NOT_FOUND'),
+    }),
+    messageId: t.string({
+      description: 'The `webhook-id` of its requests, the same in all of them.',
+      resolve: ({ id }) => webhookId(id),
+    }),
+    eventType: t.exposeString('eventType', { description: 'The name of the event.' }),
+    occurredAt: t.expose('occurredAt', { type: 'DateTime', description: 'When it happened.' }),
+    sessionId: t.expose('sessionId', {
+      type: 'UUID',
+      nullable: true,
+      description: 'The session that the event is about.',
+    }),
+    chainId: t.expose('chainId', { type: 'UUID', nullable: true, description: 'The chain that the event is about.' }),
+    deploymentId: t.field({
+      type: 'UUID',
+      nullable: true,
+      description: 'The deployment that the event is about, directly or through a route.',
+      select: { facts: true },
+      resolve: ({ facts }) => deploymentIdOf(facts as unknown as DeliveryFacts | null),
+    }),
+    payload: t.string({
+      description: 'The body of its requests, in JSON.',
+      select: { webhookId: true, eventType: true, occurredAt: true, sessionId: true, chainId: true, facts: true },
+      resolve: (row) => payloadOf(asEvent(row)),
+    }),
+    status: t.expose('status', { type: WebhookDeliveryStatusEnum, description: 'Its state.' }),
+    nextAttemptAt: t.field({
+      type: 'DateTime',
+      nullable: true,
+      description: 'When it is tried again; null if it is not, or is being tried now.',
+      select: { status: true, underWay: true, nextAttemptAt: true },
+      resolve: ({ status, underWay, nextAttemptAt }) => (status === 'PENDING' && !underWay ? nextAttemptAt : null),
+    }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was made from the event.' }),
+    finishedAt: t.expose('finishedAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When it was delivered or given up.',
+    }),
+    attempts: t.relation('history', {
+      type: WebhookAttemptType,
+      description: 'Its attempts, at most the last 50, oldest first.',
+      query: { orderBy: { number: 'asc' } },
+    }),
+  }),
+})
+
+type EventRow = Pick<WebhookDelivery, 'webhookId' | 'eventType' | 'occurredAt' | 'sessionId' | 'chainId' | 'facts'>
+
+function asEvent({ eventType, facts, ...row }: EventRow) {
+  return { ...row, type: eventType, facts: facts as unknown as DeliveryFacts | null }
+}
+
+function deploymentIdOf(facts: DeliveryFacts | null): string | null {
+  return facts && 'deployment' in facts ? facts.deployment.id : null
+}

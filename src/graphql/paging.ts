@@ -1,0 +1,120 @@
+import { queryFromInfo } from '@pothos/plugin-prisma'
+import type { GraphQLResolveInfo } from 'graphql'
+import { PAGE_SIZE_DEFAULT } from '../domain/limits.ts'
+import { decodeKeyset, encodeKeyset, type OrderColumn } from '../services/paging/keyset-cursor.ts'
+import { assemblePage, type Page } from '../services/paging/keyset.ts'
+import { invalidCursor, type PageArguments, pageSize } from '../services/paging/page-arguments.ts'
+import { parseSerialCursor } from '../services/paging/serial-cursor.ts'
+import { serialPageOf } from '../services/paging/serial-page-of.ts'
+import type { builder } from './builder.ts'
+import type { GraphQLContext } from './context.ts'
+import { SEARCH_COST } from './limits/limits.ts'
+import type { PageLoader } from './loaders/loader-kinds.ts'
+
+type FieldBuilder = Parameters<Parameters<typeof builder.queryField>[1]>[0]
+
+/** `first` and `after`, for connections that are only read forward. */
+export function forwardArguments({ arg }: Pick<FieldBuilder, 'arg'>) {
+  return {
+    first: arg.int({ description: 'Page size, at most 100; 20 by default.' }),
+    after: arg.string({ description: 'The cursor after which the page starts.' }),
+  }
+}
+
+/** Complexity of a connection, multiplied by the maximum number of rows of the page. Searching costs extra. */
+export function pageComplexity({ first, last, filter }: PageArguments & { filter?: object | null }): {
+  field: number
+  multiplier: number
+} {
+  return { field: searches(filter) ? SEARCH_COST : 1, multiplier: first ?? last ?? PAGE_SIZE_DEFAULT }
+}
+
+const SEARCHING = [
+  'search',
+  'contains',
+  'startsWith',
+  'endsWith',
+  'label',
+  'resourceGroup',
+  'user',
+  'exitCode',
+  'failureReason',
+  'failed',
+]
+
+/** Whether a filter searches texts, or needs more than one lookup in an index. */
+function searches(filter: unknown): boolean {
+  if (typeof filter !== 'object' || filter === null) return false
+  return Object.entries(filter).some(([key, value]) => (SEARCHING.includes(key) && value != null) || searches(value))
+}
+
+/**
+ * Query for the nodes of a connection, with the columns of its order, to be spread into `findMany`. The type is just
+ * `object`, so that rows have the type of the whole model, of which Pothos reads only the selected columns.
+ */
+export function edgeQuery(options: {
+  context: GraphQLContext
+  info: GraphQLResolveInfo
+  typeName: string
+  order: readonly OrderColumn[]
+}): object {
+  const { context, info, typeName, order } = options
+  const select = Object.fromEntries(order.map(({ column }) => [column, true] as const))
+  return queryFromInfo({ context, info, typeName, path: ['edges', 'node'], select })
+}
+
+/** Rows of one entity in the order of their serial ids, oldest first, forward only. */
+export async function serialPage<Row extends { id: string }>(options: {
+  id: string
+  args: { first?: number | null; after?: string | null }
+  loader: PageLoader<Row>
+  count: () => Promise<number>
+}): Promise<Page<Row>> {
+  const { id, args, loader, count } = options
+  const { size } = pageSize({ first: args.first ?? PAGE_SIZE_DEFAULT })
+  const rows = await loader.load({ id, after: parseSerialCursor(args.after), limit: size + 1 })
+  return serialPageOf(rows, { size, after: args.after, count })
+}
+
+/**
+ * A page of the rows that belong to one object, forward only. One statement reads the ids for all objects of an answer,
+ * a second one the nodes. Nodes that were deleted meanwhile are left out.
+ */
+export async function nestedPage<Row extends { id: string }, Node extends object>(options: {
+  id: string
+  args: { first?: number | null; after?: string | null }
+  order: readonly OrderColumn[]
+  loader: PageLoader<Row>
+  nodes: (ids: string[]) => Promise<(Node | null)[]>
+  count: () => Promise<number>
+  countMax?: number
+}): Promise<Page<Node>> {
+  const { id, args, order, loader, nodes, count, countMax } = options
+  const after = args.after ?? ''
+  if (after !== '' && !decodeKeyset(order, after)) throw invalidCursor('after')
+  const { size } = pageSize({ first: args.first })
+  const rows = await loader.load({ id, after, limit: size + 1 })
+  const page = assemblePage({ args, rows, cursorOf: (row) => encodeKeyset(order, row), count, countMax })
+  const found = await nodes(page.edges.map(({ node }) => node.id))
+  const edges = page.edges.flatMap(({ cursor }, index) => {
+    const node = found[index]
+    return node ? [{ cursor, node }] : []
+  })
+  return { ...page, edges }
+}
+
+/**
+ * The range of attempts to read for a page of a chain: the page and one more. Attempts are numbered 1 to `attempts`
+ * without gaps, so a page from the end can be read like a page from the beginning.
+ */
+export function attemptWindow(
+  args: PageArguments,
+  attempts: number,
+): { after: number; limit: number; backward: boolean } {
+  const { size, backward } = pageSize(args)
+  const after = Math.min(Number(parseSerialCursor(args.after, 'after')), attempts)
+  const before = args.before == null ? attempts + 1 : Number(parseSerialCursor(args.before, 'before'))
+  const width = Math.max(0, Math.min(before, attempts + 1) - 1 - after)
+  const limit = Math.min(width, size + 1)
+  return { after: backward ? after + width - limit : after, limit, backward }
+}

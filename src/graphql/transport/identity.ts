@@ -1,7 +1,0 @@
-import type { Viewer } from '../../services/service-context.ts'
-
-/** A caller that has been authenticated. */
-export interface Identity {
-  viewer: Viewer
-  token: string
-}
