@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import packageJson from '../../package.json' with { type: 'json' }
 import { agentCommand } from './agent-command.ts'
-import { runProgram } from '../cli/run-program.ts'
+import { runProgram } from '../cli/program.ts'
 import { serverCommands } from './server-commands.ts'
 
 /**

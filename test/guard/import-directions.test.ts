@@ -1,5 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { edgesOf, isSource, partOf, readSourceFiles, ROOT, type Edge, type SourceFile } from './source-files.ts'
 
@@ -81,8 +81,6 @@ const NOUNS = [
 const FLOORS_IN_ORDER = ['src/domain/', 'src/store/sql/', 'src/services/', 'src/scheduler/']
 /** Whoever terminates a session that waits for its retry ends the chain. */
 const UPWARDS = ['src/services/session/terminate-session.ts → src/services/retry/end-waiting-retry.ts']
-
-const FILES_PER_FOLDER_MAX = 20
 
 /** Pure code takes no clock, no randomness and no I/O from anywhere. */
 const DOMAIN_PACKAGES = ['zod', 'node:crypto', 'croner']
@@ -217,15 +215,6 @@ describe('imports', () => {
   test('form no cycle', () => {
     expect(firstCycle(edges)).toBeNull()
   })
-})
-
-test('no folder of the sources has more files than one looks through', () => {
-  const sizes = Map.groupBy(
-    files.filter(({ path }) => !path.endsWith('.generated.ts')),
-    ({ path }) => dirname(path),
-  )
-  expect(sizes.size).toBeGreaterThan(80)
-  expect([...sizes].filter(([, { length }]) => length > FILES_PER_FOLDER_MAX).map(([folder]) => folder)).toEqual([])
 })
 
 function reachedFrom(start: string, all: readonly Edge[]): Set<string> {

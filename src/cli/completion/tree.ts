@@ -1,5 +1,4 @@
-import type { Command } from 'commander'
-import { kindOfArgument, kindOfOption, type Kind } from './kinds.ts'
+import type { Command, Option } from 'commander'
 
 /** What may stand in a place: one of some words, or what a server has of a kind; of neither anything is known. */
 export interface CompletedValue {
@@ -60,4 +59,41 @@ export function commandTree(program: Command, path: readonly string[] = []): Com
 /** On one line, without characters that shells interpret. */
 function firstSentence(text: string): string {
   return text.replaceAll(/[`'"$\\[\]:]/g, '').replaceAll(/\s+/g, ' ')
+}
+
+/** What the placeholder of an argument or option may call, so that it is completed from a server. */
+export const KINDS = [
+  'session',
+  'chain',
+  'deployment',
+  'schedule',
+  'agent',
+  'group',
+  'project',
+  'domain',
+  'user',
+  'token',
+  'webhook',
+  'resubmission',
+  'profile',
+] as const
+
+export type Kind = (typeof KINDS)[number]
+
+const KNOWN: ReadonlySet<string> = new Set(KINDS)
+
+export function isKind(word: string): word is Kind {
+  return KNOWN.has(word)
+}
+
+/** Of `--on-agent <agent>`: agent. */
+function kindOfOption({ flags }: Pick<Option, 'flags'>): Kind | undefined {
+  const [, word = ''] = /[<[]([a-z]+)(?:\.{3})?[\]>]/.exec(flags) ?? []
+  return isKind(word) ? word : undefined
+}
+
+/** Of `<session>` and `[sessions...]`: session. */
+function kindOfArgument(argument: Command['registeredArguments'][number]): Kind | undefined {
+  const word = argument.variadic ? argument.name().replace(/s$/, '') : argument.name()
+  return isKind(word) ? word : undefined
 }

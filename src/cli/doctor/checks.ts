@@ -1,11 +1,12 @@
 import { accessSync, constants, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { ForbiddenError, readEnvironment, type Client, type FoundServer } from '../../client/node/index.ts'
-import { duration } from '../output/time.ts'
+import type { IntrospectionQuery } from 'graphql'
+import * as operations from '../../client/operations.generated.ts'
+import { type Client, ForbiddenError, type FoundServer, readEnvironment } from '../../client/node/index.ts'
+import { duration } from '../output/format.ts'
 import { tokenOrigin } from '../present-error.ts'
-import { takeAll } from '../session/take.ts'
-import { checkContainerEngine } from './container-engine.ts'
-import type { Finding } from './finding.ts'
+import { takeAll } from '../client-command.ts'
+import { checkContainerEngine, type Finding } from './container-engine.ts'
 
 interface Subject {
   client: Client
@@ -185,8 +186,6 @@ async function checkToken({ client, server }: Subject): Promise<Finding> {
 async function checkSchema({ client }: Subject): Promise<Finding> {
   const what = 'schema'
   try {
-    // Loads all of graphql, which no other command needs.
-    const { unknownToServer } = await import('./schema.ts')
     const unknown = await unknownToServer(client)
     if (unknown.length === 0) return { what, state: 'ok', found: 'the server has all that this version asks for' }
     const advice = `Bring both to the same version. It lacks: ${unknown.slice(0, 3).join('; ')}`
@@ -194,6 +193,18 @@ async function checkSchema({ client }: Subject): Promise<Finding> {
   } catch (error) {
     return { what, state: 'skipped', found: `the server does not report it: ${(error as Error).message}` }
   }
+}
+
+/** The operations of this client that the server's schema does not have, one per line. @throws ApiError if introspection is refused */
+async function unknownToServer(client: Client): Promise<string[]> {
+  // It is large, and nearly no command needs it.
+  const { buildClientSchema, getIntrospectionQuery, parse, validate } = await import('graphql')
+  const schema = buildClientSchema(await client.request<IntrospectionQuery>(getIntrospectionQuery()))
+  const documents = Object.entries(operations).filter(([name]) => name.endsWith('Document'))
+  return documents.flatMap(([name, document]) => {
+    const faults = validate(schema, parse(String(document)))
+    return faults.length === 0 ? [] : [`${name.replace(/Document$/, '')}: ${faults[0]!.message}`]
+  })
 }
 
 async function checkAgents({ client }: Subject): Promise<Finding[]> {

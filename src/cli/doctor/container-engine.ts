@@ -2,7 +2,15 @@ import { accessSync, constants, statSync } from 'node:fs'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import type { Finding } from './finding.ts'
+
+/** What one check of `reprise doctor` saw. */
+export interface Finding {
+  what: string
+  state: 'ok' | 'warning' | 'fault' | 'skipped'
+  found: string
+  /** What to do about it. */
+  advice?: string
+}
 
 /** Podman starts its service for the first question: some seconds on a busy machine. */
 const ANSWER_WITHIN_MS = 20_000
