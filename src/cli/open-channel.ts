@@ -1,10 +1,17 @@
 import type { IncomingMessage } from 'node:http'
 import { Readable, Writable } from 'node:stream'
 import { text as textOf } from 'node:stream/consumers'
-import { WebSocket, type RawData } from 'ws'
-import { type ApiError, type Issue, typeOfCode, UnavailableError } from '../client/api-errors.ts'
-import { deferred } from '../client/streams/deferred.ts'
-import { ConnectError, ConnectionLostError, HttpStatusError } from '../client/errors.ts'
+import { type RawData, WebSocket } from 'ws'
+import {
+  type ApiError,
+  ConnectError,
+  ConnectionLostError,
+  HttpStatusError,
+  type Issue,
+  typeOfCode,
+  UnavailableError,
+} from '../client/errors.ts'
+import { deferred } from '../client/streams/closeable.ts'
 
 /** The kernel of a session: `main1` if none is named. */
 interface ChannelPlace {

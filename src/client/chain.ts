@@ -1,15 +1,15 @@
 import type { CallOptions, Connection } from './connection/connection.ts'
 import {
+  type AttemptFragment,
   ChainCountsDocument,
   ChainDocument,
   ChainsDocument,
   ChainTimelineDocument,
-  type AttemptFragment,
 } from './operations.generated.ts'
 import type { ChainFilter, ChainOrder, FailureCause } from './schema-types.generated.ts'
-import { eventOperations } from './events.ts'
-import { allPages } from './pages.ts'
-import { gone } from './sessions.ts'
+import { eventOperations } from './event.ts'
+import { allPages } from './answers.ts'
+import { gone } from './session.ts'
 import { closeable } from './streams/closeable.ts'
 import { watchChanges } from './streams/watch-changes.ts'
 

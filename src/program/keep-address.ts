@@ -1,6 +1,6 @@
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { SERVER_URL_FILE } from '../client/node/server-url-file.ts'
+import { SERVER_URL_FILE } from '../client/node/find-server.ts'
 import { messageOf } from '../observability/error-message.ts'
 import type { RuntimeParts } from './runtime-parts.ts'
 

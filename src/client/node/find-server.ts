@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ClientConfigurationError } from '../errors.ts'
-import { serverUrl } from '../server-url.ts'
+import { serverUrl } from '../transport/endpoints.ts'
 import type { ClientEnvironment } from './environment.ts'
 import type { Profile, Profiles } from './profiles.ts'
-import { SERVER_URL_FILE } from './server-url-file.ts'
 
 export interface FoundServer {
   urls: URL[]
@@ -94,3 +93,6 @@ function firstLine(dataDir: string, file: string): string | undefined {
     return undefined
   }
 }
+
+/** In a data directory: the URL of the server that runs on it, for clients of the same machine. */
+export const SERVER_URL_FILE = 'server-url'

@@ -1,13 +1,19 @@
 import type { ExecutionResult } from 'graphql-ws/client'
-import { ApiError, errorOfFaults, ForbiddenError, InternalError, type GraphQLFault } from '../api-errors.ts'
-import { ClientConfigurationError, ConnectionLostError, RepriseClientError } from '../errors.ts'
-import type { OnProgress } from '../progress.ts'
-import { reconnectDelay } from '../retry/network-schedule.ts'
-import { pause } from '../retry/pause.ts'
-import type { ReconnectRetry } from '../retry/retry-config.ts'
-import { deferred } from './deferred.ts'
+import {
+  ApiError,
+  ClientConfigurationError,
+  ConnectionLostError,
+  errorOfFaults,
+  ForbiddenError,
+  type GraphQLFault,
+  InternalError,
+  RepriseClientError,
+} from '../errors.ts'
+import type { OnProgress, ReconnectRetry } from '../settings.ts'
+import { pause, reconnectDelay } from '../transport/retry-schedule.ts'
+import { deferred } from './closeable.ts'
 import type { EventSocket } from './event-socket.ts'
-import type { Subscription } from './subscription.ts'
+import type { Subscription } from '../connection/describe-document.ts'
 
 /** Items waiting for the consumer; beyond that the subscription is ended and restarted at the consumer's position. */
 const MAILBOX_ITEMS_MAX = 1_000

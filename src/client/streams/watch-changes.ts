@@ -1,4 +1,4 @@
-import { pause } from '../retry/pause.ts'
+import { pause } from '../transport/retry-schedule.ts'
 
 /** Events report changes at once; polling covers what events do not report, and times without a subscription. */
 const POLL_MIN_SECONDS = 0.25

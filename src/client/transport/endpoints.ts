@@ -1,3 +1,5 @@
+import { ClientConfigurationError } from '../errors.ts'
+
 /** One server's address and its recent failures. */
 export interface Endpoint {
   url: URL
@@ -50,4 +52,14 @@ export function createEndpoints(urls: readonly URL[], now: () => number): Endpoi
       endpoint.restsUntilMs = now() + Math.max(grown, restSeconds * 1000)
     },
   }
+}
+
+/** With a trailing slash, so that paths can be appended. @throws ClientConfigurationError */
+export function serverUrl(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (!url || !/^https?:$/.test(url.protocol)) {
+    throw new ClientConfigurationError(`${JSON.stringify(text)} is not the URL of a server, like http://127.0.0.1:4000`)
+  }
+  if (!url.pathname.endsWith('/')) url.pathname += '/'
+  return url
 }

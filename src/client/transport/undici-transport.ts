@@ -2,8 +2,8 @@ import { Readable } from 'node:stream'
 import request from 'undici/lib/api/api-request.js'
 import errors from 'undici/lib/core/errors.js'
 import Agent from 'undici/lib/dispatcher/agent.js'
-import { ConnectError, ConnectionLostError, ReadTimeoutError, type ConnectionError } from '../errors.ts'
-import type { Timeouts } from '../retry/timeouts.ts'
+import { ConnectError, type ConnectionError, ConnectionLostError, ReadTimeoutError } from '../errors.ts'
+import type { Timeouts } from '../settings.ts'
 import type { HttpAnswer, HttpRequest, Transport } from './transport.ts'
 
 /**

@@ -1,13 +1,13 @@
 import type { CallOptions, Connection, Document } from './connection/connection.ts'
-import { PAGE_MAX } from './pages.ts'
+import { PAGE_MAX } from './answers.ts'
 import {
   DeploymentEventsDocument,
+  type DeploymentEventsSubscription,
   EventCursorDocument,
   EventsDocument,
   RetryEventsDocument,
-  SessionEventsDocument,
-  type DeploymentEventsSubscription,
   type RetryEventsSubscription,
+  SessionEventsDocument,
   type SessionEventsSubscription,
 } from './operations.generated.ts'
 import type { DeploymentEventFilter, RetryEventFilter, SessionEventFilter } from './schema-types.generated.ts'

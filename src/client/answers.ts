@@ -1,3 +1,5 @@
+import { errorOfFailure, type Failure, isFailure } from './errors.ts'
+
 /** A page of a connection. */
 export interface Connected<Node> {
   totalCount?: number
@@ -42,4 +44,10 @@ export async function* allPages<Node>(
     if (next === null) return
     after = next
   }
+}
+
+/** The payload of a mutation's result. @throws ApiError where the result is one of the errors */
+export function payloadOf<Member extends object>(member: Member): Exclude<Member, Failure> {
+  if (isFailure(member)) throw errorOfFailure(member)
+  return member as Exclude<Member, Failure>
 }

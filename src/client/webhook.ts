@@ -16,8 +16,7 @@ import type {
   UpdateWebhookInput,
   WebhookDeliveryStatus,
 } from './schema-types.generated.ts'
-import { allPages } from './pages.ts'
-import { payloadOf } from './payload.ts'
+import { allPages, payloadOf } from './answers.ts'
 
 export function webhookOperations(connection: Connection) {
   const { request } = connection

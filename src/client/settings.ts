@@ -1,5 +1,4 @@
-import { UnavailableError } from '../api-errors.ts'
-import { RetryableError } from '../errors.ts'
+import { type RepriseClientError, RetryableError, UnavailableError } from './errors.ts'
 
 /** Retries after certain HTTP responses. There are 1 + `total` attempts. */
 export interface HttpRetry {
@@ -91,3 +90,56 @@ function orOff<T>(given: Partial<T> | false, defaults: T, isOff: (layer: T) => b
   const layer = { ...defaults, ...Object.fromEntries(stated) }
   return isOff(layer) ? null : layer
 }
+
+/** Seconds; null is none. */
+export interface Timeouts {
+  /** Time limit for opening a connection. */
+  connectSeconds: number | null
+  /** Time limit between two bytes from the server. */
+  readSeconds: number | null
+}
+
+/** 0 and null mean no limit. A single number sets both. */
+export type TimeoutOptions = number | null | { connectSeconds?: number | null; readSeconds?: number | null }
+
+export const TIMEOUT_DEFAULTS: Timeouts = { connectSeconds: 3, readSeconds: 20 }
+
+/** Missing options come from `environment`, then from the defaults. */
+export function resolveTimeouts(
+  options: TimeoutOptions | undefined,
+  environment: { connectSeconds?: number; readSeconds?: number } = {},
+): Timeouts {
+  const given = toParts(options)
+  const pick = (key: keyof Timeouts) => noneForZero(first(given[key], environment[key], TIMEOUT_DEFAULTS[key]))
+  return { connectSeconds: pick('connectSeconds'), readSeconds: pick('readSeconds') }
+}
+
+function toParts(options: TimeoutOptions | undefined) {
+  if (options === null || typeof options === 'number') return { connectSeconds: options, readSeconds: options }
+  return options ?? {}
+}
+
+function first(...values: (number | null | undefined)[]): number | null {
+  return values.find((value) => value !== undefined) ?? null
+}
+
+function noneForZero(seconds: number | null): number | null {
+  return seconds === 0 ? null : seconds
+}
+
+/** Progress reported while a caller waits. */
+export type Progress =
+  /** An operation failed and is retried, at once or after a pause. */
+  | {
+      kind: 'retry'
+      layer: 'http' | 'network' | 'endpoint'
+      operation: string
+      /** How many attempts of this layer have failed. */
+      failed: number
+      delaySeconds: number
+      error: RepriseClientError
+    }
+  /** A subscription's connection broke; it is reopened after the pause and resumes where it stopped. */
+  | { kind: 'reconnect'; operation: string; failed: number; delaySeconds: number; error: unknown }
+
+export type OnProgress = (progress: Progress) => void

@@ -1,18 +1,20 @@
 import { v7 as uuidv7 } from 'uuid'
-import { errorOfFailure, isFailure, NotFoundError, type ApiError } from './api-errors.ts'
+import { type ApiError, errorOfFailure, isFailure, NotFoundError } from './errors.ts'
 import type { CallOptions, Connection } from './connection/connection.ts'
 import {
   CancelRetryDocument,
   CreateSessionDocument,
   CreateSessionsDocument,
   RetryNowDocument,
+  type SessionDetailFragment,
+  SessionStatisticsDocument,
+  type SessionStatisticsQueryVariables,
   SessionDocument,
   SessionHistoryDocument,
   SessionsDocument,
+  type SessionSummaryFragment,
   TerminateSessionDocument,
   UpdateRetryDocument,
-  type SessionDetailFragment,
-  type SessionSummaryFragment,
 } from './operations.generated.ts'
 import type {
   CreateSessionInput,
@@ -21,8 +23,7 @@ import type {
   SessionOrder,
   TerminateSessionInput,
 } from './schema-types.generated.ts'
-import { allPages, pageOf, type Page, type PageOptions } from './pages.ts'
-import { payloadOf } from './payload.ts'
+import { allPages, type Page, pageOf, type PageOptions, payloadOf } from './answers.ts'
 
 export interface Created {
   session: SessionSummaryFragment
@@ -165,6 +166,11 @@ export function sessionOperations(connection: Connection) {
     ): Promise<SessionSummaryFragment> {
       const data = await request(UpdateRetryDocument, { input: { sessionId, policy } }, options)
       return payloadOf(data.updateRetry).session
+    },
+
+    /** Counts and rates of sessions that ended within a span of time. @throws ValidationError */
+    async sessionStatistics(query: SessionStatisticsQueryVariables = {}, options?: CallOptions) {
+      return (await request(SessionStatisticsDocument, query, options)).sessionStatistics
     },
   }
 }

@@ -1,4 +1,4 @@
-import { NotFoundError } from './api-errors.ts'
+import { NotFoundError } from './errors.ts'
 import type { CallOptions, Connection } from './connection/connection.ts'
 import {
   CreateScheduleDocument,
@@ -17,8 +17,7 @@ import type {
   ScheduleRunOutcome,
   UpdateScheduleInput,
 } from './schema-types.generated.ts'
-import { allPages } from './pages.ts'
-import { payloadOf } from './payload.ts'
+import { allPages, payloadOf } from './answers.ts'
 
 export function scheduleOperations({ request }: Connection) {
   return {

@@ -4,10 +4,10 @@ import {
   RetryDecisionsDocument,
   RetryDefaultsDocument,
   RetryPolicyPreviewDocument,
+  type RetryPolicyPreviewQueryVariables,
   RetrySwitchesDocument,
   SetRetryDefaultsDocument,
   SetRetrySwitchDocument,
-  type RetryPolicyPreviewQueryVariables,
 } from './operations.generated.ts'
 import type {
   AirflowSettingsInput,
@@ -15,8 +15,7 @@ import type {
   SetRetryDefaultsInput,
   SetRetrySwitchInput,
 } from './schema-types.generated.ts'
-import { allPages } from './pages.ts'
-import { payloadOf } from './payload.ts'
+import { allPages, payloadOf } from './answers.ts'
 
 export function retryOperations(connection: Connection) {
   const { request } = connection

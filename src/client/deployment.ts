@@ -1,15 +1,15 @@
 import { v7 as uuidv7 } from 'uuid'
-import { NotFoundError } from './api-errors.ts'
+import { NotFoundError } from './errors.ts'
 import type { CallOptions, Connection } from './connection/connection.ts'
-import { eventOperations } from './events.ts'
+import { eventOperations } from './event.ts'
 import {
   CreateDeploymentDocument,
+  type DeploymentDetailFragment,
   DeploymentDocument,
   DeploymentsDocument,
   DestroyDeploymentDocument,
   ScaleDeploymentDocument,
   UpdateDeploymentDocument,
-  type DeploymentDetailFragment,
 } from './operations.generated.ts'
 import type {
   CreateDeploymentInput,
@@ -18,8 +18,7 @@ import type {
   ScaleDeploymentInput,
   UpdateDeploymentInput,
 } from './schema-types.generated.ts'
-import { allPages } from './pages.ts'
-import { payloadOf } from './payload.ts'
+import { allPages, payloadOf } from './answers.ts'
 import { closeable } from './streams/closeable.ts'
 import { watchChanges } from './streams/watch-changes.ts'
 

@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid'
-import { NotFoundError } from './api-errors.ts'
+import { NotFoundError } from './errors.ts'
 import type { CallOptions, Connection, RequestOptions } from './connection/connection.ts'
 import {
   AbortResubmissionDocument,
@@ -8,10 +8,10 @@ import {
   ResubmissionItemsDocument,
   ResubmissionRefusalsDocument,
   ResubmissionsDocument,
+  type ResubmissionSummaryFragment,
   ResubmitSessionsDocument,
   RetryNowManyDocument,
   TerminateSessionsDocument,
-  type ResubmissionSummaryFragment,
 } from './operations.generated.ts'
 import type {
   CancelRetriesInput,
@@ -21,9 +21,8 @@ import type {
   SessionAction,
   TerminateSessionsInput,
 } from './schema-types.generated.ts'
-import { allPages } from './pages.ts'
-import { payloadOf } from './payload.ts'
-import { pause } from './retry/pause.ts'
+import { allPages, payloadOf } from './answers.ts'
+import { pause } from './transport/retry-schedule.ts'
 
 const POLL_SECONDS = 1
 
