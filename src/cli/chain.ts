@@ -113,7 +113,7 @@ function showCounts(counts: Awaited<ReturnType<Client['chainCounts']>>, out: Out
   )
 }
 
-/** Of what lasts, up to now. */
+/** Shows the spans of a chain. One that goes on is counted up to now. */
 async function showTimeline(client: Client, out: Output, sessionId: string, signal: AbortSignal): Promise<void> {
   const items = await takeAll(client.chainTimeline(sessionId, { signal }))
   const spent = ({ kind, from, to }: (typeof items)[number]) =>

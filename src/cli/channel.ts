@@ -66,7 +66,7 @@ export function execCommand(): Command {
   )
 }
 
-/** Every key is for the other side, Ctrl-C too. @returns what gives the terminal back; called at each end */
+/** Sends every key to the other side, Ctrl-C too. Returns a function that restores the terminal, and may be called twice. */
 function takeTerminal(channel: Channel): () => void {
   const { stdin, stdout } = process
   const resize = () => channel.resize(stdout.columns, stdout.rows)
@@ -74,7 +74,7 @@ function takeTerminal(channel: Channel): () => void {
   stdout.on('resize', resize)
   process.on('exit', restore)
   if (stdin.isTTY) stdin.setRawMode(true)
-  // It may have changed while the channel was opened.
+  // The size may have changed while the channel was opened.
   if (stdout.isTTY) resize()
   return () => {
     stdout.off('resize', resize)
@@ -175,7 +175,7 @@ async function forward(
     const channel = await connectToSession(server, options)
     socket.once('close', () => channel.close())
     socket.pipe(channel.stdin)
-    // It ends the socket at its end alone: what breaks off is reset, and nobody takes it for whole.
+    // Only a complete stream ends the socket. A broken one resets it, so that nobody takes the data for complete.
     channel.stdout.pipe(socket)
     await channel.ended
   } catch (error) {
@@ -186,7 +186,7 @@ async function forward(
   }
 }
 
-/** What has its end already is not broken off; and Node never exits after a reset while that end is under way. */
+/** A socket that was ended is not reset: Node never exits after a reset while the end is being sent. */
 function reset(socket: Socket): void {
   if (socket.writableEnded) socket.destroy()
   else socket.resetAndDestroy()

@@ -56,9 +56,9 @@ export function withConnection(command: Command): Command {
 }
 
 /**
- * Runs the action of a command with a client that is closed afterwards. The action returns an exit status if it is not
- * 0. `follow`: it runs for long, so servers that restart are waited for. `endsItself`: it has work to do after Ctrl-C;
- * otherwise Ctrl-C ends all calls at once.
+ * Runs the action of a command with a client that is closed afterwards. The action returns an exit status, if it is not
+ * 0. `follow`: the command runs for long, and waits for servers that restart. `endsItself`: the command has work to do
+ * after Ctrl-C; otherwise Ctrl-C ends all calls at once.
  */
 export function act<Options extends object>(
   command: Command,
@@ -187,7 +187,7 @@ function printError(error: unknown, server: FoundServer | undefined, out: Output
   return status
 }
 
-/** The first `count` items; 0 means all. */
+/** The first `limit` items; 0 means all. */
 export async function take<Item>(
   source: AsyncIterable<Item>,
   limit: number,
@@ -204,7 +204,7 @@ export async function takeAll<Item>(source: AsyncIterable<Item>): Promise<Item[]
   return (await take(source, 0)).items
 }
 
-/** As many ids as one filter may have. */
+/** The largest number of ids in one filter. */
 const IDS_MAX = 100
 
 /** Lists of ids that fit into one filter each. */

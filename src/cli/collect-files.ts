@@ -8,12 +8,12 @@ import { tmpdir } from 'node:os'
 import process from 'node:process'
 import { promisify } from 'node:util'
 
-/** As many as a server takes. */
+/** The server's limit. */
 const FILES_MAX = 20_000
 
 /**
- * What is named, file by file, in the order of names: the same files are always the same archive. They lie there as they
- * lie here, relative to the working directory; what lies outside of it is there under its last name.
+ * All files of the named paths, sorted by name, so that the same files always make the same archive. Names in the archive
+ * are relative to the working directory; a path outside of it is there under its last part.
  *
  * @throws UsageError
  */
@@ -37,7 +37,7 @@ export async function collectFiles(paths: readonly string[], from: string): Prom
   return sorted
 }
 
-/** What a server would refuse is refused here. */
+/** Refuses here what the server would refuse. */
 function refusing<T>(work: () => T): T {
   try {
     return work()
@@ -52,7 +52,7 @@ async function add(entries: Map<string, PackedEntry>, path: string, name: string
   for (const file of await gitFiles(path)) {
     const inner = join(path, file)
     const found = await lstat(inner).catch(ifMissing)
-    // One that git knows may be deleted; a repository within this one is a directory.
+    // A file that git knows may be deleted. A repository within this one is listed as a directory.
     if (found === null) continue
     if (found.isDirectory()) await add(entries, inner, join(name, file))
     else take(entries, await entryOf(inner, join(name, file)))
@@ -71,7 +71,7 @@ function take(entries: Map<string, PackedEntry>, entry: PackedEntry | null): voi
   }
 }
 
-/** Null for sockets and the like, which no copy would be. */
+/** Null for sockets and the like, which cannot be copied. */
 async function entryOf(path: string, given: string): Promise<PackedEntry | null> {
   const found = await lstat(path)
   const name = refusing(() => plainName(given))
@@ -91,7 +91,7 @@ function ifMissing(error: NodeJS.ErrnoException): null {
 
 const run = promisify(execFile)
 
-/** Of the list of files. */
+/** The size of the list of files. */
 const OUTPUT_BYTES_MAX = 64 * 1024 * 1024
 
 /**
@@ -112,7 +112,7 @@ async function gitFiles(directory: string): Promise<string[]> {
   }
 }
 
-/** Whether it is in a repository that does not ignore it as a whole: whoever names it wants what is in it. */
+/** Whether it is in a repository that does not ignore all of it. An ignored directory that the user names is uploaded. */
 async function isTaken(directory: string): Promise<boolean> {
   try {
     await git(directory, ['rev-parse', '--is-inside-work-tree'])
@@ -136,7 +136,7 @@ async function list(directory: string, which: readonly string[], before: readonl
   return [...new Set(text.split('\0').filter(Boolean))]
 }
 
-/** With an empty repository elsewhere, whose working tree the directory is. */
+/** Uses an empty temporary repository whose working tree is the directory. */
 async function listWithoutRepository(directory: string): Promise<string[]> {
   const elsewhere = await mkdtemp(join(tmpdir(), 'reprise-upload-'))
   try {
@@ -157,7 +157,7 @@ async function git(directory: string, args: readonly string[], before: readonly 
   return stdout
 }
 
-/** All files, where nothing says which are not wanted. */
+/** All files, if no .gitignore excludes any. */
 async function listWithoutGit(directory: string): Promise<string[]> {
   const found = await readdir(directory, { recursive: true, withFileTypes: true })
   const files = found.filter((entry) => !entry.isDirectory()).map(({ parentPath, name }) => join(parentPath, name))

@@ -134,7 +134,7 @@ export const CHAIN_EVENTS: SessionEvent['type'][] = [
 ]
 
 interface LineOptions {
-  /** Of its chain. */
+  /** The name of its chain. */
   name?: string | undefined
   /** Writes its time. */
   at?: (time: string) => string
@@ -165,15 +165,15 @@ function ends({ chainEnd }: SessionEvent): string | null {
   return `${counted}, ran ${duration(runningSeconds)}, waited ${duration(waitingSeconds)}`
 }
 
-/** What chains are called, each asked for once. All attempts of a chain have one name. */
+/** Names of chains, each requested once. All attempts of a chain have the same name. */
 export interface ChainNames {
-  /** Learns the names of chains that are not known yet. What goes wrong with that is no reason to show nothing. */
+  /** Loads the names of chains that are not known yet. Errors are ignored: events are shown without names. */
   learn(chainIds: readonly string[], signal: AbortSignal): Promise<void>
-  /** Undefined of a chain that is gone, or is not known. */
+  /** Undefined for a chain that does not exist any more or is not known. */
   of(chainId: string): string | undefined
 }
 
-/** Of so many chains names are kept: whoever watches for weeks sees more. */
+/** Bounds the memory of a command that runs for weeks. */
 const KEPT_MAX = 10_000
 
 export function chainNames(client: Client): ChainNames {
@@ -194,12 +194,12 @@ export function chainNames(client: Client): ChainNames {
   }
 }
 
-/** As many conditions as one filter may have. */
+/** The largest number of conditions in one filter. */
 const CONDITIONS_MAX = 20
 
 /**
- * Of the sessions whose end these events tell, the ids of those that succeeded: their status is that of any that ended
- * by itself. What goes wrong with asking is no reason to show nothing.
+ * The ids of sessions that succeeded, among those whose end these events report: the status in the event is the same for
+ * each session that ended by itself. Errors are ignored: events are shown without the word.
  */
 export async function succeededSessions(
   client: Client,

@@ -52,7 +52,7 @@ function ambiguous(text: string, found: readonly Candidate[]): UsageError {
   return new UsageError(`More than one id begins with ${text}, or is called so: ${shown.join(', ')}`)
 }
 
-/** Those whose ids begin with the prefix, of a list that the server cannot search. */
+/** Searches a list by prefix, where the server cannot. */
 export function beginningWith(prefix: string, all: readonly Candidate[]): Candidate[] {
   return all.filter(({ id }) => id.startsWith(prefix.toLowerCase()))
 }
@@ -184,7 +184,7 @@ export function findResubmission(client: Client, text: string): Promise<string> 
   })
 }
 
-/** By name only a token that is in force. */
+/** A name means a token that is not revoked. */
 export function findToken(client: Client, text: string): Promise<string> {
   const candidate = ({ tokenId, name }: { tokenId: string; name: string }) => ({ id: tokenId, name })
   return findId(text, {

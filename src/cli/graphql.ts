@@ -44,7 +44,7 @@ function jsonOr<Other>(text: string, other: Other): unknown {
   }
 }
 
-/** What cannot be read is sent as it is: the server says what is wrong with it. */
+/** A document that cannot be parsed counts as a query, so that the server reports what is wrong with it. */
 async function isSubscription(document: string): Promise<boolean> {
   const { getOperationAST, OperationTypeNode, parse } = await import('graphql')
   try {

@@ -23,7 +23,7 @@ export function addManyOptions(command: Command): Command {
     .option('--detach', 'do not wait for many; `reprise resubmissions` shows the progress')
 }
 
-/** Whether the options name more than one session by name would. */
+/** Whether the command acts on many sessions, and not on a single named one. */
 export function isMany(options: ManyOptions, names: readonly string[]): boolean {
   return names.length !== 1 || options.dryRun === true || readFilter(options) !== undefined
 }
@@ -72,7 +72,7 @@ export async function printDryRun(
   return 0
 }
 
-/** Of a chain only the newest session can be resubmitted, so it is chains that are. */
+/** Resubmissions are counted in chains, because only the newest session of a chain can be resubmitted. */
 function counted(action: SessionAction, count: number, total: number): string {
   if (action === 'RESUBMIT') return `${count} ${count === 1 ? 'chain' : 'chains'}`
   return `${count} of ${total} ${total === 1 ? 'session' : 'sessions'}`
@@ -106,7 +106,7 @@ export async function followMany(
   return print(context, words, made)
 }
 
-/** One by one only for programs. */
+/** Each refused session, which only programs are shown. */
 async function refusedOf({ client, out }: ClientContext, { resubmissionId }: Resubmission): Promise<Made['refused']> {
   if (!out.json) return []
   const items = await takeAll(client.resubmissionItems(resubmissionId, { status: 'REFUSED' }))

@@ -49,7 +49,7 @@ export interface Channel {
   close(): void
 }
 
-/** Of the server's protocol: bytes that the other side has not said that it has taken. */
+/** Limit of the server's protocol on bytes that the other side has not yet acknowledged. */
 const WINDOW_BYTES = 256 * 1024
 const CHUNK_BYTES_MAX = 32 * 1024
 const STDIN = 0
@@ -78,7 +78,7 @@ export async function connectToSession(server: Server, options: ConnectOptions):
   return channel
 }
 
-/** Whether a connection may be opened now; none is. @throws ApiError, ConnectError */
+/** Checks that a connection may be opened now, without opening one. @throws ApiError, ConnectError */
 export async function checkConnect(server: Server, options: ConnectOptions): Promise<void> {
   const { sessionId, kernel, port } = options
   const channel = await openChannel(server, `connect`, { sessionId, kernel, port: String(port), check: 'true' })
@@ -114,7 +114,7 @@ function connected(url: URL, token: string | undefined): Promise<WebSocket> {
   })
   const { promise, resolve, reject } = deferred<WebSocket>()
   socket.once('open', () => {
-    // What comes now is for whoever gets the socket.
+    // Messages wait until the channel listens.
     socket.pause()
     resolve(socket)
   })
@@ -144,7 +144,7 @@ async function refusalOf(response: IncomingMessage): Promise<Error> {
         ...(requestId !== undefined && { requestId }),
       })
   } catch {
-    // Of a proxy, or of a server that has no channels.
+    // The answer came from a proxy, or from a server without channels.
   }
   if (status === 503) return new UnavailableError('SERVER_STARTING', 'The server is starting or stopping.')
   return new HttpStatusError(status, `The server answers ${status}; it may be too old for this.`)
@@ -191,7 +191,7 @@ function channelOn(socket: WebSocket): Channel & { begin(first?: object): Promis
     fail(closedBecause(code, String(reason)))
     for (const output of outputs) output.end(isWhole)
   })
-  // Whoever has not begun yet hears of it by `begin`.
+  // A caller who has not begun yet gets the error from `begin`.
   ended.promise.catch(() => {})
   opened.promise.catch(() => {})
   return {
@@ -253,7 +253,7 @@ function createWindow(socket: WebSocket): { stdin: Writable; taken(bytes: number
   }
 }
 
-/** Output that says what of it has been read. */
+/** Output that acknowledges the bytes that were read. */
 function createOutput(taken: (bytes: number) => void): {
   stream: Readable
   put(chunk: Buffer): void
@@ -275,7 +275,7 @@ function createOutput(taken: (bytes: number) => void): {
   }
   function end(): void {
     over = true
-    // Nothing follows, so the stream may have it all.
+    // Nothing follows, so there is no need to limit the stream.
     for (const each of waiting.splice(0)) stream.push(each)
     stream.push(null)
   }

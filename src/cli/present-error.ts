@@ -22,7 +22,7 @@ export class UsageError extends Error {}
 export interface PresentedError {
   code: string
   message: string
-  /** What to do about it. */
+  /** Tells the user what to do. */
   advice: string[]
   requestId?: string
   status: number

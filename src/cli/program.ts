@@ -53,12 +53,12 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     completion: async () => (await import('./completion/completion.ts')).completionCommand(),
   },
 }
-/** Called by programs alone, and not shown. */
+/** Commands for programs. Help does not show them. */
 const HIDDEN: Readonly<Record<string, Load>> = {
   complete: async () => (await import('./completion/completion.ts')).offerCommand(),
 }
 
-/** Needs all commands to be loaded. */
+/** The command that needs all others loaded. */
 const ABOUT_ALL = 'completion'
 
 /**
@@ -91,7 +91,7 @@ export async function runProgram(program: Command): Promise<void> {
   }
 }
 
-/** Of a command with a default subcommand commander says instead that the default takes no argument. */
+/** Without this check, commander would complain that the default subcommand takes no argument. */
 function refuseUnknownSubcommand(program: Command, words: readonly string[]): void {
   let command = program
   for (const word of words) {

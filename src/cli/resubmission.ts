@@ -67,7 +67,7 @@ async function resubmit(context: ClientContext, given: ResubmitOptions, names: s
   return status
 }
 
-/** To the project that is named, or that of the first session: those of others are refused. */
+/** Uploads to the named project, or to that of the first session. Sessions of other projects are refused. */
 async function uploaded(
   context: ClientContext,
   options: ResubmitOptions,

@@ -205,7 +205,7 @@ export function updateSchedule(): Command {
   })
 }
 
-/** What a schedule runs from now on; it stays in its project. */
+/** The session that a schedule runs from now on. The schedule stays in its project. */
 async function replaced(context: ClientContext, scheduleId: string, given: SessionOptions, program: string[]) {
   const project = given.project ?? (await context.client.schedule(scheduleId)).project.name
   return sessionInput(await withUpload(context, { ...given, project }), program) as CreateSessionInput

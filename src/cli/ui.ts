@@ -10,7 +10,7 @@ import { act, describedCommand } from './client-command.ts'
 import { UsageError } from './present-error.ts'
 
 const ASK_WITHIN_MS = 10_000
-/** How long a browser may take to start: then its code has been used, or will not be. */
+/** The time that a browser may take to start and use its login code. */
 const BROWSER_STARTS_WITHIN_MS = 8_000
 
 export function uiCommand(): Command {
@@ -48,15 +48,15 @@ export async function loginAddress({ urls, token }: Pick<FoundServer, 'urls' | '
   throw new (typeOfCode(code))(code, detail)
 }
 
-/** Elsewhere than on a screen, starting one fails, or starts one that nobody sees. */
+/** Without a screen, a browser fails to start, or nobody sees it. */
 function mayHaveBrowser(): boolean {
   const { platform, env } = process
   return platform !== 'linux' || Boolean(env['DISPLAY'] ?? env['WAYLAND_DISPLAY'])
 }
 
 /**
- * By a page of its own that leads there: what is in the arguments of a program, every user of the machine can read, and
- * could log in with it first.
+ * Opens a temporary page that redirects to the address. The address itself is no argument of the browser: every user of
+ * the machine can read arguments, and could log in with it first.
  */
 async function openBrowser(url: string, signal: AbortSignal): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'reprise-ui-'))

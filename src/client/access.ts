@@ -37,13 +37,13 @@ export function accessOperations({ request }: Connection) {
     /** Newest first, including revoked ones; for administrators. @throws ForbiddenError */
     tokens(options: CallOptions & { idPrefix?: string } = {}) {
       const { idPrefix } = options
-      // Null comes with an error, and that is thrown.
+      // The server returns null only together with an error, which is thrown.
       return allPages(async (page) => (await request(TokensDocument, { idPrefix, ...page }, options)).tokens!)
     },
 
     /** Newest first; for administrators. Those of one project see what concerns it. @throws ForbiddenError */
     auditLog(filter?: AuditFilter, options?: CallOptions) {
-      // Null comes with an error, and that is thrown.
+      // The server returns null only together with an error, which is thrown.
       return allPages(async (page) => (await request(AuditLogDocument, { ...page, filter }, options)).auditLog!)
     },
 
@@ -69,7 +69,7 @@ export function accessOperations({ request }: Connection) {
     },
 
     users(options?: CallOptions) {
-      // Null comes with an error, and that is thrown.
+      // The server returns null only together with an error, which is thrown.
       return allPages(async (page) => (await request(UsersDocument, page, options)).users)
     },
 

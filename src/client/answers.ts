@@ -14,7 +14,7 @@ export interface Page<Node> {
   next: string | null
   /** Total number on all pages, if requested; at most 10,000. */
   totalCount: number | undefined
-  /** Whether `totalCount` is all; if not, there are more. */
+  /** False if there are more than `totalCount`. */
   totalCountIsExact: boolean | undefined
 }
 

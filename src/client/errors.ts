@@ -2,7 +2,7 @@ import { ERROR_CODES, type ErrorCode } from './error-codes.generated.ts'
 
 /** Base class of all errors thrown by this client. The reason of an aborted signal is thrown unchanged. */
 export class RepriseClientError extends Error {
-  /** For programs. The server's own code if the server responded. */
+  /** The server's own code if the server responded, else one of the client's. */
   readonly code: string
   /** Id under which the server's log has the details, if the server sent one. */
   readonly requestId: string | undefined
@@ -43,7 +43,7 @@ export class ConnectionError extends RetryableError {
   }
 }
 
-/** Nothing is listening, the name is unknown, there is no route, or connecting took too long. */
+/** No connection was made: nothing listens, the name is unknown, there is no route, or it took too long. */
 export class ConnectError extends ConnectionError {
   constructor(code: 'CONNECT_FAILED' | 'CONNECT_TIMEOUT', message: string, cause?: unknown) {
     super(code, message, { mayHaveBeenSent: false, cause })
@@ -93,13 +93,13 @@ interface Details {
 
 /** An error reported by the server. `code` is one of the table in docs/errors.md. */
 export class ApiError extends RepriseClientError {
-  /** Of codes that are not in the server's table. */
+  /** The default for codes that are not in the server's table. */
   protected static readonly retryable: boolean = false
   /** All problems with the input, for a ValidationError. */
   readonly issues: readonly Issue[]
   /** Whether the same request may succeed later, unchanged. */
   readonly retryable: boolean
-  /** What the server could answer beside it. */
+  /** The part of the data that the server returned with the error. */
   readonly data: unknown
   /** All of the answer's `errors`: each with its path, where only a part of the data is missing. */
   readonly faults: readonly GraphQLFault[]
@@ -136,7 +136,7 @@ export class InternalError extends ApiError {
 /** The server responds, but is starting, stopping or without its database. */
 export class UnavailableError extends InternalError {}
 
-/** By the names of the server's error types, which are those of the members of result unions. */
+/** Classes by the names of the server's error types, which are also the members of result unions. */
 const BY_TYPE: Readonly<Record<ErrorType, typeof ApiError>> = {
   ValidationError,
   NotFoundError,
@@ -169,7 +169,7 @@ export function errorOfFailure({ __typename, code, message, issues }: Failure): 
 /** An entry of `errors` in a GraphQL response. */
 export interface GraphQLFault {
   message: string
-  /** Of the field that is missing because of it. */
+  /** The path of the field that is missing because of it. */
   path?: readonly (string | number)[]
   extensions?: { code?: string; requestId?: string; issues?: readonly Issue[] }
 }

@@ -31,7 +31,7 @@ export interface EventPageOptions extends CallOptions {
 }
 
 export interface PastEventsOptions extends CallOptions {
-  /** At most so many; 100 by default, 0 for all. */
+  /** The largest number of events; 100 by default, 0 for all. */
   limit?: number
   /** Not those from before this time, in ISO 8601. */
   since?: string
@@ -42,7 +42,7 @@ export interface PastEvents {
   events: SessionEvent[]
   /** `after` of `sessionEvents`, which then goes on without a gap. */
   cursor: string
-  /** Whether there were more that the limit left out. */
+  /** True if the limit left out some events. */
   more: boolean
 }
 

@@ -44,7 +44,7 @@ export function logOperations(connection: Connection) {
     return picked(chunks, (data) => data.kernelLogs)
   }
 
-  /** What it begins with, and the cursor from which it goes on; null for the beginning of the log. */
+  /** The first chunks, and the cursor from which the log goes on; a null cursor is the beginning of the log. */
   async function beginning(
     kernel: { id: string; kernelId: string },
     { tail, since, ...call }: AttemptLogOptions,
@@ -52,7 +52,7 @@ export function logOperations(connection: Connection) {
     if (since === undefined) {
       return tail === undefined ? { chunks: [], cursor: null } : readLogTail(connection, kernel, { lines: tail }, call)
     }
-    // Before it is looked at what arrived since, so that what is written meanwhile comes behind this.
+    // The end is read first, so that output written meanwhile comes after it.
     const end = await readLogTail(connection, kernel, { lines: 0 }, call)
     const found =
       tail === undefined
@@ -86,10 +86,10 @@ export function logOperations(connection: Connection) {
   }
 
   return {
-    /** Of one kernel. @throws NotFoundError */
+    /** The output of one kernel. @throws NotFoundError */
     kernelLogs,
 
-    /** Of all kernels of one attempt. @throws NotFoundError */
+    /** The output of all kernels of one attempt. @throws NotFoundError */
     sessionLogs(sessionId: string, options: AttemptLogOptions = {}): AsyncIterableIterator<AttemptLog> {
       return closeable([connection.closed, options.signal], async function* (signal) {
         const { tail: _tail, since: _since, ...call } = options
@@ -119,7 +119,7 @@ export function logOperations(connection: Connection) {
       }
     },
 
-    /** Of all attempts of a chain, one after the other, to the chain's end. @throws NotFoundError */
+    /** The output of all attempts of a chain, one after the other, to the chain's end. @throws NotFoundError */
     chainLogs(sessionId: string, options: CallOptions = {}): AsyncIterableIterator<AttemptLog> {
       return closeable([connection.closed, options.signal], async function* (signal) {
         let shown = 0

@@ -78,7 +78,10 @@ export function resubmissionOperations(connection: Connection) {
     cancelRetries: (input: Wanted<CancelRetriesInput>, options?: CallOptions) => begin('CANCEL_RETRY', input, options),
     retryNowMany: (input: Wanted<RetryNowManyInput>, options?: CallOptions) => begin('RETRY_NOW', input, options),
 
-    /** To how many sessions an action would be done, the first 100, and why not to the others. Nothing is done. @throws ValidationError */
+    /**
+     * Counts the sessions on which an action would be done, with the first 100 of them, and the reasons why others would be
+     * refused. Nothing is done. @throws ValidationError
+     */
     async dryRun(
       action: SessionAction,
       input: Wanted<ResubmitSessionsInput & TerminateSessionsInput>,

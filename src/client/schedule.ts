@@ -41,7 +41,7 @@ export function scheduleOperations({ request }: Connection) {
       return allPages(async (page) => (await request(SchedulesDocument, { filter, ...page }, options)).schedules)
     },
 
-    /** What became of its runs, the latest planned first. Pages are read as they are needed. */
+    /** The outcomes of its runs, the latest planned first. Pages are read as they are needed. */
     scheduleRuns(scheduleId: string, { outcome }: { outcome?: ScheduleRunOutcome[] } = {}, options?: CallOptions) {
       return allPages(
         async (page) => (await request(ScheduleRunsDocument, { scheduleId, outcome, ...page }, options)).scheduleRuns,

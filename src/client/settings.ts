@@ -35,7 +35,7 @@ export interface ReconnectRetry {
   maxSeconds: number
 }
 
-/** Null is off. */
+/** A layer that is null is off. */
 export interface RetryConfig {
   http: HttpRetry | null
   network: NetworkRetry | null

@@ -22,12 +22,12 @@ export function completionCommand(): Command {
 /** The script of each shell, for the commands of a program. It completes `reprise` and `npx reprise`. */
 export const SHELLS = { bash: bashCompletion, zsh: zshCompletion, fish: fishCompletion }
 
-/** Somebody waits at a prompt. */
+/** Short, because somebody waits at a prompt. */
 const ANSWER_WITHIN_MS = 1_500
 
 /**
- * What the scripts of the shells ask for: names and ids of a kind that begin so, one per line; nothing where no server
- * answers in time. The words of the line say which server, if it is not the usual one.
+ * Prints names and ids of a kind with this beginning, one per line, for the scripts of the shells. It prints nothing if no
+ * server answers in time. The words of the line may name another server than the usual one.
  */
 export function offerCommand(): Command {
   const command = new Command('complete').argument('<kind>').argument('<beginning>').argument('[words...]')
@@ -49,13 +49,13 @@ async function offered(kind: Kind, beginning: string, words: readonly string[]):
   const signal = AbortSignal.timeout(ANSWER_WITHIN_MS)
   const all = (await LOOKS[kind](client, beginning, signal)).flatMap(({ name, id }) => [
     ...(name ? [name] : []),
-    // Of what has a name, ids are for who began to type one.
+    // Ids of named things are offered only once somebody has begun to type one.
     ...(id && (!name || beginning !== '') ? [id] : []),
   ])
   return matching(all, beginning)
 }
 
-/** Others would need quotes, each shell its own. */
+/** Other texts would have to be quoted, differently in each shell. */
 const PLAIN = /^[\w@%+.,/-]+$/
 
 function matching(all: readonly string[], beginning: string): string[] {
@@ -104,7 +104,7 @@ const SESSIONS = look(
 
 const LOOKS: Readonly<Record<Exclude<Kind, 'profile'>, Look>> = {
   session: SESSIONS,
-  // Wherever a chain is asked for, one of its sessions will do.
+  // A session stands for its chain.
   chain: SESSIONS,
   deployment: look('{ deployments(first: 100) { edges { node { id: deploymentId name } } } }'),
   schedule: look('{ schedules(first: 100) { edges { node { id: scheduleId name } } } }'),

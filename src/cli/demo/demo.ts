@@ -63,11 +63,11 @@ const NEXT = [
   'README.md has the tour, docs/ the rest.',
 ]
 
-/** What the demo has made, for whoever clears it away. */
+/** Resources of the demo that have to be removed. */
 interface Stage {
   readonly dataDir: string
   server: ServerProcess | undefined
-  /** It had come to its end, and was looked at. */
+  /** The demo has ended, and its server stays to be looked at. */
   stayed: boolean
 }
 
@@ -226,7 +226,7 @@ async function cleanUp({ server, dataDir }: Stage): Promise<string[]> {
 /** After Ctrl-C nobody waits for a clean end. */
 async function clearAway({ server, dataDir }: Stage): Promise<string[]> {
   print('stopping')
-  // Elsewhere nothing shows what belongs to the demo.
+  // Only on Linux can the processes of the demo be found.
   if (process.platform !== 'linux') await server?.stop()
   await killLeftovers(dataDir)
   await removeData(dataDir)

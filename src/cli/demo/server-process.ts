@@ -21,7 +21,7 @@ export interface ServerProcess {
   stop(): Promise<number>
 }
 
-/** What this Node was told about its young generation, for the processes that it starts: `spawn` passes nothing on. */
+/** This Node's flags for its young generation, which `spawn` does not pass on. */
 export function heapFlags(): string[] {
   return process.execArgv.filter((flag) => flag.includes('semi-space-size'))
 }
@@ -104,7 +104,7 @@ async function exited(child: ChildProcess): Promise<void> {
 const LEAVES_WITHIN_MS = 5_000
 const CHECK_INTERVAL_MS = 100
 
-/** Those that stay: the keeper of the fence looks once a second whether the server is gone, and leaves then. */
+/** Processes that stay for seconds. The fence's keeper needs a second to notice that the server is gone, and then exits. */
 export async function findLastingLeftovers(dataDir: string): Promise<number[]> {
   for (const since = performance.now(); ; await sleep(CHECK_INTERVAL_MS)) {
     const found = await findLeftovers(dataDir)

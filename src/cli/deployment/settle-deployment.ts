@@ -16,10 +16,10 @@ export function waitOption(command: Command): Command {
   )
 }
 
-/** So many routes in a row that failed, without a healthy one, are taken for a revision that cannot start. */
+/** A revision counts as unable to start after this many failed routes in a row without a healthy one. */
 const FAILURES_MAX = 3
 const LINES = 10
-/** Sessions of other routes may have ended since. */
+/** More than one, because sessions of other routes may have ended since. */
 const SESSIONS_LOOKED_AT = 20
 
 class CannotStart extends Error {

@@ -127,7 +127,7 @@ function wayToDatabase(text: string): string {
   }
 }
 
-/** What its start has warned of, as far as that still holds. Each says what to do. */
+/** Warnings of the server's start that still hold. Each tells what to do. */
 function warnings({ text }: Answer): Finding[] {
   try {
     const { warnings: found = [] } = JSON.parse(text) as { warnings?: string[] }
@@ -150,7 +150,7 @@ function transport({ protocol, hostname }: URL): Finding {
   return { what, state: 'warning', found: 'without TLS: tokens and output can be read on the way', advice }
 }
 
-/** With the precision of the header, one second. */
+/** Compares the clocks with the precision of the `Date` header, one second. */
 function clockSkew({ date, askedAt, answeredAt }: Answer): Finding {
   const what = 'clock'
   const theirs = date === null ? Number.NaN : Date.parse(date)
@@ -195,9 +195,9 @@ async function checkSchema({ client }: Subject): Promise<Finding> {
   }
 }
 
-/** The operations of this client that the server's schema does not have, one per line. @throws ApiError if introspection is refused */
+/** Operations of this client that do not fit the server's schema. @throws ApiError if introspection is refused */
 async function unknownToServer(client: Client): Promise<string[]> {
-  // It is large, and nearly no command needs it.
+  // The package is large, and only this check and one command need it.
   const { buildClientSchema, getIntrospectionQuery, parse, validate } = await import('graphql')
   const schema = buildClientSchema(await client.request<IntrospectionQuery>(getIntrospectionQuery()))
   const documents = Object.entries(operations).filter(([name]) => name.endsWith('Document'))
@@ -222,7 +222,7 @@ async function checkAgents({ client }: Subject): Promise<Finding[]> {
   }
 }
 
-/** Of an agent that is there and takes no new kernels. */
+/** A finding for each agent that is there but takes no new kernels. */
 function refusalOf(agent: { name: string; status: string; refuses?: string | null }): Finding[] {
   if (agent.refuses == null || agent.status === 'LOST' || agent.status === 'TERMINATED') return []
   const advice =
@@ -230,7 +230,7 @@ function refusalOf(agent: { name: string; status: string; refuses?: string | nul
   return [{ what: `agent ${agent.name}`, state: 'fault', found: `takes no new kernels: ${agent.refuses}`, advice }]
 }
 
-/** Of those that are there: `; isolation namespaces 2, none 1`. */
+/** Counts the present agents by isolation: `; isolation namespaces 2, none 1`. */
 function isolationsOf(agents: readonly { status: string; isolation?: string | null }[]): string {
   const counts = new Map<string, number>()
   for (const { status, isolation } of agents) {

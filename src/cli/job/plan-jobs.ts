@@ -29,9 +29,9 @@ export interface PlannedSession {
 }
 
 /**
- * The sessions of all jobs, in their order. What a job does not say it has from the options of the command line; what both
- * have, of variables, labels and the retry policy, is put together. A creation id of the command line gets the number of
- * each session, so that the same again creates nothing.
+ * The sessions of all jobs, in their order. Options of the command line fill in the fields that a job does not have;
+ * variables, labels and the retry policy of both are joined. Each session's number is added to a creation id of the
+ * command line, so that repeating the command creates nothing.
  * @throws UsageError
  */
 function expandJobs(
@@ -49,7 +49,7 @@ function expandJobs(
     if (!command || command.length === 0)
       throw new UsageError(`${place}: it has no command; there is none after --, too`)
     const name = input.name ?? basename(command[0]!)
-    // What is uploaded lies there as it lies here.
+    // Uploaded files keep their relative paths.
     const program = input.codeSha256 == null ? ofCaller(command) : [...command]
     return { place, input: { ...input, name, command: program, creationId } }
   })
@@ -72,13 +72,13 @@ function together(options: Partial<CreateSessionInput>, fields: Partial<CreateSe
 
 type Listed<Item> = readonly Item[] | null | undefined
 
-/** Of the same name the later. */
+/** Joins both lists; a later item replaces an earlier one of the same name. */
 function joined<Item>(first: Listed<Item>, second: Listed<Item>, name: (item: Item) => string): Item[] | undefined {
   if (!first && !second) return undefined
   return [...new Map([...(first ?? []), ...(second ?? [])].map((item) => [name(item), item])).values()]
 }
 
-/** With the number in the place of each `{i}`. */
+/** Replaces each `{i}` by the number. */
 function numbered<Value>(value: Value, number: number): Value {
   if (typeof value === 'string') return value.replaceAll('{i}', String(number)) as Value
   if (Array.isArray(value)) return (value as unknown[]).map((item) => numbered(item, number)) as Value

@@ -8,7 +8,7 @@ import { presentError } from '../present-error.ts'
 import { findNamedInput, type KnownIds } from '../options/find-in-options.ts'
 import { CHAIN_EVENTS } from '../event.ts'
 
-/** Creates them, and waits until all have ended; succeeds if all do. */
+/** Creates the sessions and waits until all have ended. It succeeds if all of them do. */
 export async function runJobs(
   context: ClientContext,
   planned: readonly PlannedSession[],
@@ -39,7 +39,7 @@ export async function runJobs(
   }
 }
 
-/** Also the retries that they wait for. */
+/** Ends the sessions, and their waiting retries. */
 async function endAll(client: Client, sessions: readonly SessionSummary[]): Promise<void> {
   const chainIds = sessions.map(({ chainId }) => chainId)
   for (const ids of chunks(chainIds)) {
@@ -47,15 +47,15 @@ async function endAll(client: Client, sessions: readonly SessionSummary[]): Prom
   }
 }
 
-/** In one call: few enough for a bar that moves, and many enough to take little longer than all in one. */
+/** Sessions per call: few enough that the progress bar moves, and enough that the calls cost little. */
 const BATCH = 250
 
 interface CreatedJobs {
   sessions: SessionSummary[]
-  /** Of these sessions, those that were there already. */
+  /** The sessions of these that already existed. */
   known: SessionSummary[]
   refused: number
-  /** How many were not asked for any more. */
+  /** The number of sessions that were no longer requested. */
   left: number
   /** Exit status for the first refusal; 0 without one. */
   status: number
@@ -144,7 +144,7 @@ interface FollowedJobs {
 
 interface FollowOptions {
   sessions: readonly SessionSummary[]
-  /** Of these, those that may have ended before. */
+  /** The sessions of these that may already have ended. */
   known: readonly SessionSummary[]
   /** A cursor of events from before their creation. */
   after: string

@@ -28,13 +28,13 @@ export async function findNamed<Options extends AgentOptions & { dependsOn?: str
   }
 }
 
-/** What has been looked up, each text once. A name of sessions that have just been created stands for the newest of them. */
+/** Ids that have been looked up, each text once. A name of sessions that were just created means the newest of them. */
 export interface KnownIds {
   sessions: Map<string, Promise<string>>
   agents: Map<string, Promise<string>>
 }
 
-/** The same in what is sent. @throws NotFoundError, UsageError */
+/** The session's input with ids in place of names. @throws NotFoundError, UsageError */
 export async function findNamedInput(
   client: Client,
   input: CreateSessionInput,

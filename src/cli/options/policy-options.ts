@@ -5,12 +5,12 @@ import { UsageError } from '../present-error.ts'
 import { choice, choices, decimal, nullForNone, oneOf, orNone, pair, seconds, wholeNumber } from './values.ts'
 import { API_ENUMS } from './api-enums.generated.ts'
 
-/** Beside the file, the values of the options below, under their names. */
+/** Besides the file, it holds the values of the options below, under their names. */
 export interface PolicyOptions {
   policy?: string
 }
 
-/** Which option gives a field. Only a file can say that there are no events. */
+/** The option of each field. `emitRetryEvents` has none: only a file can set it. */
 function optionsByField(): Readonly<Record<Exclude<keyof RetryPolicyInput, 'emitRetryEvents'>, Option>> {
   return {
     maxRetries: valued('--retries <n>', 'number of retries; total attempts are one more', wholeNumber),
@@ -57,7 +57,7 @@ export function readPolicy(options: PolicyOptions): RetryPolicyInput | undefined
   const stated = Object.entries(optionsByField()).map(([field, each]) => {
     return [field, nullForNone(values.get(each.attributeName()))] as const
   })
-  // Null was given explicitly; undefined was not given.
+  // Null is a given value; undefined means that the option was not given.
   const given: RetryPolicyInput = Object.fromEntries(stated.filter(([, value]) => value !== undefined))
   if (options.policy === undefined) return Object.keys(given).length === 0 ? undefined : given
   return { ...readJson<RetryPolicyInput>(options.policy, '--policy'), ...given }

@@ -12,7 +12,7 @@ export interface Output {
   note(text: string): void
   /** One JSON document, or text for people. */
   show(value: unknown, text: () => string): void
-  /** The same with a text that is made asynchronously. */
+  /** Like `show`, with a text that is made asynchronously. */
   showSoon(value: unknown, text: () => Promise<string>): Promise<void>
   /** One JSON line of a stream, or a line for people. */
   item(value: unknown, text: () => string): void

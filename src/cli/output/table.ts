@@ -133,7 +133,7 @@ async function measureFor(cells: readonly (readonly string[])[]): Promise<TextMe
   return cells.every((line) => line.every(isPlain)) ? PLAIN_MEASURE : unicodeMeasure()
 }
 
-/** For all text. Loading these packages takes a third of a command's time. */
+/** Measures any text. Loading these packages takes a third of a command's time. */
 export async function unicodeMeasure(): Promise<TextMeasure> {
   const [{ default: stringWidth }, { default: cliTruncate }] = await Promise.all([
     import('string-width'),

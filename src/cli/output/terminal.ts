@@ -8,7 +8,7 @@ export interface Terminal {
   /** Width of the terminal; undefined if the output is not a terminal. */
   readonly columns: number | undefined
   readonly interactive: boolean
-  /** Whether `style` adds colours. */
+  /** `style` adds colours. */
   readonly coloured: boolean
   style(style: Style, text: string): string
 }

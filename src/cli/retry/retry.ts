@@ -59,7 +59,7 @@ function cancel(): Command {
   })
 }
 
-/** For one session that is named, or for many. */
+/** A command that acts on one named session, or on many. */
 function changeMany(
   command: Command,
   words: ActionWords & { action: 'RETRY_NOW' | 'CANCEL_RETRY' },

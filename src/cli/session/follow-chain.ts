@@ -9,7 +9,7 @@ import { safeText } from '../output/terminal.ts'
 interface ChainFollower {
   /** `last`: the number of the chain's last attempt, once it has ended; null while there may be others. */
   onAttempt(attempt: Attempt, last: number | null): void
-  /** Nothing runs yet, for this reason. Called within a second, and when the reason changes. */
+  /** Called when nothing runs yet: within a second, and when the reason changes. */
   onWait(reason: string): void
   onLog(chunk: AttemptLog): void
   /** The attempt has ended and its outcome is decided. Called once per attempt. */
@@ -27,9 +27,9 @@ export async function followChain(
     signal: AbortSignal
     from?: 'session' | 'first'
     kernel?: string | undefined
-    /** Of what the first attempt has written, only so many lines of each kernel. */
+    /** Shows only this many last lines of each kernel, of what the first attempt has written. */
     tail?: number | undefined
-    /** And only what arrived since then. */
+    /** Shows only output that arrived since then. */
     since?: string | undefined
   },
   follower: ChainFollower,
@@ -71,7 +71,7 @@ export async function followChain(
   return last!
 }
 
-/** Less than a second; of what starts at once nothing is printed. */
+/** Less than a second. Sessions that start at once print no reason. */
 const POLL_INTERVAL_MS = 700
 const NOT_BEGUN: ReadonlySet<Attempt['status']> = new Set([
   'PENDING',
@@ -154,7 +154,7 @@ function endOf(attempt: Attempt): string {
 export function logWriter(out: Output, kernels: () => number) {
   const open = new Map<string, { text: string; chunk: AttemptLog }>()
   const streamOf = ({ stream }: AttemptLog) => (stream === 'STDERR' ? process.stderr : process.stdout)
-  /** As it is for a file or a program. A terminal shows colours, and nothing that would move its cursor or command it. */
+  /** Unchanged for a file or a program. A terminal gets colours, but no other control sequences. */
   const shownOf = (chunk: AttemptLog, text: string) => {
     const { interactive } = chunk.stream === 'STDERR' ? out.notes : out.terminal
     return interactive ? safeText(text.replaceAll('\r\n', '\n'), true) : text
@@ -173,7 +173,7 @@ export function logWriter(out: Output, kernels: () => number) {
       for (const line of lines) write(chunk, line)
       open.set(key, { text: rest, chunk })
     },
-    /** At the end of an attempt: writes incomplete lines as they are. */
+    /** Writes incomplete lines at the end of an attempt. */
     flush(): void {
       for (const { text, chunk } of open.values()) if (text !== '') write(chunk, text)
       open.clear()

@@ -107,7 +107,7 @@ function checkpointOf({ checkpoint: { state, fromAttempt, bytes, publishedAt, no
   return note ?? `${state} of attempt ${fromAttempt ?? '?'}${size}${when}`
 }
 
-/** What ran, or has to run; and that it is not what the attempt before ran. */
+/** The image's digest that ran or has to run, with a note if the attempt before ran another one. */
 function digestOf({ imageDigest, requiredImageDigest, parentSession }: Session): string | null {
   if (imageDigest === null) return requiredImageDigest && `${requiredImageDigest}, as before`
   const before = parentSession?.imageDigest ?? null

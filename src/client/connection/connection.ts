@@ -39,7 +39,7 @@ export interface ConnectionSettings {
   onProgress: OnProgress | undefined
 }
 
-/** What all operations go through. */
+/** Sends all operations of a client. */
 export interface Connection {
   readonly urls: readonly URL[]
   /**

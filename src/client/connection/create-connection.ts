@@ -13,14 +13,14 @@ export type { HttpRetry, NetworkRetry, ReconnectRetry, RetryConfig, RetryOptions
 export type { TimeoutOptions, Timeouts } from '../settings.ts'
 
 export interface ConnectionOptions {
-  /** Of the server: `http://127.0.0.1:4000`. */
+  /** The server's address: `http://127.0.0.1:4000`. */
   url?: string
   /** Several servers on one database, tried in this order. */
   urls?: readonly string[]
   token?: string
   /**
-   * Of a page of the server's own origin, instead of a token: the key that the web UI has made at login. It is asked for
-   * whenever something is sent, and null where nobody has logged in.
+   * Replaces the token on pages of the server's own origin: returns the key that the web UI has made at login, or null if
+   * nobody has logged in. It is called for each request.
    */
   browserKey?: () => string | null
   /** False switches everything off. */

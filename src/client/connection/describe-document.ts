@@ -1,6 +1,6 @@
 import { ClientConfigurationError } from '../errors.ts'
 
-/** What a client must know of a document; the server says whether it is valid. */
+/** The facts about a document that a client needs. Only the server validates it. */
 export interface DocumentDescription {
   kind: 'query' | 'mutation' | 'subscription'
   /** Its kind, if it has none. */
@@ -17,7 +17,7 @@ const CLOSING: Readonly<Record<string, string>> = { '{': '}', '(': ')', '[': ']'
 const KINDS: readonly string[] = ['query', 'mutation', 'subscription']
 
 /**
- * Without the parser of `graphql`, which is a third of a client's bytes.
+ * Reads them without the parser of `graphql`, which would be a third of a client's bytes.
  * @throws ClientConfigurationError unless it holds exactly one operation
  */
 export function describeDocument(text: string): DocumentDescription {
@@ -34,9 +34,9 @@ function isKind(word: string): word is DocumentDescription['kind'] {
 }
 
 interface Definition {
-  /** What stands before its braces. */
+  /** The tokens before its braces. */
   head: readonly string[]
-  /** What stands between them. */
+  /** The tokens between its braces. */
   selection: readonly string[]
 }
 
@@ -88,7 +88,7 @@ export interface Subscription {
   endsByItself: boolean
 }
 
-/** Those that end by themselves, and whether they have a cursor. */
+/** Subscriptions that end by themselves, and whether they have a cursor. */
 export const FINITE: Readonly<Record<string, { cursor: boolean }>> = {
   kernelLogs: { cursor: true },
   resubmissionProgress: { cursor: false },

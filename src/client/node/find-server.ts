@@ -20,7 +20,7 @@ const LOCAL_URL = 'http://127.0.0.1:4000'
 const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/
 
 /**
- * Which server, and with which token. Explicit options take precedence over the environment, then the profile, then
+ * Finds the server and its token. Explicit options take precedence over the environment, then the profile, then
  * a server on this machine, by the address in its data directory. A token stored for one server is never sent to
  * another: a profile's goes to that profile's servers, the data directory's to this machine.
  * @throws ClientConfigurationError

@@ -30,7 +30,7 @@ export function closeable<T>(
   }
 }
 
-/** What `pick` takes of each item, with the same end. */
+/** Maps each item by `pick`. It ends when the source does. */
 export function picked<T, Part>(
   source: AsyncIterableIterator<T>,
   pick: (item: T) => Part,

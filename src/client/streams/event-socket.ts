@@ -3,7 +3,7 @@ import type { Endpoint, Endpoints } from '../transport/endpoints.ts'
 import type { Credentials } from '../transport/transport.ts'
 import type { Timeouts } from '../settings.ts'
 
-/** What differs between platforms: how a WebSocket is made. */
+/** The platform's class of WebSockets. */
 export type WebSocketClass = new (url: string, protocols?: string | string[]) => object
 
 /** One connection for all subscriptions; made for the first, closed after the last. It never reconnects by itself. */

@@ -47,7 +47,7 @@ export async function* follow<Data>(
         complete: mailbox.complete.bind(mailbox),
       },
     )
-    // Also while the consumer is busy with an item and may never ask for another.
+    // Needed while the consumer is busy with an item, and may never ask for another.
     signal.addEventListener('abort', end, { once: true })
     let broken: RepriseClientError | null = null
     try {
@@ -110,7 +110,7 @@ const REFUSALS: Readonly<Record<number, string>> = {
   4406: 'SUBPROTOCOL_NOT_ACCEPTABLE',
 }
 
-/** What ended the subscription, if it can be restarted. @throws permanent errors */
+/** The error that ended the subscription, if it can be restarted. @throws permanent errors */
 function asBreak(error: unknown): RepriseClientError {
   if (Array.isArray(error)) return asBreak(errorOfFaults(error as GraphQLFault[]))
   if (error instanceof InternalError) return error

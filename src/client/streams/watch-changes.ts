@@ -9,7 +9,7 @@ export async function* watchChanges<State>(options: {
   /** Taken before the first read, so that later changes are reported. */
   cursor: () => Promise<string>
   read: () => Promise<State>
-  /** What happens to it behind the cursor. */
+  /** Events of the watched object after the cursor. */
   events: (after: string, known: State) => AsyncIterableIterator<unknown>
   isLast: (state: State) => boolean
   signal: AbortSignal

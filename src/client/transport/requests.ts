@@ -41,7 +41,7 @@ function readGraphqlAnswer(answer: HttpAnswer): Outcome {
 
 export type RestRequest = Pick<Operation, 'name' | 'path' | 'method' | 'headers' | 'body'>
 
-/** A request that may reach the server twice. */
+/** A REST request that may safely reach the server twice. */
 export function restOperation(operation: RestRequest & Pick<Operation, 'signal' | 'onProgress'>): Operation {
   return {
     ...operation,
@@ -68,7 +68,7 @@ function readRestAnswer(answer: HttpAnswer): Outcome {
   return { error: new (typeOfCode(code))(code, detail, { issues, requestId }) }
 }
 
-/** Null where it is no JSON. @throws ConnectionLostError if the response is truncated */
+/** Null if the response is not JSON. @throws ConnectionLostError if the response is truncated */
 function parseJsonAnswer<Body extends object>({ status, contentType, text }: HttpAnswer): Body | null {
   if (!/\bjson\b/.test(contentType)) return null
   try {
@@ -80,7 +80,7 @@ function parseJsonAnswer<Body extends object>({ status, contentType, text }: Htt
   }
 }
 
-/** Of somebody in between, or of a server that is no Reprise. */
+/** The error for a response of a proxy, or of a server that is not Reprise. */
 function unexpectedAnswer(answer: HttpAnswer): HttpStatusError {
   const { status, contentType, text } = answer
   const retryAfterSeconds = parseRetryAfter(answer.retryAfter, Date.now())

@@ -12,7 +12,7 @@ import type { Credentials, HttpAnswer, HttpRequest, Transport } from './transpor
 import type { Endpoint, Endpoints } from './endpoints.ts'
 
 export interface Operation extends Pick<HttpRequest, 'method' | 'headers' | 'body'> {
-  /** For people. */
+  /** Shown in messages. */
   name: string
   /** Below the server's address. */
   path: string
@@ -78,7 +78,7 @@ async function sendUntilAnswered(sender: Sender, operation: Operation): Promise<
     if (http === null || fault === null || !(operation.repeatable || wasNotBegun(error))) throw error
     const verdict = judgeAnswer(http, { status: fault, retryAfterSeconds }, failed)
     if (verdict.action !== 'retry') throw error
-    // There is no need to wait before trying another server.
+    // Another server can be tried without a pause.
     const delaySeconds = fault >= 500 && sender.endpoints.anyRested() ? 0 : verdict.delaySeconds
     const { name, onProgress } = operation
     onProgress?.({ kind: 'retry', layer: 'http', operation: name, failed, delaySeconds, error })
@@ -113,7 +113,7 @@ async function sendSomewhere(
   }
 }
 
-/** It is starting and has done nothing: treated as if it were not listening yet. */
+/** A server that is starting has done nothing, and is treated as if it were not listening yet. */
 function isStarting({ status, contentType, text }: HttpAnswer): boolean {
   return status === 503 && /\bjson\b/.test(contentType) && text.includes('"SERVER_STARTING"')
 }
@@ -155,7 +155,7 @@ function statusOfFault({ status }: HttpAnswer, error: RepriseClientError): numbe
 /** A proxy in front of a server needs one or two. */
 const REDIRECTS_MAX = 5
 
-/** Those that keep method and body; with the others a request would become a different one. */
+/** Redirects that keep method and body. The others would change the request. */
 const FOLLOWED: readonly number[] = [307, 308]
 const REDIRECTS: readonly number[] = [301, 302, 303, ...FOLLOWED]
 

@@ -12,14 +12,14 @@ export interface HttpAnswer {
   contentType: string
   retryAfter: string | null
   requestId: string | null
-  /** Of a redirect. */
+  /** The target of a redirect. */
   location: string | null
-  /** It is a redirect of which a browser shows nothing. */
+  /** True for a redirect whose target the browser hides. */
   redirectHidden?: boolean
   text: string
 }
 
-/** Sends a request and reads the whole response; follows no redirects. The only part that differs between Node and browsers. */
+/** Sends a request and reads the whole response, without following redirects. Node and browsers have different ones. */
 export interface Transport {
   /** @throws ConnectionError; the signal's reason */
   send(request: HttpRequest): Promise<HttpAnswer>
@@ -27,7 +27,7 @@ export interface Transport {
   close(): Promise<void>
 }
 
-/** How a server knows who asks; read anew whenever something is sent. */
+/** Identifies the caller to the server. Read again for each request. */
 export interface Credentials {
   /** Headers of each request. */
   headers(): Record<string, string>
