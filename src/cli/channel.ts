@@ -66,7 +66,10 @@ export function execCommand(): Command {
   )
 }
 
-/** Sends every key to the other side, Ctrl-C too. Returns a function that restores the terminal, and may be called twice. */
+/**
+ * Sends every key to the other side, Ctrl-C too. Returns a function that restores the terminal, and may be called
+ * twice.
+ */
 function takeTerminal(channel: Channel): () => void {
   const { stdin, stdout } = process
   const resize = () => channel.resize(stdout.columns, stdout.rows)

@@ -112,7 +112,9 @@ async function gitFiles(directory: string): Promise<string[]> {
   }
 }
 
-/** Whether it is in a repository that does not ignore all of it. An ignored directory that the user names is uploaded. */
+/**
+ * Whether it is in a repository that does not ignore all of it. An ignored directory that the user names is uploaded.
+ */
 async function isTaken(directory: string): Promise<boolean> {
   try {
     await git(directory, ['rev-parse', '--is-inside-work-tree'])

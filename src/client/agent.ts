@@ -21,7 +21,10 @@ export function agentOperations({ request }: Connection) {
       return allPages(async (page) => (await request(AgentsDocument, { filter, ...page }, options)).agents)
     },
 
-    /** Gives an agent no new work; running kernels keep running. @throws NotFoundError, InvalidStateError, ForbiddenError */
+    /**
+     * Gives an agent no new work; running kernels keep running. @throws NotFoundError, InvalidStateError,
+     * ForbiddenError
+     */
     async drainAgent(agentId: string, reason?: string, options?: CallOptions) {
       const data = await request(DrainAgentDocument, { input: { agentId, reason } }, options)
       return payloadOf(data.drainAgent).agent
@@ -33,7 +36,10 @@ export function agentOperations({ request }: Connection) {
       return payloadOf(data.resumeAgent).agent
     },
 
-    /** Removes an agent that is lost or drained and has no kernels. @throws NotFoundError, InvalidStateError, ForbiddenError */
+    /**
+     * Removes an agent that is lost or drained and has no kernels. @throws NotFoundError, InvalidStateError,
+     * ForbiddenError
+     */
     async removeAgent(agentId: string, reason?: string, options?: CallOptions) {
       const data = await request(RemoveAgentDocument, { input: { agentId, reason } }, options)
       return payloadOf(data.removeAgent).agent

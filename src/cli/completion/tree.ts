@@ -1,6 +1,8 @@
 import type { Command, Option } from 'commander'
 
-/** The completions of a place: fixed words, or the objects of a kind on the server. With neither, nothing is offered. */
+/**
+ * The completions of a place: fixed words, or the objects of a kind on the server. With neither, nothing is offered.
+ */
 export interface CompletedValue {
   values: readonly string[]
   kind: Kind | undefined

@@ -34,7 +34,9 @@ ${branches.join('\n')}
 }`
 }
 
-/** Keeps the program and the whole line for the functions below, in which `words` has only the words of their command. */
+/**
+ * Keeps the program and the whole line for the functions below, in which `words` has only the words of their command.
+ */
 const PROGRAM = `
   local reprise_program=\${reprise_program:-\${(Q)words[1]}}
   local -a reprise_line=(\${(Q)words[2,CURRENT-1]})`

@@ -104,7 +104,9 @@ async function exited(child: ChildProcess): Promise<void> {
 const LEAVES_WITHIN_MS = 5_000
 const CHECK_INTERVAL_MS = 100
 
-/** Processes that stay for seconds. The fence's keeper needs a second to notice that the server is gone, and then exits. */
+/**
+ * Processes that stay for seconds. The fence's keeper needs a second to notice that the server is gone, and then exits.
+ */
 export async function findLastingLeftovers(dataDir: string): Promise<number[]> {
   for (const since = performance.now(); ; await sleep(CHECK_INTERVAL_MS)) {
     const found = await findLeftovers(dataDir)

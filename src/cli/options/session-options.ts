@@ -214,7 +214,10 @@ function variable(text: string, earlier: [string, string][] = []): [string, stri
   return text.includes('=') ? pairs(text, earlier) : [...earlier, present(text)]
 }
 
-/** A secret is never taken from the arguments: everybody on this machine can read them, and the shell's history keeps them. */
+/**
+ * A secret is never taken from the arguments: everybody on this machine can read them, and the shell's history keeps
+ * them.
+ */
 function secret(text: string, earlier: [string, string][] = []): [string, string][] {
   if (!text.includes('=')) return [...earlier, present(text)]
   const name = text.slice(0, text.indexOf('='))

@@ -22,7 +22,9 @@ export function duration(seconds: number | null | undefined): string {
   return parts.filter(Boolean).join(' ')
 }
 
-/** A past time in its largest unit: `3 m ago`; a future time in two units, since somebody waits for it: `in 1 m 20 s`. */
+/**
+ * A past time in its largest unit: `3 m ago`; a future time in two units, since somebody waits for it: `in 1 m 20 s`.
+ */
 export function relative(at: string | null | undefined, now = Date.now()): string {
   if (!at) return '–'
   const seconds = (Date.parse(at) - now) / 1000

@@ -54,7 +54,9 @@ export function createEndpoints(urls: readonly URL[], now: () => number): Endpoi
   }
 }
 
-/** Parses the URL of a server and adds a trailing slash, so that paths can be appended. @throws ClientConfigurationError */
+/**
+ * Parses the URL of a server and adds a trailing slash, so that paths can be appended. @throws ClientConfigurationError
+ */
 export function serverUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (!url || !/^https?:$/.test(url.protocol)) {
