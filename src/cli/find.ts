@@ -104,7 +104,7 @@ export async function findAgents(client: Client, texts: readonly string[] | unde
     findId(text, {
       noun: 'agent',
       code: 'AGENT_NOT_FOUND',
-      // A name that looks like the beginning of an id is a name.
+      // The name of an agent may look like the beginning of an id.
       beginning: async (prefix) => (agents.some(({ name }) => name === text) ? [] : beginningWith(prefix, agents)),
       named: async (name) => onlyNamed(name, agents),
     })

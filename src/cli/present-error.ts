@@ -16,7 +16,7 @@ import {
 import { messageOf } from '../observability/error-message.ts'
 import { exitStatus, type ExitCode } from './exit-codes.ts'
 
-/** A mistake in how a command was called, worded for its user. */
+/** The command was called wrongly. The message is for its user. */
 export class UsageError extends Error {}
 
 export interface PresentedError {

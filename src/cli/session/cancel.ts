@@ -49,7 +49,7 @@ export function cancelCommand(): Command {
   )
 }
 
-/** A chain may go on between being read and being ended, at most this often before somebody is told. */
+/** A chain may get another attempt between being read and being ended. After this many tries, the error is reported. */
 const TRIES_MAX = 10
 
 /**
@@ -83,10 +83,10 @@ export type OnInterrupt = 'DETACH' | 'TERMINATE'
 
 export const INTERRUPT_REASON = 'interrupted at the command line'
 
-/** `kill` and service managers mean what Ctrl-C means. */
+/** SIGTERM, which `kill` and service managers send, means the same as Ctrl-C. */
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const
 
-/** npm forwards a Ctrl-C that the terminal has sent already: people do not press it again this soon. */
+/** npm forwards a Ctrl-C that the terminal has already sent. A person does not press it again this soon. */
 const SAME_CTRL_C_WITHIN_MS = 200
 
 interface Interruptible {

@@ -6,7 +6,7 @@ type Ended = Pick<
   'status' | 'exitCode' | 'failureCause' | 'failureReason' | 'statusReason' | 'pendingReason' | 'result'
 >
 
-/** Failures whose cause says too little. */
+/** Words for failures whose cause is too general. */
 const REASONS: Readonly<Record<string, string>> = {
   'task-timeout': 'batch timeout',
   'dependency-failed': 'dependency failed',
@@ -26,12 +26,12 @@ export function outcomeOf(ended: Ended): string {
   return statusReason ?? ''
 }
 
-/** Its status as people say it: one that ended by itself and well has succeeded. */
+/** The status for people: a session that ended by itself without failing has succeeded. */
 export function statusWord({ status, result }: Pick<SessionSummary, 'status' | 'result'>): string {
   return status === 'TERMINATED' && result === 'SUCCESS' ? 'SUCCEEDED' : status
 }
 
-/** The phase of its retry, once there is one to speak of: of what still runs, nothing has been decided. */
+/** The phase of its retry; null while nothing has been decided. */
 export function phaseWord({ retryState: { phase } }: Pick<SessionSummary, 'retryState'>): string | null {
   return phase === 'UNDECIDED' ? null : phase
 }
