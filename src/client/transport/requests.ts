@@ -26,14 +26,14 @@ export function graphqlOperation({ text, variables, ...operation }: Asked): Oper
   }
 }
 
-interface Body {
+interface GraphqlBody {
   data?: unknown
   errors?: GraphQLFault[]
 }
 
 /** @throws ConnectionLostError if the response is truncated */
 function readGraphqlAnswer(answer: HttpAnswer): Outcome {
-  const body = parseJsonAnswer<Body>(answer)
+  const body = parseJsonAnswer<GraphqlBody>(answer)
   if (body?.errors?.length) return { error: errorOfFaults(body.errors, body.data) }
   if (body && 'data' in body && answer.status < 300) return { data: body.data }
   return { error: unexpectedAnswer(answer) }
