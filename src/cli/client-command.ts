@@ -1,10 +1,20 @@
 import process from 'node:process'
 import { Command } from 'commander'
-import { type Client, createClient, findServer, type FoundServer, profilesPath, type Progress, readEnvironment, readProfiles } from '../client/node/index.ts'
+import {
+  type Client,
+  createClient,
+  findServer,
+  type FoundServer,
+  profilesPath,
+  type Progress,
+  readEnvironment,
+  readProfiles,
+} from '../client/node/index.ts'
 import { messageOf } from '../observability/error-message.ts'
 import { listenForStop } from '../observability/process-events.ts'
 import { exitStatus } from './exit-codes.ts'
 import { createOutput, type Output } from './output/output.ts'
+import type { Column } from './output/table.ts'
 import { presentError } from './present-error.ts'
 
 /** Given to every command that talks to a server. */
@@ -46,9 +56,9 @@ export function withConnection(command: Command): Command {
 }
 
 /**
- * Runs the action of a command with a client that is closed afterwards. The action returns an exit status if it is not
- * 0. `follow`: it runs for long, so servers that restart are waited for. `endsItself`: it has work to do after Ctrl-C;
- * otherwise Ctrl-C ends all calls at once.
+ * Runs the action of a command with a client that is closed afterwards. The action returns an exit status, if it is not
+ * 0. `follow`: the command runs for long, and waits for servers that restart. `endsItself`: the command has work to do
+ * after Ctrl-C; otherwise Ctrl-C ends all calls at once.
  */
 export function act<Options extends object>(
   command: Command,
@@ -80,7 +90,44 @@ export function act<Options extends object>(
   })
 }
 
-/** For commands that need no server. */
+/** Runs a command without options of its own that shows a table of all that `read` returns. */
+export function actAsList<Row>(
+  command: Command,
+  read: (client: Client, options: { signal: AbortSignal }) => AsyncIterable<Row> | Promise<readonly Row[]>,
+  columns: readonly Column<Row>[],
+  empty: string,
+): Command {
+  return act(command, async ({ client, out, signal }) => {
+    const rows = await read(client, { signal })
+    await out.table(Symbol.asyncIterator in rows ? await takeAll(rows) : rows, columns, empty)
+  })
+}
+
+/** Shows the first `limit` rows as a table, and notes whether there are more. A limit of 0 means all. */
+export async function showFirst<Row>(
+  out: Output,
+  { limit, of }: { limit: number; of: AsyncIterable<Row> },
+  columns: readonly Column<Row>[],
+  empty: string,
+): Promise<void> {
+  const { items, more } = await take(of, limit)
+  await out.table(items, columns, empty)
+  if (more) out.note(`more than ${items.length}: --limit shows more`)
+}
+
+/** Runs a command that changes the one thing that its argument names, and shows the result. */
+export function actOnOne<Result, Options extends object = object>(
+  command: Command,
+  change: (client: Client, argument: string, options: Options) => Promise<Result>,
+  words: (result: Result) => string,
+): Command {
+  return act<Options>(command, async ({ client, out }, options, [argument]) => {
+    const result = await change(client, argument!, options)
+    out.show(result, () => words(result))
+  })
+}
+
+/** Runs the action of a command that needs no server. */
 export function actHere<Options extends object>(
   command: Command,
   work: (out: Output, options: Options, args: string[]) => Promise<number | void>,
@@ -138,4 +185,29 @@ function printError(error: unknown, server: FoundServer | undefined, out: Output
   for (const line of advice) out.note(`  ${line}`)
   if (requestId !== undefined) out.note(`  The server’s log has more under request ${requestId}.`)
   return status
+}
+
+/** The first `limit` items; 0 means all. */
+export async function take<Item>(
+  source: AsyncIterable<Item>,
+  limit: number,
+): Promise<{ items: Item[]; more: boolean }> {
+  const items: Item[] = []
+  for await (const item of source) {
+    if (limit > 0 && items.length === limit) return { items, more: true }
+    items.push(item)
+  }
+  return { items, more: false }
+}
+
+export async function takeAll<Item>(source: AsyncIterable<Item>): Promise<Item[]> {
+  return (await take(source, 0)).items
+}
+
+/** The largest number of ids in one filter. */
+const IDS_MAX = 100
+
+/** Lists of ids that fit into one filter each. */
+export function chunks<Item>(items: readonly Item[], size = IDS_MAX): Item[][] {
+  return Array.from({ length: Math.ceil(items.length / size) }, (_, at) => items.slice(at * size, (at + 1) * size))
 }

@@ -16,13 +16,13 @@ import {
 import { messageOf } from '../observability/error-message.ts'
 import { exitStatus, type ExitCode } from './exit-codes.ts'
 
-/** A mistake in how a command was called, worded for its user. */
+/** The command was called wrongly. The message is for its user. */
 export class UsageError extends Error {}
 
 export interface PresentedError {
   code: string
   message: string
-  /** What to do about it. */
+  /** Tells the user what to do. */
   advice: string[]
   requestId?: string
   status: number

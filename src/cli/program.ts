@@ -1,61 +1,64 @@
-import type { Command } from 'commander'
+import { type Command, CommanderError } from 'commander'
+import process from 'node:process'
+import { exitStatus } from './exit-codes.ts'
+import { endQuietlyOnClosedPipe } from './output/terminal.ts'
 
 type Load = () => Promise<Command>
 
 const GROUPS: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
   'Work:': {
     run: async () => (await import('./session/run.ts')).runCommand(),
-    create: async () => (await import('./session/create.ts')).createCommand(),
-    list: async () => (await import('./session/list.ts')).listCommand(),
-    info: async () => (await import('./session/info.ts')).infoCommand(),
+    create: async () => (await import('./session/run.ts')).createCommand(),
+    list: async () => (await import('./session/show.ts')).listCommand(),
+    info: async () => (await import('./session/show.ts')).infoCommand(),
     logs: async () => (await import('./session/logs.ts')).logsCommand(),
-    exec: async () => (await import('./channel/exec.ts')).execCommand(),
-    'port-forward': async () => (await import('./channel/port-forward.ts')).portForwardCommand(),
-    events: async () => (await import('./event/events.ts')).eventsCommand(),
-    watch: async () => (await import('./event/watch.ts')).watchCommand(),
-    history: async () => (await import('./session/history.ts')).historyCommand(),
+    exec: async () => (await import('./channel.ts')).execCommand(),
+    'port-forward': async () => (await import('./channel.ts')).portForwardCommand(),
+    events: async () => (await import('./event.ts')).eventsCommand(),
+    watch: async () => (await import('./event.ts')).watchCommand(),
+    history: async () => (await import('./session/show.ts')).historyCommand(),
     stats: async () => (await import('./session/stats.ts')).statsCommand(),
-    chains: async () => (await import('./chain/chains.ts')).chainsCommand(),
-    chain: async () => (await import('./chain/chains.ts')).chainCommand(),
-    schedules: async () => (await import('./schedule/schedules.ts')).schedulesCommand(),
+    chains: async () => (await import('./chain.ts')).chainsCommand(),
+    chain: async () => (await import('./chain.ts')).chainCommand(),
+    schedules: async () => (await import('./schedule.ts')).schedulesCommand(),
     deployments: async () => (await import('./deployment/deployments.ts')).deploymentsCommand(),
   },
   'Retries:': {
     cancel: async () => (await import('./session/cancel.ts')).cancelCommand(),
     retry: async () => (await import('./retry/retry.ts')).retryCommand(),
-    resubmit: async () => (await import('./resubmission/resubmit.ts')).resubmitCommand(),
-    resubmissions: async () => (await import('./resubmission/resubmissions.ts')).resubmissionsCommand(),
+    resubmit: async () => (await import('./resubmission.ts')).resubmitCommand(),
+    resubmissions: async () => (await import('./resubmission.ts')).resubmissionsCommand(),
     policy: async () => (await import('./retry/policy.ts')).policyCommand(),
   },
   'Administration:': {
-    defaults: async () => (await import('./retry/defaults.ts')).defaultsCommand(),
-    switch: async () => (await import('./retry/switch.ts')).switchCommand(),
-    agents: async () => (await import('./agent/agents.ts')).agentsCommand(),
-    volumes: async () => (await import('./agent/volumes.ts')).volumesCommand(),
-    groups: async () => (await import('./resource-group/groups.ts')).groupsCommand(),
-    users: async () => (await import('./access/users.ts')).usersCommand(),
-    domains: async () => (await import('./access/domains.ts')).domainsCommand(),
-    projects: async () => (await import('./access/projects.ts')).projectsCommand(),
-    quotas: async () => (await import('./quota/quotas.ts')).quotasCommand(),
-    audit: async () => (await import('./access/audit.ts')).auditCommand(),
-    tokens: async () => (await import('./access/tokens.ts')).tokensCommand(),
-    webhooks: async () => (await import('./webhook/webhooks.ts')).webhooksCommand(),
-    graphql: async () => (await import('./access/graphql.ts')).graphqlCommand(),
+    defaults: async () => (await import('./retry/settings.ts')).defaultsCommand(),
+    switch: async () => (await import('./retry/settings.ts')).switchCommand(),
+    agents: async () => (await import('./agent.ts')).agentsCommand(),
+    volumes: async () => (await import('./agent.ts')).volumesCommand(),
+    groups: async () => (await import('./resource-group.ts')).groupsCommand(),
+    users: async () => (await import('./access.ts')).usersCommand(),
+    domains: async () => (await import('./access.ts')).domainsCommand(),
+    projects: async () => (await import('./access.ts')).projectsCommand(),
+    quotas: async () => (await import('./quota.ts')).quotasCommand(),
+    audit: async () => (await import('./access.ts')).auditCommand(),
+    tokens: async () => (await import('./access.ts')).tokensCommand(),
+    webhooks: async () => (await import('./webhook.ts')).webhooksCommand(),
+    graphql: async () => (await import('./graphql.ts')).graphqlCommand(),
   },
   'This machine:': {
-    ui: async () => (await import('./access/ui.ts')).uiCommand(),
-    login: async () => (await import('./access/profiles.ts')).loginCommand(),
-    profiles: async () => (await import('./access/profiles.ts')).profilesCommand(),
+    ui: async () => (await import('./ui.ts')).uiCommand(),
+    login: async () => (await import('./profiles.ts')).loginCommand(),
+    profiles: async () => (await import('./profiles.ts')).profilesCommand(),
     doctor: async () => (await import('./doctor/doctor.ts')).doctorCommand(),
     completion: async () => (await import('./completion/completion.ts')).completionCommand(),
   },
 }
-/** Called by programs alone, and not shown. */
+/** Commands for programs. Help does not show them. */
 const HIDDEN: Readonly<Record<string, Load>> = {
-  complete: async () => (await import('./completion/offer.ts')).offerCommand(),
+  complete: async () => (await import('./completion/completion.ts')).offerCommand(),
 }
 
-/** Needs all commands to be loaded. */
+/** The command that needs all others loaded. */
 const ABOUT_ALL = 'completion'
 
 /**
@@ -73,4 +76,43 @@ export async function addClientCommands(program: Command, name?: string): Promis
   const commands = await Promise.all(wanted.map(async ({ group, load }) => (await load()).helpGroup(group)))
   for (const command of commands) program.addCommand(command)
   return program
+}
+
+/** Parses the arguments and runs the command; the exit status is left in `process.exitCode`. */
+export async function runProgram(program: Command): Promise<void> {
+  endQuietlyOnClosedPipe()
+  prepare(program)
+  try {
+    refuseUnknownSubcommand(program, process.argv.slice(2))
+    await program.parseAsync()
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error
+    process.exitCode = error.exitCode === 0 ? 0 : exitStatus('USAGE')
+  }
+}
+
+/** Without this check, commander would complain that the default subcommand takes no argument. */
+function refuseUnknownSubcommand(program: Command, words: readonly string[]): void {
+  let command = program
+  for (const word of words) {
+    if (word.startsWith('-') || word === 'help' || command.commands.length === 0) return
+    const named = command.commands.find((one) => one.name() === word || one.aliases().includes(word))
+    if (named) {
+      command = named
+      continue
+    }
+    if (command === program) return
+    const names = command.commands.map((one) => one.name()).join(', ')
+    command.error(`error: unknown command '${word}' of ${pathOf(command)}, which has ${names}`)
+  }
+}
+
+/** Makes every command throw instead of exiting, so that exit statuses are decided in one place. */
+function prepare(command: Command): void {
+  command.exitOverride().showHelpAfterError(`(\`${pathOf(command)} --help\` tells more)`)
+  for (const subcommand of command.commands) prepare(subcommand)
+}
+
+function pathOf(command: Command): string {
+  return command.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name()
 }

@@ -1,15 +1,15 @@
 import type { CallOptions, Connection } from './connection/connection.ts'
 import {
+  type AttemptFragment,
   ChainCountsDocument,
   ChainDocument,
   ChainsDocument,
   ChainTimelineDocument,
-  type AttemptFragment,
 } from './operations.generated.ts'
 import type { ChainFilter, ChainOrder, FailureCause } from './schema-types.generated.ts'
-import { eventOperations } from './events.ts'
-import { allPages } from './pages.ts'
-import { gone } from './sessions.ts'
+import { eventOperations } from './event.ts'
+import { allPages } from './answers.ts'
+import { gone } from './session.ts'
 import { closeable } from './streams/closeable.ts'
 import { watchChanges } from './streams/watch-changes.ts'
 
@@ -21,7 +21,7 @@ export interface ChainOutcome {
   outcome: 'SUCCEEDED' | 'FAILED' | 'CANCELLED'
   attempts: Chain
   last: AttemptFragment
-  /** Of the last attempt. */
+  /** The exit code of the last attempt. */
   exitCode: number | null
   failureCause: FailureCause | null
 }
@@ -68,7 +68,7 @@ export function chainOperations(connection: Connection) {
       return (await connection.request(ChainCountsDocument, { filter }, options)).chains.counts
     },
 
-    /** What the chain of a session spent its time with, oldest first. @throws NotFoundError */
+    /** The spans of a chain's time, oldest first: queues, runs, backoff, holds. @throws NotFoundError */
     chainTimeline(sessionId: string, options?: CallOptions) {
       return allPages(async (page) => {
         const { chain: found } = await connection.request(ChainTimelineDocument, { sessionId, ...page }, options)
@@ -95,7 +95,7 @@ export function chainOperations(connection: Connection) {
 const OVER: readonly string[] = ['TERMINATED', 'ERROR', 'CANCELLED']
 const OPEN_PHASES: readonly string[] = ['UNDECIDED', 'SCHEDULED', 'HELD', 'DISPATCHED']
 
-/** Nothing runs, and nothing will. */
+/** True if nothing of the chain runs, and nothing will. */
 export function hasEnded(chain: readonly { status: string; retryState: { phase: string } }[]): boolean {
   const last = chain.at(-1)!
   return OVER.includes(last.status) && !OPEN_PHASES.includes(last.retryState.phase)

@@ -1,17 +1,17 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import { chainOperations } from './chain.ts'
-import { administrationOperations } from './administration.ts'
+import { accessOperations } from './access.ts'
+import { agentOperations } from './agent.ts'
 import type { Connection } from './connection/connection.ts'
 import type { ConnectionOptions } from './connection/create-connection.ts'
-import { deploymentOperations } from './deployments.ts'
-import { eventOperations } from './events.ts'
-import { logOperations } from './logs.ts'
-import { resubmissionOperations } from './resubmissions.ts'
-import { retryOperations } from './retries.ts'
-import { scheduleOperations } from './schedules.ts'
-import { sessionOperations } from './sessions.ts'
-import { tokenOperations } from './tokens.ts'
-import { webhookOperations } from './webhooks.ts'
+import { deploymentOperations } from './deployment.ts'
+import { eventOperations } from './event.ts'
+import { logOperations } from './log.ts'
+import { resubmissionOperations } from './resubmission.ts'
+import { retryOperations } from './retry.ts'
+import { scheduleOperations } from './schedule.ts'
+import { sessionOperations } from './session.ts'
+import { webhookOperations } from './webhook.ts'
 
 export type ClientOptions = ConnectionOptions
 
@@ -23,13 +23,13 @@ export function createClientOn(connection: Connection) {
     ...sessionOperations(connection),
     ...retryOperations(connection),
     ...resubmissionOperations(connection),
-    ...administrationOperations(connection),
+    ...agentOperations(connection),
     ...deploymentOperations(connection),
     ...scheduleOperations(connection),
     ...eventOperations(connection),
     ...chainOperations(connection),
     ...logOperations(connection),
-    ...tokenOperations(connection),
+    ...accessOperations(connection),
     ...webhookOperations(connection),
 
     /** The servers, in the order in which they are tried. */

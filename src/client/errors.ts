@@ -1,6 +1,8 @@
+import { ERROR_CODES, type ErrorCode } from './error-codes.generated.ts'
+
 /** Base class of all errors thrown by this client. The reason of an aborted signal is thrown unchanged. */
 export class RepriseClientError extends Error {
-  /** For programs. The server's own code if the server responded. */
+  /** The server's own code if the server responded, else one of the client's. */
   readonly code: string
   /** Id under which the server's log has the details, if the server sent one. */
   readonly requestId: string | undefined
@@ -41,7 +43,7 @@ export class ConnectionError extends RetryableError {
   }
 }
 
-/** Nothing is listening, the name is unknown, there is no route, or connecting took too long. */
+/** No connection was made: nothing listens, the name is unknown, there is no route, or it took too long. */
 export class ConnectError extends ConnectionError {
   constructor(code: 'CONNECT_FAILED' | 'CONNECT_TIMEOUT', message: string, cause?: unknown) {
     super(code, message, { mayHaveBeenSent: false, cause })
@@ -73,4 +75,121 @@ export class HttpStatusError extends RepriseClientError {
     this.status = status
     this.retryAfterSeconds = options.retryAfterSeconds
   }
+}
+
+/** One problem with an input. */
+export interface Issue {
+  /** Dotted, from the input's root: `environ.0.name`. */
+  path: string
+  message: string
+}
+
+interface Details {
+  issues?: readonly Issue[]
+  requestId?: string
+  data?: unknown
+  faults?: readonly GraphQLFault[]
+}
+
+/** An error reported by the server. `code` is one of the table in docs/errors.md. */
+export class ApiError extends RepriseClientError {
+  /** The default for codes that are not in the server's table. */
+  protected static readonly retryable: boolean = false
+  /** All problems with the input, for a ValidationError. */
+  readonly issues: readonly Issue[]
+  /** Whether the same request may succeed later, unchanged. */
+  readonly retryable: boolean
+  /** The part of the data that the server returned with the error. */
+  readonly data: unknown
+  /** All of the answer's `errors`: each with its path, where only a part of the data is missing. */
+  readonly faults: readonly GraphQLFault[]
+
+  constructor(code: string, message: string, { issues = [], requestId, data, faults = [] }: Details = {}) {
+    super(code, message, { requestId })
+    this.issues = issues
+    this.retryable = rowOf(code)?.retryable ?? new.target.retryable
+    this.data = data
+    this.faults = faults
+  }
+}
+
+/** The input is invalid; `issues` says where. */
+export class ValidationError extends ApiError {}
+/** There is no such object, or it is not yours. */
+export class NotFoundError extends ApiError {}
+/** The request conflicts with existing data. */
+export class ConflictError extends ApiError {}
+/** The token does not allow it, or there is no valid token (`UNAUTHENTICATED`). */
+export class ForbiddenError extends ApiError {}
+/** The object's state does not allow it. */
+export class InvalidStateError extends ApiError {}
+/** A limit on how many may exist at once is reached. */
+export class QuotaExceededError extends ApiError {
+  protected static override readonly retryable: boolean = true
+}
+/** The request was refused before its contents were read. */
+export class RequestError extends ApiError {}
+/** An internal error of the server; its log has the details under `requestId`. */
+export class InternalError extends ApiError {
+  protected static override readonly retryable: boolean = true
+}
+/** The server responds, but is starting, stopping or without its database. */
+export class UnavailableError extends InternalError {}
+
+/** Classes by the names of the server's error types, which are also the members of result unions. */
+const BY_TYPE: Readonly<Record<ErrorType, typeof ApiError>> = {
+  ValidationError,
+  NotFoundError,
+  ConflictError,
+  ForbiddenError,
+  InvalidStateError,
+  QuotaExceededError,
+  RequestError,
+}
+
+type ErrorType = (typeof ERROR_CODES)[ErrorCode]['type']
+
+/** A member of a result union that is an error. */
+export interface Failure {
+  __typename: string
+  code: string
+  message: string
+  issues?: readonly Issue[]
+}
+
+export function isFailure(member: object): member is Failure {
+  return 'code' in member && 'message' in member && '__typename' in member
+}
+
+export function errorOfFailure({ __typename, code, message, issues }: Failure): ApiError {
+  const Type = Object.hasOwn(BY_TYPE, __typename) ? BY_TYPE[__typename as ErrorType] : ApiError
+  return new Type(code, message, { issues })
+}
+
+/** An entry of `errors` in a GraphQL response. */
+export interface GraphQLFault {
+  message: string
+  /** The path of the field that is missing because of it. */
+  path?: readonly (string | number)[]
+  extensions?: { code?: string; requestId?: string; issues?: readonly Issue[] }
+}
+
+/** The first one decides the class; the message has those of all. */
+export function errorOfFaults(faults: readonly GraphQLFault[], data?: unknown): ApiError {
+  const { code = 'GRAPHQL_ERROR', requestId, issues } = faults[0]?.extensions ?? {}
+  const message = faults.map((fault) => fault.message).join('; ')
+  return new (typeOfCode(code))(code, message, { issues, requestId, data, faults })
+}
+
+export function typeOfCode(code: string): typeof ApiError {
+  const row = rowOf(code)
+  if (row && row.httpStatus >= 500) return UnavailableError
+  if (row) return BY_TYPE[row.type]
+  if (code === 'INTERNAL') return InternalError
+  // A newer server has codes that this client does not know.
+  return code.endsWith('_NOT_FOUND') ? NotFoundError : ApiError
+}
+
+function rowOf(code: string): (typeof ERROR_CODES)[ErrorCode] | undefined {
+  return Object.hasOwn(ERROR_CODES, code) ? ERROR_CODES[code as ErrorCode] : undefined
 }

@@ -5,32 +5,76 @@ export type Incremental<T> = T | { [P in keyof T]?: P extends ' $fragmentName' |
 import type * as Types from './schema-types.generated.ts';
 
 import type { DocumentTypeDecoration } from '@graphql-typed-document-node/core';
-export type AgentsQueryVariables = Exact<{
-  filter?: Types.AgentFilter | null | undefined;
+export type TokenSummaryFragment = { tokenId: string, name: string, prefix: string, role: Types.TokenRole, resourceGroups: Array<string>, createdAt: string, expiresAt: string | null, revokedAt: string | null, lastUsedAt: string | null, project: { name: string } | null };
+
+export type ViewerQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type ViewerQuery = { viewer: TokenSummaryFragment | null };
+
+export type TokensQueryVariables = Exact<{
+  idPrefix?: string | null | undefined;
   first?: number | null | undefined;
   after?: string | null | undefined;
 }>;
 
 
-export type AgentsQuery = { agents: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { agentId: string, name: string, status: Types.AgentStatus, isolation: string | null, refuses: string | null, version: string, registeredAt: string, lastHeardAt: string, resourceGroup: { name: string }, slots: Array<{ slot: string, capacity: string, used: string }>, labels: Array<{ key: string, value: string }> } }> } };
+export type TokensQuery = { tokens: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: TokenSummaryFragment }> } | null };
 
-export type VolumesQueryVariables = Exact<{ [key: string]: never; }>;
-
-
-export type VolumesQuery = { volumes: Array<{ name: string, readOnly: boolean, resourceGroups: Array<string>, agents: number }> };
-
-export type GroupTimeoutsFragment = { pendingTimeout: number | null, prepareTimeout: number | null, createTimeout: number | null, queueTimeout: number | null, terminateTimeout: number, stopGrace: number, fenceAfter: number };
-
-export type GroupExecutorOptionsFragment = { allowedExecutorOptions: Array<string>, executorOptions: Array<{ key: string, value: string }> };
-
-export type ResourceGroupsQueryVariables = Exact<{ [key: string]: never; }>;
+export type CreateTokenMutationVariables = Exact<{
+  input: Types.CreateTokenInput;
+}>;
 
 
-export type ResourceGroupsQuery = { resourceGroups: Array<(
-    { name: string, draining: boolean, drainReason: string | null, selector: Types.AgentSelector, sequencer: Types.Sequencer, maxTries: number, maxReschedules: number, pendingSessions: { totalCount: number, totalCountIsExact: boolean }, slots: Array<{ slot: string, capacity: string, used: string }> }
-    & GroupTimeoutsFragment
-    & GroupExecutorOptionsFragment
-  )> };
+export type CreateTokenMutation = { createToken:
+    | { __typename: 'CreateTokenPayload', secret: string, token: TokenSummaryFragment }
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'InvalidStateError' }
+      & Failure_InvalidStateError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
+export type RevokeTokenMutationVariables = Exact<{
+  input: Types.RevokeTokenInput;
+}>;
+
+
+export type RevokeTokenMutation = { revokeToken:
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | { __typename: 'RevokeTokenPayload', token: TokenSummaryFragment }
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
+export type AuditLogQueryVariables = Exact<{
+  filter?: Types.AuditFilter | null | undefined;
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+}>;
+
+
+export type AuditLogQuery = { auditLog: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { entryId: string, at: string, actor: string, tokenId: string | null, userId: string | null, requestId: string | null, address: string | null, action: string, projectId: string | null, sessionId: string | null, details: string } }> } | null };
 
 export type ProjectsQueryVariables = Exact<{
   first?: number | null | undefined;
@@ -39,81 +83,6 @@ export type ProjectsQueryVariables = Exact<{
 
 
 export type ProjectsQuery = { projects: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { projectId: string, name: string, domain: string, createdAt: string } }> } };
-
-export type DrainAgentMutationVariables = Exact<{
-  input: Types.DrainAgentInput;
-}>;
-
-
-export type DrainAgentMutation = { drainAgent:
-    | { __typename: 'DrainAgentPayload', agent: { agentId: string, name: string, status: Types.AgentStatus } }
-    | (
-      { __typename: 'ForbiddenError' }
-      & Failure_ForbiddenError_Fragment
-    )
-    | (
-      { __typename: 'InvalidStateError' }
-      & Failure_InvalidStateError_Fragment
-    )
-    | (
-      { __typename: 'NotFoundError' }
-      & Failure_NotFoundError_Fragment
-    )
-    | (
-      { __typename: 'ValidationError' }
-      & Failure_ValidationError_Fragment
-    )
-   };
-
-export type ResumeAgentMutationVariables = Exact<{
-  input: Types.ResumeAgentInput;
-}>;
-
-
-export type ResumeAgentMutation = { resumeAgent:
-    | (
-      { __typename: 'ForbiddenError' }
-      & Failure_ForbiddenError_Fragment
-    )
-    | (
-      { __typename: 'InvalidStateError' }
-      & Failure_InvalidStateError_Fragment
-    )
-    | (
-      { __typename: 'NotFoundError' }
-      & Failure_NotFoundError_Fragment
-    )
-    | { __typename: 'ResumeAgentPayload', agent: { agentId: string, name: string, status: Types.AgentStatus } }
-    | (
-      { __typename: 'ValidationError' }
-      & Failure_ValidationError_Fragment
-    )
-   };
-
-export type RemoveAgentMutationVariables = Exact<{
-  input: Types.RemoveAgentInput;
-}>;
-
-
-export type RemoveAgentMutation = { removeAgent:
-    | (
-      { __typename: 'ForbiddenError' }
-      & Failure_ForbiddenError_Fragment
-    )
-    | (
-      { __typename: 'InvalidStateError' }
-      & Failure_InvalidStateError_Fragment
-    )
-    | (
-      { __typename: 'NotFoundError' }
-      & Failure_NotFoundError_Fragment
-    )
-    | { __typename: 'RemoveAgentPayload', agent: { agentId: string, name: string } }
-    | (
-      { __typename: 'ValidationError' }
-      & Failure_ValidationError_Fragment
-    )
-   };
 
 export type UsersQueryVariables = Exact<{
   first?: number | null | undefined;
@@ -244,6 +213,136 @@ export type RemoveProjectMemberMutation = { removeProjectMember:
     )
    };
 
+export type QuotaDetailFragment = { scope: Types.QuotaScope, name: string, maxPending: number | null, maxRunning: number | null, maxCheckpointBytes: number | null, slots: Array<{ slot: string, amount: string }>, usage: { pending: number, running: number, checkpointBytes: number, slots: Array<{ slot: string, amount: string }> } };
+
+export type QuotasQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type QuotasQuery = { quotas: Array<QuotaDetailFragment> };
+
+export type SetQuotaMutationVariables = Exact<{
+  input: Types.SetQuotaInput;
+}>;
+
+
+export type SetQuotaMutation = { setQuota:
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | { __typename: 'SetQuotaPayload', quota: QuotaDetailFragment }
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
+export type AgentsQueryVariables = Exact<{
+  filter?: Types.AgentFilter | null | undefined;
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+}>;
+
+
+export type AgentsQuery = { agents: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { agentId: string, name: string, status: Types.AgentStatus, isolation: string | null, refuses: string | null, version: string, registeredAt: string, lastHeardAt: string, resourceGroup: { name: string }, slots: Array<{ slot: string, capacity: string, used: string }>, labels: Array<{ key: string, value: string }> } }> } };
+
+export type VolumesQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type VolumesQuery = { volumes: Array<{ name: string, readOnly: boolean, resourceGroups: Array<string>, agents: number }> };
+
+export type GroupTimeoutsFragment = { pendingTimeout: number | null, prepareTimeout: number | null, createTimeout: number | null, queueTimeout: number | null, terminateTimeout: number, stopGrace: number, fenceAfter: number };
+
+export type GroupExecutorOptionsFragment = { allowedExecutorOptions: Array<string>, executorOptions: Array<{ key: string, value: string }> };
+
+export type ResourceGroupsQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type ResourceGroupsQuery = { resourceGroups: Array<(
+    { name: string, draining: boolean, drainReason: string | null, selector: Types.AgentSelector, sequencer: Types.Sequencer, maxTries: number, maxReschedules: number, pendingSessions: { totalCount: number, totalCountIsExact: boolean }, slots: Array<{ slot: string, capacity: string, used: string }> }
+    & GroupTimeoutsFragment
+    & GroupExecutorOptionsFragment
+  )> };
+
+export type DrainAgentMutationVariables = Exact<{
+  input: Types.DrainAgentInput;
+}>;
+
+
+export type DrainAgentMutation = { drainAgent:
+    | { __typename: 'DrainAgentPayload', agent: { agentId: string, name: string, status: Types.AgentStatus } }
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'InvalidStateError' }
+      & Failure_InvalidStateError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
+export type ResumeAgentMutationVariables = Exact<{
+  input: Types.ResumeAgentInput;
+}>;
+
+
+export type ResumeAgentMutation = { resumeAgent:
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'InvalidStateError' }
+      & Failure_InvalidStateError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | { __typename: 'ResumeAgentPayload', agent: { agentId: string, name: string, status: Types.AgentStatus } }
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
+export type RemoveAgentMutationVariables = Exact<{
+  input: Types.RemoveAgentInput;
+}>;
+
+
+export type RemoveAgentMutation = { removeAgent:
+    | (
+      { __typename: 'ForbiddenError' }
+      & Failure_ForbiddenError_Fragment
+    )
+    | (
+      { __typename: 'InvalidStateError' }
+      & Failure_InvalidStateError_Fragment
+    )
+    | (
+      { __typename: 'NotFoundError' }
+      & Failure_NotFoundError_Fragment
+    )
+    | { __typename: 'RemoveAgentPayload', agent: { agentId: string, name: string } }
+    | (
+      { __typename: 'ValidationError' }
+      & Failure_ValidationError_Fragment
+    )
+   };
+
 export type CreateResourceGroupMutationVariables = Exact<{
   input: Types.CreateResourceGroupInput;
 }>;
@@ -311,30 +410,12 @@ export type DeleteResourceGroupMutation = { deleteResourceGroup:
     )
    };
 
-export type SessionStatisticsQueryVariables = Exact<{
-  from?: string | null | undefined;
-  to?: string | null | undefined;
-  bucketSeconds?: number | null | undefined;
-  project?: string | null | undefined;
-  resourceGroup?: string | null | undefined;
-  user?: string | null | undefined;
-  name?: string | null | undefined;
-  label?: Types.LabelInput | null | undefined;
+export type ChainQueryVariables = Exact<{
+  id: string;
 }>;
 
 
-export type SessionStatisticsQuery = { sessionStatistics: { from: string, to: string, bucketSeconds: number, total: FiguresFragment, byCause: Array<{ cause: Types.FailureCause, failed: number, retries: number, retriesSucceeded: number }>, byStatus: Array<{ status: Types.SessionStatus, count: number }>, usage: Array<{ result: Types.SessionResult, sessions: number, peakMemoryBytes: number | null, cpuSeconds: number | null, wallSeconds: number | null }>, buckets: Array<{ from: string, to: string, figures: FiguresFragment }> } };
-
-export type FiguresFragment = { ended: number, succeeded: number, failed: number, cancelled: number, retries: number, retriesSucceeded: number, retryRate: number | null, retrySuccessRate: number | null, held: number | null, waiting: number | null };
-
-export type AuditLogQueryVariables = Exact<{
-  filter?: Types.AuditFilter | null | undefined;
-  first?: number | null | undefined;
-  after?: string | null | undefined;
-}>;
-
-
-export type AuditLogQuery = { auditLog: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: { entryId: string, at: string, actor: string, tokenId: string | null, userId: string | null, requestId: string | null, address: string | null, action: string, projectId: string | null, sessionId: string | null, details: string } }> } | null };
+export type ChainQuery = { session: { retryChain: Array<AttemptFragment> } | null };
 
 export type ChainsQueryVariables = Exact<{
   filter?: Types.ChainFilter | null | undefined;
@@ -530,14 +611,6 @@ export type EventsQueryVariables = Exact<{
 
 export type EventsQuery = { events: { pageInfo: { hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: EventFieldsFragment }> } };
 
-export type KernelLogsSubscriptionVariables = Exact<{
-  kernelId: string;
-  after?: string | null | undefined;
-}>;
-
-
-export type KernelLogsSubscription = { kernelLogs: { cursor: string, stream: Types.LogStream, text: string, at: string } };
-
 type Failure_ConflictError_Fragment = { __typename: 'ConflictError', code: string, message: string };
 
 type Failure_ForbiddenError_Fragment = { __typename: 'ForbiddenError', code: string, message: string };
@@ -582,34 +655,6 @@ export type SessionDetailFragment = (
   { image: string | null, command: Array<string>, secretEnviron: Array<string>, codeSha256: string | null, imageDigest: string | null, requiredImageDigest: string | null, concurrencyKey: string | null, concurrencyLimit: number | null, clusterMode: Types.ClusterMode, clusterSize: number, batchTimeout: number | null, startsAt: string | null, environ: Array<{ name: string, value: string }>, executorOptions: Array<{ key: string, value: string }>, mounts: Array<{ volume: string, path: string, readOnly: boolean }>, resourceSlots: Array<{ slot: string, amount: string }>, childSession: { sessionId: string } | null, retryPolicy: PolicyFragment, retryChain: Array<AttemptFragment> }
   & AttemptFragment
 );
-
-export type QuotaDetailFragment = { scope: Types.QuotaScope, name: string, maxPending: number | null, maxRunning: number | null, maxCheckpointBytes: number | null, slots: Array<{ slot: string, amount: string }>, usage: { pending: number, running: number, checkpointBytes: number, slots: Array<{ slot: string, amount: string }> } };
-
-export type QuotasQueryVariables = Exact<{ [key: string]: never; }>;
-
-
-export type QuotasQuery = { quotas: Array<QuotaDetailFragment> };
-
-export type SetQuotaMutationVariables = Exact<{
-  input: Types.SetQuotaInput;
-}>;
-
-
-export type SetQuotaMutation = { setQuota:
-    | (
-      { __typename: 'ForbiddenError' }
-      & Failure_ForbiddenError_Fragment
-    )
-    | (
-      { __typename: 'NotFoundError' }
-      & Failure_NotFoundError_Fragment
-    )
-    | { __typename: 'SetQuotaPayload', quota: QuotaDetailFragment }
-    | (
-      { __typename: 'ValidationError' }
-      & Failure_ValidationError_Fragment
-    )
-   };
 
 export type ResubmissionSummaryFragment = { resubmissionId: string, clientKey: string, action: Types.SessionAction, actor: string, state: Types.ResubmissionState, total: number, done: number, pending: number, refusedCount: number, createdAt: string, finishedAt: string | null, abortedBy: string | null };
 
@@ -1014,19 +1059,28 @@ export type DeleteScheduleMutation = { deleteSchedule:
     )
    };
 
+export type SessionStatisticsQueryVariables = Exact<{
+  from?: string | null | undefined;
+  to?: string | null | undefined;
+  bucketSeconds?: number | null | undefined;
+  project?: string | null | undefined;
+  resourceGroup?: string | null | undefined;
+  user?: string | null | undefined;
+  name?: string | null | undefined;
+  label?: Types.LabelInput | null | undefined;
+}>;
+
+
+export type SessionStatisticsQuery = { sessionStatistics: { from: string, to: string, bucketSeconds: number, total: FiguresFragment, byCause: Array<{ cause: Types.FailureCause, failed: number, retries: number, retriesSucceeded: number }>, byStatus: Array<{ status: Types.SessionStatus, count: number }>, usage: Array<{ result: Types.SessionResult, sessions: number, peakMemoryBytes: number | null, cpuSeconds: number | null, wallSeconds: number | null }>, buckets: Array<{ from: string, to: string, figures: FiguresFragment }> } };
+
+export type FiguresFragment = { ended: number, succeeded: number, failed: number, cancelled: number, retries: number, retriesSucceeded: number, retryRate: number | null, retrySuccessRate: number | null, held: number | null, waiting: number | null };
+
 export type SessionQueryVariables = Exact<{
   id: string;
 }>;
 
 
 export type SessionQuery = { session: SessionDetailFragment | null };
-
-export type ChainQueryVariables = Exact<{
-  id: string;
-}>;
-
-
-export type ChainQuery = { session: { retryChain: Array<AttemptFragment> } | null };
 
 export type SessionsQueryVariables = Exact<{
   filter?: Types.SessionFilter | null | undefined;
@@ -1262,67 +1316,13 @@ export type KernelLogPageQuery = { node:
     | { __typename: 'WebhookDelivery' }
    | null };
 
-export type TokenSummaryFragment = { tokenId: string, name: string, prefix: string, role: Types.TokenRole, resourceGroups: Array<string>, createdAt: string, expiresAt: string | null, revokedAt: string | null, lastUsedAt: string | null, project: { name: string } | null };
-
-export type ViewerQueryVariables = Exact<{ [key: string]: never; }>;
-
-
-export type ViewerQuery = { viewer: TokenSummaryFragment | null };
-
-export type TokensQueryVariables = Exact<{
-  idPrefix?: string | null | undefined;
-  first?: number | null | undefined;
+export type KernelLogsSubscriptionVariables = Exact<{
+  kernelId: string;
   after?: string | null | undefined;
 }>;
 
 
-export type TokensQuery = { tokens: { pageInfo: { hasNextPage: boolean, endCursor: string | null }, edges: Array<{ cursor: string, node: TokenSummaryFragment }> } | null };
-
-export type CreateTokenMutationVariables = Exact<{
-  input: Types.CreateTokenInput;
-}>;
-
-
-export type CreateTokenMutation = { createToken:
-    | { __typename: 'CreateTokenPayload', secret: string, token: TokenSummaryFragment }
-    | (
-      { __typename: 'ForbiddenError' }
-      & Failure_ForbiddenError_Fragment
-    )
-    | (
-      { __typename: 'InvalidStateError' }
-      & Failure_InvalidStateError_Fragment
-    )
-    | (
-      { __typename: 'NotFoundError' }
-      & Failure_NotFoundError_Fragment
-    )
-    | (
-      { __typename: 'ValidationError' }
-      & Failure_ValidationError_Fragment
-    )
-   };
-
-export type RevokeTokenMutationVariables = Exact<{
-  input: Types.RevokeTokenInput;
-}>;
-
-
-export type RevokeTokenMutation = { revokeToken:
-    | (
-      { __typename: 'ForbiddenError' }
-      & Failure_ForbiddenError_Fragment
-    )
-    | (
-      { __typename: 'NotFoundError' }
-      & Failure_NotFoundError_Fragment
-    )
-    | { __typename: 'RevokeTokenPayload', token: TokenSummaryFragment }
-    | (
-      { __typename: 'ValidationError' }
-      & Failure_ValidationError_Fragment
-    )
-   };
+export type KernelLogsSubscription = { kernelLogs: { cursor: string, stream: Types.LogStream, text: string, at: string } };
 
 export type WebhookSummaryFragment = { webhookId: string, url: string, description: string, eventTypes: Array<string>, chainId: string | null, enabled: boolean, disabledAt: string | null, disabledReason: string | null, failingSince: string | null, restingUntil: string | null, lastDeliveredAt: string | null, previousSecretExpiresAt: string | null, createdAt: string, project: { name: string } | null, labels: Array<{ key: string, value: string }> };
 
@@ -1519,6 +1519,44 @@ export class TypedDocumentString<TResult, TVariables>
     return this.value;
   }
 }
+export const TokenSummaryFragmentDoc = new TypedDocumentString(`
+    fragment TokenSummary on Token {
+  tokenId
+  name
+  prefix
+  role
+  resourceGroups
+  project {
+    name
+  }
+  createdAt
+  expiresAt
+  revokedAt
+  lastUsedAt
+}
+    `, {"fragmentName":"TokenSummary"}) as unknown as TypedDocumentString<TokenSummaryFragment, unknown>;
+export const QuotaDetailFragmentDoc = new TypedDocumentString(`
+    fragment QuotaDetail on Quota {
+  scope
+  name
+  maxPending
+  maxRunning
+  maxCheckpointBytes
+  slots {
+    slot
+    amount
+  }
+  usage {
+    pending
+    running
+    checkpointBytes
+    slots {
+      slot
+      amount
+    }
+  }
+}
+    `, {"fragmentName":"QuotaDetail"}) as unknown as TypedDocumentString<QuotaDetailFragment, unknown>;
 export const GroupTimeoutsFragmentDoc = new TypedDocumentString(`
     fragment GroupTimeouts on ResourceGroup {
   pendingTimeout
@@ -1539,20 +1577,6 @@ export const GroupExecutorOptionsFragmentDoc = new TypedDocumentString(`
   allowedExecutorOptions
 }
     `, {"fragmentName":"GroupExecutorOptions"}) as unknown as TypedDocumentString<GroupExecutorOptionsFragment, unknown>;
-export const FiguresFragmentDoc = new TypedDocumentString(`
-    fragment Figures on SessionFigures {
-  ended
-  succeeded
-  failed
-  cancelled
-  retries
-  retriesSucceeded
-  retryRate
-  retrySuccessRate
-  held
-  waiting
-}
-    `, {"fragmentName":"Figures"}) as unknown as TypedDocumentString<FiguresFragment, unknown>;
 export const DeploymentSummaryFragmentDoc = new TypedDocumentString(`
     fragment DeploymentSummary on Deployment {
   deploymentId
@@ -2232,28 +2256,6 @@ fragment Rule on RetryRule {
     max
   }
 }`, {"fragmentName":"SessionDetail"}) as unknown as TypedDocumentString<SessionDetailFragment, unknown>;
-export const QuotaDetailFragmentDoc = new TypedDocumentString(`
-    fragment QuotaDetail on Quota {
-  scope
-  name
-  maxPending
-  maxRunning
-  maxCheckpointBytes
-  slots {
-    slot
-    amount
-  }
-  usage {
-    pending
-    running
-    checkpointBytes
-    slots {
-      slot
-      amount
-    }
-  }
-}
-    `, {"fragmentName":"QuotaDetail"}) as unknown as TypedDocumentString<QuotaDetailFragment, unknown>;
 export const ResubmissionSummaryFragmentDoc = new TypedDocumentString(`
     fragment ResubmissionSummary on Resubmission {
   resubmissionId
@@ -2514,22 +2516,20 @@ fragment ScheduleSummary on Schedule {
   createdAt
   updatedAt
 }`, {"fragmentName":"ScheduleDetail"}) as unknown as TypedDocumentString<ScheduleDetailFragment, unknown>;
-export const TokenSummaryFragmentDoc = new TypedDocumentString(`
-    fragment TokenSummary on Token {
-  tokenId
-  name
-  prefix
-  role
-  resourceGroups
-  project {
-    name
-  }
-  createdAt
-  expiresAt
-  revokedAt
-  lastUsedAt
+export const FiguresFragmentDoc = new TypedDocumentString(`
+    fragment Figures on SessionFigures {
+  ended
+  succeeded
+  failed
+  cancelled
+  retries
+  retriesSucceeded
+  retryRate
+  retrySuccessRate
+  held
+  waiting
 }
-    `, {"fragmentName":"TokenSummary"}) as unknown as TypedDocumentString<TokenSummaryFragment, unknown>;
+    `, {"fragmentName":"Figures"}) as unknown as TypedDocumentString<FiguresFragment, unknown>;
 export const WebhookSummaryFragmentDoc = new TypedDocumentString(`
     fragment WebhookSummary on Webhook {
   webhookId
@@ -2576,9 +2576,29 @@ export const DeliveryFragmentDoc = new TypedDocumentString(`
   }
 }
     `, {"fragmentName":"Delivery"}) as unknown as TypedDocumentString<DeliveryFragment, unknown>;
-export const AgentsDocument = new TypedDocumentString(`
-    query Agents($filter: AgentFilter, $first: Int, $after: String) {
-  agents(filter: $filter, first: $first, after: $after) {
+export const ViewerDocument = new TypedDocumentString(`
+    query Viewer {
+  viewer {
+    ...TokenSummary
+  }
+}
+    fragment TokenSummary on Token {
+  tokenId
+  name
+  prefix
+  role
+  resourceGroups
+  project {
+    name
+  }
+  createdAt
+  expiresAt
+  revokedAt
+  lastUsedAt
+}`) as unknown as TypedDocumentString<ViewerQuery, ViewerQueryVariables>;
+export const TokensDocument = new TypedDocumentString(`
+    query Tokens($idPrefix: String, $first: Int, $after: String) {
+  tokens(idPrefix: $idPrefix, first: $first, after: $after) {
     pageInfo {
       hasNextPage
       endCursor
@@ -2586,80 +2606,126 @@ export const AgentsDocument = new TypedDocumentString(`
     edges {
       cursor
       node {
-        agentId
-        name
-        status
-        resourceGroup {
-          name
-        }
-        slots {
-          slot
-          capacity
-          used
-        }
-        labels {
-          key
-          value
-        }
-        isolation
-        refuses
-        version
-        registeredAt
-        lastHeardAt
+        ...TokenSummary
       }
     }
   }
 }
-    `) as unknown as TypedDocumentString<AgentsQuery, AgentsQueryVariables>;
-export const VolumesDocument = new TypedDocumentString(`
-    query Volumes {
-  volumes {
+    fragment TokenSummary on Token {
+  tokenId
+  name
+  prefix
+  role
+  resourceGroups
+  project {
     name
-    readOnly
-    resourceGroups
-    agents
+  }
+  createdAt
+  expiresAt
+  revokedAt
+  lastUsedAt
+}`) as unknown as TypedDocumentString<TokensQuery, TokensQueryVariables>;
+export const CreateTokenDocument = new TypedDocumentString(`
+    mutation CreateToken($input: CreateTokenInput!) {
+  createToken(input: $input) {
+    __typename
+    ... on CreateTokenPayload {
+      secret
+      token {
+        ...TokenSummary
+      }
+    }
+    ...Failure
   }
 }
-    `) as unknown as TypedDocumentString<VolumesQuery, VolumesQueryVariables>;
-export const ResourceGroupsDocument = new TypedDocumentString(`
-    query ResourceGroups {
-  resourceGroups {
+    fragment TokenSummary on Token {
+  tokenId
+  name
+  prefix
+  role
+  resourceGroups
+  project {
     name
-    draining
-    drainReason
-    pendingSessions {
-      totalCount
-      totalCountIsExact
+  }
+  createdAt
+  expiresAt
+  revokedAt
+  lastUsedAt
+}
+fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
     }
-    slots {
-      slot
-      capacity
-      used
+  }
+}`) as unknown as TypedDocumentString<CreateTokenMutation, CreateTokenMutationVariables>;
+export const RevokeTokenDocument = new TypedDocumentString(`
+    mutation RevokeToken($input: RevokeTokenInput!) {
+  revokeToken(input: $input) {
+    __typename
+    ... on RevokeTokenPayload {
+      token {
+        ...TokenSummary
+      }
     }
-    selector
-    sequencer
-    maxTries
-    maxReschedules
-    ...GroupTimeouts
-    ...GroupExecutorOptions
+    ...Failure
   }
 }
-    fragment GroupTimeouts on ResourceGroup {
-  pendingTimeout
-  prepareTimeout
-  createTimeout
-  queueTimeout
-  terminateTimeout
-  stopGrace
-  fenceAfter
-}
-fragment GroupExecutorOptions on ResourceGroup {
-  executorOptions {
-    key
-    value
+    fragment TokenSummary on Token {
+  tokenId
+  name
+  prefix
+  role
+  resourceGroups
+  project {
+    name
   }
-  allowedExecutorOptions
-}`) as unknown as TypedDocumentString<ResourceGroupsQuery, ResourceGroupsQueryVariables>;
+  createdAt
+  expiresAt
+  revokedAt
+  lastUsedAt
+}
+fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}`) as unknown as TypedDocumentString<RevokeTokenMutation, RevokeTokenMutationVariables>;
+export const AuditLogDocument = new TypedDocumentString(`
+    query AuditLog($filter: AuditFilter, $first: Int, $after: String) {
+  auditLog(filter: $filter, first: $first, after: $after) {
+    pageInfo {
+      hasNextPage
+      endCursor
+    }
+    edges {
+      cursor
+      node {
+        entryId
+        at
+        actor
+        tokenId
+        userId
+        requestId
+        address
+        action
+        projectId
+        sessionId
+        details
+      }
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<AuditLogQuery, AuditLogQueryVariables>;
 export const ProjectsDocument = new TypedDocumentString(`
     query Projects($first: Int, $after: String) {
   projects(first: $first, after: $after) {
@@ -2679,80 +2745,6 @@ export const ProjectsDocument = new TypedDocumentString(`
   }
 }
     `) as unknown as TypedDocumentString<ProjectsQuery, ProjectsQueryVariables>;
-export const DrainAgentDocument = new TypedDocumentString(`
-    mutation DrainAgent($input: DrainAgentInput!) {
-  drainAgent(input: $input) {
-    __typename
-    ... on DrainAgentPayload {
-      agent {
-        agentId
-        name
-        status
-      }
-    }
-    ...Failure
-  }
-}
-    fragment Failure on Error {
-  __typename
-  code
-  message
-  ... on ValidationError {
-    issues {
-      path
-      message
-    }
-  }
-}`) as unknown as TypedDocumentString<DrainAgentMutation, DrainAgentMutationVariables>;
-export const ResumeAgentDocument = new TypedDocumentString(`
-    mutation ResumeAgent($input: ResumeAgentInput!) {
-  resumeAgent(input: $input) {
-    __typename
-    ... on ResumeAgentPayload {
-      agent {
-        agentId
-        name
-        status
-      }
-    }
-    ...Failure
-  }
-}
-    fragment Failure on Error {
-  __typename
-  code
-  message
-  ... on ValidationError {
-    issues {
-      path
-      message
-    }
-  }
-}`) as unknown as TypedDocumentString<ResumeAgentMutation, ResumeAgentMutationVariables>;
-export const RemoveAgentDocument = new TypedDocumentString(`
-    mutation RemoveAgent($input: RemoveAgentInput!) {
-  removeAgent(input: $input) {
-    __typename
-    ... on RemoveAgentPayload {
-      agent {
-        agentId
-        name
-      }
-    }
-    ...Failure
-  }
-}
-    fragment Failure on Error {
-  __typename
-  code
-  message
-  ... on ValidationError {
-    issues {
-      path
-      message
-    }
-  }
-}`) as unknown as TypedDocumentString<RemoveAgentMutation, RemoveAgentMutationVariables>;
 export const UsersDocument = new TypedDocumentString(`
     query Users($first: Int, $after: String) {
   users(first: $first, after: $after) {
@@ -2915,6 +2907,233 @@ export const RemoveProjectMemberDocument = new TypedDocumentString(`
     }
   }
 }`) as unknown as TypedDocumentString<RemoveProjectMemberMutation, RemoveProjectMemberMutationVariables>;
+export const QuotasDocument = new TypedDocumentString(`
+    query Quotas {
+  quotas {
+    ...QuotaDetail
+  }
+}
+    fragment QuotaDetail on Quota {
+  scope
+  name
+  maxPending
+  maxRunning
+  maxCheckpointBytes
+  slots {
+    slot
+    amount
+  }
+  usage {
+    pending
+    running
+    checkpointBytes
+    slots {
+      slot
+      amount
+    }
+  }
+}`) as unknown as TypedDocumentString<QuotasQuery, QuotasQueryVariables>;
+export const SetQuotaDocument = new TypedDocumentString(`
+    mutation SetQuota($input: SetQuotaInput!) {
+  setQuota(input: $input) {
+    __typename
+    ... on SetQuotaPayload {
+      quota {
+        ...QuotaDetail
+      }
+    }
+    ...Failure
+  }
+}
+    fragment QuotaDetail on Quota {
+  scope
+  name
+  maxPending
+  maxRunning
+  maxCheckpointBytes
+  slots {
+    slot
+    amount
+  }
+  usage {
+    pending
+    running
+    checkpointBytes
+    slots {
+      slot
+      amount
+    }
+  }
+}
+fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}`) as unknown as TypedDocumentString<SetQuotaMutation, SetQuotaMutationVariables>;
+export const AgentsDocument = new TypedDocumentString(`
+    query Agents($filter: AgentFilter, $first: Int, $after: String) {
+  agents(filter: $filter, first: $first, after: $after) {
+    pageInfo {
+      hasNextPage
+      endCursor
+    }
+    edges {
+      cursor
+      node {
+        agentId
+        name
+        status
+        resourceGroup {
+          name
+        }
+        slots {
+          slot
+          capacity
+          used
+        }
+        labels {
+          key
+          value
+        }
+        isolation
+        refuses
+        version
+        registeredAt
+        lastHeardAt
+      }
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<AgentsQuery, AgentsQueryVariables>;
+export const VolumesDocument = new TypedDocumentString(`
+    query Volumes {
+  volumes {
+    name
+    readOnly
+    resourceGroups
+    agents
+  }
+}
+    `) as unknown as TypedDocumentString<VolumesQuery, VolumesQueryVariables>;
+export const ResourceGroupsDocument = new TypedDocumentString(`
+    query ResourceGroups {
+  resourceGroups {
+    name
+    draining
+    drainReason
+    pendingSessions {
+      totalCount
+      totalCountIsExact
+    }
+    slots {
+      slot
+      capacity
+      used
+    }
+    selector
+    sequencer
+    maxTries
+    maxReschedules
+    ...GroupTimeouts
+    ...GroupExecutorOptions
+  }
+}
+    fragment GroupTimeouts on ResourceGroup {
+  pendingTimeout
+  prepareTimeout
+  createTimeout
+  queueTimeout
+  terminateTimeout
+  stopGrace
+  fenceAfter
+}
+fragment GroupExecutorOptions on ResourceGroup {
+  executorOptions {
+    key
+    value
+  }
+  allowedExecutorOptions
+}`) as unknown as TypedDocumentString<ResourceGroupsQuery, ResourceGroupsQueryVariables>;
+export const DrainAgentDocument = new TypedDocumentString(`
+    mutation DrainAgent($input: DrainAgentInput!) {
+  drainAgent(input: $input) {
+    __typename
+    ... on DrainAgentPayload {
+      agent {
+        agentId
+        name
+        status
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}`) as unknown as TypedDocumentString<DrainAgentMutation, DrainAgentMutationVariables>;
+export const ResumeAgentDocument = new TypedDocumentString(`
+    mutation ResumeAgent($input: ResumeAgentInput!) {
+  resumeAgent(input: $input) {
+    __typename
+    ... on ResumeAgentPayload {
+      agent {
+        agentId
+        name
+        status
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}`) as unknown as TypedDocumentString<ResumeAgentMutation, ResumeAgentMutationVariables>;
+export const RemoveAgentDocument = new TypedDocumentString(`
+    mutation RemoveAgent($input: RemoveAgentInput!) {
+  removeAgent(input: $input) {
+    __typename
+    ... on RemoveAgentPayload {
+      agent {
+        agentId
+        name
+      }
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  code
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+}`) as unknown as TypedDocumentString<RemoveAgentMutation, RemoveAgentMutationVariables>;
 export const CreateResourceGroupDocument = new TypedDocumentString(`
     mutation CreateResourceGroup($input: CreateResourceGroupInput!) {
   createResourceGroup(input: $input) {
@@ -3003,88 +3222,136 @@ export const DeleteResourceGroupDocument = new TypedDocumentString(`
     }
   }
 }`) as unknown as TypedDocumentString<DeleteResourceGroupMutation, DeleteResourceGroupMutationVariables>;
-export const SessionStatisticsDocument = new TypedDocumentString(`
-    query SessionStatistics($from: DateTime, $to: DateTime, $bucketSeconds: Int, $project: String, $resourceGroup: String, $user: String, $name: String, $label: LabelInput) {
-  sessionStatistics(
-    from: $from
-    to: $to
-    bucketSeconds: $bucketSeconds
-    project: $project
-    resourceGroup: $resourceGroup
-    user: $user
-    name: $name
-    label: $label
-  ) {
-    from
-    to
-    bucketSeconds
-    total {
-      ...Figures
-    }
-    byCause {
-      cause
-      failed
-      retries
-      retriesSucceeded
-    }
-    byStatus {
-      status
-      count
-    }
-    usage {
-      result
-      sessions
-      peakMemoryBytes
-      cpuSeconds
-      wallSeconds
-    }
-    buckets {
-      from
-      to
-      figures {
-        ...Figures
-      }
+export const ChainDocument = new TypedDocumentString(`
+    query Chain($id: UUID!) {
+  session(id: $id) {
+    retryChain {
+      ...Attempt
     }
   }
 }
-    fragment Figures on SessionFigures {
-  ended
-  succeeded
-  failed
-  cancelled
-  retries
-  retriesSucceeded
-  retryRate
-  retrySuccessRate
-  held
-  waiting
-}`) as unknown as TypedDocumentString<SessionStatisticsQuery, SessionStatisticsQueryVariables>;
-export const AuditLogDocument = new TypedDocumentString(`
-    query AuditLog($filter: AuditFilter, $first: Int, $after: String) {
-  auditLog(filter: $filter, first: $first, after: $after) {
-    pageInfo {
-      hasNextPage
-      endCursor
-    }
-    edges {
-      cursor
-      node {
-        entryId
-        at
-        actor
-        tokenId
-        userId
-        requestId
-        address
-        action
-        projectId
-        sessionId
-        details
-      }
-    }
+    fragment SessionSummary on Session {
+  sessionId
+  creationId
+  name
+  sessionType
+  status
+  result
+  statusReason
+  pendingReason
+  exitCode
+  failureCause
+  failureReason
+  chainId
+  attempt
+  epoch
+  origin
+  retryCount
+  maxRetries
+  retryCause
+  priority
+  project {
+    name
+  }
+  resourceGroup {
+    name
+  }
+  labels {
+    key
+    value
+  }
+  createdAt
+  startedAt
+  terminatedAt
+  statusChangedAt
+  retryState {
+    phase
+    attempt
+    maxAttempts
+    label
+    reason
+    scheduledAt
+    delaySeconds
   }
 }
-    `) as unknown as TypedDocumentString<AuditLogQuery, AuditLogQueryVariables>;
+fragment Usage on Usage {
+  peakMemoryBytes
+  cpuSeconds
+  wallSeconds
+  source
+}
+fragment KernelSummary on Kernel {
+  id
+  kernelId
+  role
+  index
+  host
+  slurmJobId
+  status
+  exitCode
+  exitSignal {
+    name
+    number
+  }
+  usage {
+    ...Usage
+  }
+  oomKilled
+  reason
+  agent {
+    agentId
+    name
+  }
+  startedAt
+  terminatedAt
+}
+fragment Decision on RetryDecision {
+  sessionId
+  chainId
+  phase
+  cause
+  matchedRule
+  counted
+  explanation
+  baseDelaySeconds
+  jitterSeconds
+  delaySeconds
+  dueAt
+  holdReason
+  childSession {
+    sessionId
+  }
+  decidedAt
+  dispatchedAt
+}
+fragment Attempt on Session {
+  ...SessionSummary
+  exitSignal {
+    name
+    number
+  }
+  usage {
+    ...Usage
+  }
+  checkpoint {
+    state
+    fromAttempt
+    bytes
+    store
+    publishedAt
+    note
+  }
+  parentSession {
+    sessionId
+    imageDigest
+  }
+  kernels {
+    ...KernelSummary
+  }
+  retryDecision {
+    ...Decision
+  }
+}`) as unknown as TypedDocumentString<ChainQuery, ChainQueryVariables>;
 export const ChainsDocument = new TypedDocumentString(`
     query Chains($filter: ChainFilter, $orderBy: ChainOrder, $first: Int, $after: String) {
   chains(filter: $filter, orderBy: $orderBy, first: $first, after: $after) {
@@ -3639,85 +3906,6 @@ export const EventsDocument = new TypedDocumentString(`
     waitingSeconds
   }
 }`) as unknown as TypedDocumentString<EventsQuery, EventsQueryVariables>;
-export const KernelLogsDocument = new TypedDocumentString(`
-    subscription KernelLogs($kernelId: UUID!, $after: String) {
-  kernelLogs(kernelId: $kernelId, after: $after) {
-    cursor
-    stream
-    text
-    at
-  }
-}
-    `) as unknown as TypedDocumentString<KernelLogsSubscription, KernelLogsSubscriptionVariables>;
-export const QuotasDocument = new TypedDocumentString(`
-    query Quotas {
-  quotas {
-    ...QuotaDetail
-  }
-}
-    fragment QuotaDetail on Quota {
-  scope
-  name
-  maxPending
-  maxRunning
-  maxCheckpointBytes
-  slots {
-    slot
-    amount
-  }
-  usage {
-    pending
-    running
-    checkpointBytes
-    slots {
-      slot
-      amount
-    }
-  }
-}`) as unknown as TypedDocumentString<QuotasQuery, QuotasQueryVariables>;
-export const SetQuotaDocument = new TypedDocumentString(`
-    mutation SetQuota($input: SetQuotaInput!) {
-  setQuota(input: $input) {
-    __typename
-    ... on SetQuotaPayload {
-      quota {
-        ...QuotaDetail
-      }
-    }
-    ...Failure
-  }
-}
-    fragment Failure on Error {
-  __typename
-  code
-  message
-  ... on ValidationError {
-    issues {
-      path
-      message
-    }
-  }
-}
-fragment QuotaDetail on Quota {
-  scope
-  name
-  maxPending
-  maxRunning
-  maxCheckpointBytes
-  slots {
-    slot
-    amount
-  }
-  usage {
-    pending
-    running
-    checkpointBytes
-    slots {
-      slot
-      amount
-    }
-  }
-}`) as unknown as TypedDocumentString<SetQuotaMutation, SetQuotaMutationVariables>;
 export const ResubmitSessionsDocument = new TypedDocumentString(`
     mutation ResubmitSessions($input: ResubmitSessionsInput!) {
   resubmitSessions(input: $input) {
@@ -5170,6 +5358,62 @@ export const DeleteScheduleDocument = new TypedDocumentString(`
     }
   }
 }`) as unknown as TypedDocumentString<DeleteScheduleMutation, DeleteScheduleMutationVariables>;
+export const SessionStatisticsDocument = new TypedDocumentString(`
+    query SessionStatistics($from: DateTime, $to: DateTime, $bucketSeconds: Int, $project: String, $resourceGroup: String, $user: String, $name: String, $label: LabelInput) {
+  sessionStatistics(
+    from: $from
+    to: $to
+    bucketSeconds: $bucketSeconds
+    project: $project
+    resourceGroup: $resourceGroup
+    user: $user
+    name: $name
+    label: $label
+  ) {
+    from
+    to
+    bucketSeconds
+    total {
+      ...Figures
+    }
+    byCause {
+      cause
+      failed
+      retries
+      retriesSucceeded
+    }
+    byStatus {
+      status
+      count
+    }
+    usage {
+      result
+      sessions
+      peakMemoryBytes
+      cpuSeconds
+      wallSeconds
+    }
+    buckets {
+      from
+      to
+      figures {
+        ...Figures
+      }
+    }
+  }
+}
+    fragment Figures on SessionFigures {
+  ended
+  succeeded
+  failed
+  cancelled
+  retries
+  retriesSucceeded
+  retryRate
+  retrySuccessRate
+  held
+  waiting
+}`) as unknown as TypedDocumentString<SessionStatisticsQuery, SessionStatisticsQueryVariables>;
 export const SessionDocument = new TypedDocumentString(`
     query Session($id: UUID!) {
   session(id: $id) {
@@ -5385,136 +5629,6 @@ fragment SessionDetail on Session {
     ...Attempt
   }
 }`) as unknown as TypedDocumentString<SessionQuery, SessionQueryVariables>;
-export const ChainDocument = new TypedDocumentString(`
-    query Chain($id: UUID!) {
-  session(id: $id) {
-    retryChain {
-      ...Attempt
-    }
-  }
-}
-    fragment SessionSummary on Session {
-  sessionId
-  creationId
-  name
-  sessionType
-  status
-  result
-  statusReason
-  pendingReason
-  exitCode
-  failureCause
-  failureReason
-  chainId
-  attempt
-  epoch
-  origin
-  retryCount
-  maxRetries
-  retryCause
-  priority
-  project {
-    name
-  }
-  resourceGroup {
-    name
-  }
-  labels {
-    key
-    value
-  }
-  createdAt
-  startedAt
-  terminatedAt
-  statusChangedAt
-  retryState {
-    phase
-    attempt
-    maxAttempts
-    label
-    reason
-    scheduledAt
-    delaySeconds
-  }
-}
-fragment Usage on Usage {
-  peakMemoryBytes
-  cpuSeconds
-  wallSeconds
-  source
-}
-fragment KernelSummary on Kernel {
-  id
-  kernelId
-  role
-  index
-  host
-  slurmJobId
-  status
-  exitCode
-  exitSignal {
-    name
-    number
-  }
-  usage {
-    ...Usage
-  }
-  oomKilled
-  reason
-  agent {
-    agentId
-    name
-  }
-  startedAt
-  terminatedAt
-}
-fragment Decision on RetryDecision {
-  sessionId
-  chainId
-  phase
-  cause
-  matchedRule
-  counted
-  explanation
-  baseDelaySeconds
-  jitterSeconds
-  delaySeconds
-  dueAt
-  holdReason
-  childSession {
-    sessionId
-  }
-  decidedAt
-  dispatchedAt
-}
-fragment Attempt on Session {
-  ...SessionSummary
-  exitSignal {
-    name
-    number
-  }
-  usage {
-    ...Usage
-  }
-  checkpoint {
-    state
-    fromAttempt
-    bytes
-    store
-    publishedAt
-    note
-  }
-  parentSession {
-    sessionId
-    imageDigest
-  }
-  kernels {
-    ...KernelSummary
-  }
-  retryDecision {
-    ...Decision
-  }
-}`) as unknown as TypedDocumentString<ChainQuery, ChainQueryVariables>;
 export const SessionsDocument = new TypedDocumentString(`
     query Sessions($filter: SessionFilter, $orderBy: [SessionOrder!], $first: Int, $after: String, $withTotal: Boolean = false) {
   sessions(filter: $filter, orderBy: $orderBy, first: $first, after: $after) {
@@ -6060,130 +6174,16 @@ export const KernelLogPageDocument = new TypedDocumentString(`
   }
 }
     `) as unknown as TypedDocumentString<KernelLogPageQuery, KernelLogPageQueryVariables>;
-export const ViewerDocument = new TypedDocumentString(`
-    query Viewer {
-  viewer {
-    ...TokenSummary
+export const KernelLogsDocument = new TypedDocumentString(`
+    subscription KernelLogs($kernelId: UUID!, $after: String) {
+  kernelLogs(kernelId: $kernelId, after: $after) {
+    cursor
+    stream
+    text
+    at
   }
 }
-    fragment TokenSummary on Token {
-  tokenId
-  name
-  prefix
-  role
-  resourceGroups
-  project {
-    name
-  }
-  createdAt
-  expiresAt
-  revokedAt
-  lastUsedAt
-}`) as unknown as TypedDocumentString<ViewerQuery, ViewerQueryVariables>;
-export const TokensDocument = new TypedDocumentString(`
-    query Tokens($idPrefix: String, $first: Int, $after: String) {
-  tokens(idPrefix: $idPrefix, first: $first, after: $after) {
-    pageInfo {
-      hasNextPage
-      endCursor
-    }
-    edges {
-      cursor
-      node {
-        ...TokenSummary
-      }
-    }
-  }
-}
-    fragment TokenSummary on Token {
-  tokenId
-  name
-  prefix
-  role
-  resourceGroups
-  project {
-    name
-  }
-  createdAt
-  expiresAt
-  revokedAt
-  lastUsedAt
-}`) as unknown as TypedDocumentString<TokensQuery, TokensQueryVariables>;
-export const CreateTokenDocument = new TypedDocumentString(`
-    mutation CreateToken($input: CreateTokenInput!) {
-  createToken(input: $input) {
-    __typename
-    ... on CreateTokenPayload {
-      secret
-      token {
-        ...TokenSummary
-      }
-    }
-    ...Failure
-  }
-}
-    fragment Failure on Error {
-  __typename
-  code
-  message
-  ... on ValidationError {
-    issues {
-      path
-      message
-    }
-  }
-}
-fragment TokenSummary on Token {
-  tokenId
-  name
-  prefix
-  role
-  resourceGroups
-  project {
-    name
-  }
-  createdAt
-  expiresAt
-  revokedAt
-  lastUsedAt
-}`) as unknown as TypedDocumentString<CreateTokenMutation, CreateTokenMutationVariables>;
-export const RevokeTokenDocument = new TypedDocumentString(`
-    mutation RevokeToken($input: RevokeTokenInput!) {
-  revokeToken(input: $input) {
-    __typename
-    ... on RevokeTokenPayload {
-      token {
-        ...TokenSummary
-      }
-    }
-    ...Failure
-  }
-}
-    fragment Failure on Error {
-  __typename
-  code
-  message
-  ... on ValidationError {
-    issues {
-      path
-      message
-    }
-  }
-}
-fragment TokenSummary on Token {
-  tokenId
-  name
-  prefix
-  role
-  resourceGroups
-  project {
-    name
-  }
-  createdAt
-  expiresAt
-  revokedAt
-  lastUsedAt
-}`) as unknown as TypedDocumentString<RevokeTokenMutation, RevokeTokenMutationVariables>;
+    `) as unknown as TypedDocumentString<KernelLogsSubscription, KernelLogsSubscriptionVariables>;
 export const WebhooksDocument = new TypedDocumentString(`
     query Webhooks($project: String, $enabled: Boolean, $idPrefix: String, $first: Int, $after: String) {
   webhooks(

@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import packageJson from '../../package.json' with { type: 'json' }
 import { agentCommand, serverCommands } from './command-definitions.ts'
-import { runProgram } from '../cli/run-program.ts'
+import { runProgram } from '../cli/program.ts'
 
 /**
  * Only needed code is loaded, to start fast: servers and agents skip the client commands (a sixth of a server's

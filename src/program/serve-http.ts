@@ -23,7 +23,7 @@ import type { RuntimeParts } from './runtime-parts.ts'
 import { checkpointDirectory } from './agent-options.ts'
 import { createGateway, type ServerGateway } from '../gateway/gateway.ts'
 import { readFile, rm, writeFile } from 'node:fs/promises'
-import { SERVER_URL_FILE } from '../client/node/server-url-file.ts'
+import { SERVER_URL_FILE } from '../client/node/find-server.ts'
 import { messageOf } from '../observability/error-message.ts'
 
 /** @throws Error with a message for people, if the files are not a valid pair */

@@ -1,20 +1,19 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { findLeftovers } from '../../src/cli/demo/leftovers.ts'
-import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
+import { findLeftovers, readAdminToken, type ServerProcess, startServer } from '../../src/cli/demo/server-process.ts'
 import {
   ApiError,
-  createClient,
-  hasEnded,
   type AttemptFragment,
   type Client,
+  createClient,
   type CreateSessionInput,
+  hasEnded,
 } from '../../src/client/node/index.ts'
 import { lastingPort } from '../support/agents/lasting-port.ts'
 import { copyPreparedCluster } from '../support/database/prepared-cluster.ts'
 import { eventually, pause } from '../support/eventually.ts'
-import { forEachSeed, randomOf, type Random } from '../support/seeds.ts'
+import { forEachSeed, type Random, randomOf } from '../support/seeds.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 
 /**

@@ -8,8 +8,8 @@ import { readSourceFiles } from './source-files.ts'
 
 /** Programs that run with the rights of the person who typed the command. */
 const OF_THE_PERSON: Record<string, string> = {
-  'src/cli/access/ui.ts': 'opens a browser',
-  'src/cli/upload/git-files.ts': 'lists files of the directory that is uploaded',
+  'src/cli/ui.ts': 'opens a browser',
+  'src/cli/collect-files.ts': 'lists files of the directory that is uploaded',
   'src/cli/demo/server-process.ts': 'starts this program',
 }
 

@@ -1,7 +1,11 @@
-import { Argument, type Command } from 'commander'
-import { describedCommand } from '../client-command.ts'
-import { SHELLS } from './scripts.ts'
-import { commandTree } from './tree.ts'
+import { Argument, Command } from 'commander'
+import { collect, describedCommand, serverOf } from '../client-command.ts'
+import { commandTree, isKind, type Kind } from './tree.ts'
+import { bashCompletion } from './bash.ts'
+import { fishCompletion } from './fish.ts'
+import { zshCompletion } from './zsh.ts'
+import process from 'node:process'
+import { type Client, createClient, profilesPath, readProfiles } from '../../client/node/index.ts'
 
 export function completionCommand(): Command {
   const command = describedCommand('completion', 'print a script with which a shell completes commands and options', [
@@ -13,4 +17,103 @@ export function completionCommand(): Command {
   return command.action((shell: keyof typeof SHELLS) => {
     process.stdout.write(SHELLS[shell](commandTree(command.parent!)))
   })
+}
+
+/** The script of each shell, for the commands of a program. It completes `reprise` and `npx reprise`. */
+export const SHELLS = { bash: bashCompletion, zsh: zshCompletion, fish: fishCompletion }
+
+/** Short, because somebody waits at a prompt. */
+const ANSWER_WITHIN_MS = 1_500
+
+/**
+ * Prints names and ids of a kind with this beginning, one per line, for the scripts of the shells. It prints nothing if no
+ * server answers in time. The words of the line may name another server than the usual one.
+ */
+export function offerCommand(): Command {
+  const command = new Command('complete').argument('<kind>').argument('<beginning>').argument('[words...]')
+  return command.action(async (kind: string, beginning: string, words: string[]) => {
+    const found = isKind(kind) ? await offered(kind, beginning, words).catch(() => []) : []
+    process.stdout.write(found.map((text) => `${text}\n`).join(''))
+  })
+}
+
+async function offered(kind: Kind, beginning: string, words: readonly string[]): Promise<string[]> {
+  if (kind === 'profile') return matching(Object.keys(readProfiles(profilesPath(process.env)).profiles), beginning)
+  const { urls, token } = serverOf(connectionOf(words))
+  await using client = createClient({
+    urls: urls.map(({ href }) => href),
+    token,
+    retry: false,
+    timeouts: ANSWER_WITHIN_MS / 1000,
+  })
+  const signal = AbortSignal.timeout(ANSWER_WITHIN_MS)
+  const all = (await LOOKS[kind](client, beginning, signal)).flatMap(({ name, id }) => [
+    ...(name ? [name] : []),
+    // Ids of named things are offered only once somebody has begun to type one.
+    ...(id && (!name || beginning !== '') ? [id] : []),
+  ])
+  return matching(all, beginning)
+}
+
+/** Other texts would have to be quoted, differently in each shell. */
+const PLAIN = /^[\w@%+.,/-]+$/
+
+function matching(all: readonly string[], beginning: string): string[] {
+  return [...new Set(all)].filter((text) => text.startsWith(beginning) && PLAIN.test(text))
+}
+
+/** The connection that a command line names; the rest of it is for its own command. */
+function connectionOf(words: readonly string[]): { url?: string[]; token?: string; profile?: string } {
+  const reader = new Command().allowUnknownOption().allowExcessArguments().exitOverride()
+  reader.option('--url <url>', '', collect).option('--token <token>').option('--profile <profile>')
+  return reader
+    .configureOutput({ writeErr() {} })
+    .parse([...words], { from: 'user' })
+    .opts()
+}
+
+interface Found {
+  name?: string | null
+  id?: string
+}
+
+type Look = (client: Client, beginning: string, signal: AbortSignal) => Promise<Found[]>
+
+/** A query whose lists have the names and ids; `variables` of the beginning that has been typed. */
+function look(query: string, variables: (beginning: string) => object = () => ({})): Look {
+  return async (client, beginning, signal) => {
+    const data = await client.request<Record<string, Listed>>(query, { ...variables(beginning) }, { signal })
+    return Object.values(data).flatMap((list) => (Array.isArray(list) ? list : list.edges.map(({ node }) => node)))
+  }
+}
+
+type Listed = Found[] | { edges: { node: Found }[] }
+
+const SESSIONS = look(
+  `query ($named: SessionFilter, $newest: [SessionOrder!]) {
+    named: sessions(first: 50, filter: $named, orderBy: $newest) { edges { node { id: sessionId name } } }
+    newest: sessions(first: 100, orderBy: $newest) { edges { node { id: sessionId name } } }
+  }`,
+  (beginning) => ({
+    newest: [{ field: 'CREATED_AT', direction: 'DESC' }],
+    named: /^[0-9a-f]{8}[0-9a-f-]*$/i.test(beginning)
+      ? { OR: [{ idPrefix: beginning }, { name: { startsWith: beginning } }] }
+      : { name: { startsWith: beginning } },
+  }),
+)
+
+const LOOKS: Readonly<Record<Exclude<Kind, 'profile'>, Look>> = {
+  session: SESSIONS,
+  // A session stands for its chain.
+  chain: SESSIONS,
+  deployment: look('{ deployments(first: 100) { edges { node { id: deploymentId name } } } }'),
+  schedule: look('{ schedules(first: 100) { edges { node { id: scheduleId name } } } }'),
+  agent: look('{ agents(first: 100) { edges { node { id: agentId name } } } }'),
+  group: look('{ resourceGroups { name } }'),
+  project: look('{ projects(first: 100) { edges { node { name } } } }'),
+  domain: look('{ domains(first: 100) { edges { node { name } } } }'),
+  user: look('{ users(first: 100) { edges { node { name } } } }'),
+  token: look('{ tokens(first: 100) { edges { node { id: tokenId name } } } }'),
+  webhook: look('{ webhooks(first: 100) { edges { node { id: webhookId } } } }'),
+  resubmission: look('{ resubmissions(first: 50) { edges { node { id: resubmissionId } } } }'),
 }

@@ -1,7 +1,8 @@
-import type { Command } from 'commander'
-import { kindOfArgument, kindOfOption, type Kind } from './kinds.ts'
+import type { Command, Option } from 'commander'
 
-/** What may stand in a place: one of some words, or what a server has of a kind; of neither anything is known. */
+/**
+ * The completions of a place: fixed words, or the objects of a kind on the server. With neither, nothing is offered.
+ */
 export interface CompletedValue {
   values: readonly string[]
   kind: Kind | undefined
@@ -10,12 +11,12 @@ export interface CompletedValue {
 export interface CompletedOption extends CompletedValue {
   flags: string[]
   description: string
-  /** Whether a value follows. */
+  /** A value follows. */
   takesValue: boolean
 }
 
 export interface CompletedArgument extends CompletedValue {
-  /** Whether it stands for all that follow. */
+  /** It takes all arguments that follow. */
   variadic: boolean
 }
 
@@ -57,7 +58,44 @@ export function commandTree(program: Command, path: readonly string[] = []): Com
   return [own, ...visible.flatMap((command) => commandTree(command, [...path, command.name()]))]
 }
 
-/** On one line, without characters that shells interpret. */
+/** Puts the text on one line, without characters that shells interpret. */
 function firstSentence(text: string): string {
   return text.replaceAll(/[`'"$\\[\]:]/g, '').replaceAll(/\s+/g, ' ')
+}
+
+/** Placeholders of arguments and options that are completed from a server. */
+export const KINDS = [
+  'session',
+  'chain',
+  'deployment',
+  'schedule',
+  'agent',
+  'group',
+  'project',
+  'domain',
+  'user',
+  'token',
+  'webhook',
+  'resubmission',
+  'profile',
+] as const
+
+export type Kind = (typeof KINDS)[number]
+
+const KNOWN: ReadonlySet<string> = new Set(KINDS)
+
+export function isKind(word: string): word is Kind {
+  return KNOWN.has(word)
+}
+
+/** `agent` for `--on-agent <agent>`. */
+function kindOfOption({ flags }: Pick<Option, 'flags'>): Kind | undefined {
+  const [, word = ''] = /[<[]([a-z]+)(?:\.{3})?[\]>]/.exec(flags) ?? []
+  return isKind(word) ? word : undefined
+}
+
+/** `session` for `<session>` and `[sessions...]`. */
+function kindOfArgument(argument: Command['registeredArguments'][number]): Kind | undefined {
+  const word = argument.variadic ? argument.name().replace(/s$/, '') : argument.name()
+  return isKind(word) ? word : undefined
 }

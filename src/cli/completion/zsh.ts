@@ -34,7 +34,9 @@ ${branches.join('\n')}
 }`
 }
 
-/** For what is below: the words of its line are only those of its command. */
+/**
+ * Keeps the program and the whole line for the functions below, in which `words` has only the words of their command.
+ */
 const PROGRAM = `
   local reprise_program=\${reprise_program:-\${(Q)words[1]}}
   local -a reprise_line=(\${(Q)words[2,CURRENT-1]})`
@@ -42,7 +44,7 @@ const PROGRAM = `
 function specsOf(option: CompletedOption): string[] {
   const { flags, description, takesValue } = option
   const value = takesValue ? `:value:${actionOf(option)}` : ''
-  // With a value after a space, or after an equals sign.
+  // The value follows a space or an equals sign.
   const name = (flag: string) => (takesValue && flag.startsWith('--') ? `${flag}=` : flag)
   return flags.map((flag) => `'*${name(flag)}[${description}]${value}'`)
 }

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import type { CreateSessionInput } from '../../client/node/index.ts'
+import type { Client, CreateSessionInput } from '../../client/node/index.ts'
+import { styleText } from 'node:util'
 
 const COUNT_PRIMES = join(import.meta.dirname, 'programs/count-primes.mjs')
 
@@ -89,3 +90,87 @@ export const CASES: readonly DemoCase[] = [
     prints: /tick 1\n[^]*tick 12\n/,
   },
 ]
+
+export interface Attempt {
+  sessionId: string
+  attempt: number
+  status: string
+  result: string
+  exitCode: number | null
+  failureCause: string | null
+  retryState: { phase: string; reason: string | null; scheduledAt: string | null }
+  kernels: { oomKilled: boolean; logs: { edges: { node: { text: string } }[] } }[]
+}
+
+const CHAIN_QUERY = `query Chain($id: UUID!) { session(id: $id) { retryChain {
+  sessionId attempt status result exitCode failureCause retryState { phase reason scheduledAt }
+  kernels { oomKilled logs(first: 100) { edges { node { text } } } } } } }`
+
+/** All attempts of the chain that this session belongs to, oldest first. */
+export async function readChain(client: Client, sessionId: string): Promise<Attempt[]> {
+  const data = await client.request<{ session: { retryChain: Attempt[] } | null }>(CHAIN_QUERY, { id: sessionId })
+  if (!data.session) throw new Error(`session ${sessionId} is gone`)
+  return data.session.retryChain
+}
+
+function logOf(attempt: Attempt): string {
+  return attempt.kernels.flatMap(({ logs }) => logs.edges.map(({ node }) => node.text)).join('')
+}
+
+/** One line per attempt, indented below the previous one. */
+export function drawChain(name: string, chain: readonly Attempt[]): string {
+  const lines = chain.map((attempt, depth) => {
+    const branch = depth === 0 ? '' : `${'   '.repeat(depth - 1)}└─ `
+    return `      ${branch}${depth === 0 ? name : ''}${depth === 0 ? ': ' : ''}${describe(attempt)}`
+  })
+  return lines.join('\n')
+}
+
+function describe({ attempt, status, result, exitCode, failureCause, retryState }: Attempt): string {
+  const outcome = [failureCause, exitCode === null ? null : `exit ${exitCode}`].filter((part) => part !== null)
+  const words = [
+    `attempt ${attempt}`,
+    styleText(colourOf(status), result === 'SUCCESS' ? 'SUCCEEDED' : status),
+    ...outcome,
+  ]
+  if (hasEndedStatus(status)) words.push(styleText('dim', `[${retryState.phase}]`))
+  return words.join(' ')
+}
+
+function colourOf(status: string): 'green' | 'red' | 'yellow' | 'cyan' {
+  if (status === 'TERMINATED') return 'green'
+  if (status === 'ERROR') return 'red'
+  return status === 'CANCELLED' ? 'yellow' : 'cyan'
+}
+
+function hasEndedStatus(status: string): boolean {
+  return ['TERMINATED', 'ERROR', 'CANCELLED'].includes(status)
+}
+
+/** Describes all deviations of a case's chain from the expected one. */
+export function checkCase(demoCase: DemoCase, chain: readonly Attempt[]): string[] {
+  const faults: string[] = []
+  if (chain.length !== demoCase.expected.length) {
+    faults.push(`has ${chain.length} attempts, should have ${demoCase.expected.length}`)
+  }
+  for (const [index, expected] of demoCase.expected.entries()) {
+    const attempt = chain[index]
+    if (attempt) faults.push(...checkAttempt(attempt, expected))
+  }
+  const last = chain.at(-1)
+  if (demoCase.prints && last && !demoCase.prints.test(logOf(last))) {
+    faults.push(`its last attempt printed ${JSON.stringify(logOf(last))}, which lacks ${demoCase.prints}`)
+  }
+  return faults.map((fault) => `${demoCase.name}: ${fault}`)
+}
+
+function checkAttempt(attempt: Attempt, expected: ExpectedAttempt): string[] {
+  const oomKilled = attempt.kernels.some((kernel) => kernel.oomKilled)
+  const found: Record<keyof ExpectedAttempt, unknown> = { ...attempt, phase: attempt.retryState.phase, oomKilled }
+  return Object.entries(expected).flatMap(([key, value]) => {
+    const actual = found[key as keyof ExpectedAttempt]
+    return actual === value
+      ? []
+      : [`attempt ${attempt.attempt} has ${key} ${String(actual)}, should have ${String(value)}`]
+  })
+}

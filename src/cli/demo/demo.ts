@@ -3,18 +3,22 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { styleText } from 'node:util'
+import { stripVTControlCharacters, styleText } from 'node:util'
 import { type Client, createClient, hasEnded } from '../../client/node/index.ts'
 import { messageOf } from '../../observability/error-message.ts'
 import { listenForStop } from '../../observability/process-events.ts'
-import { loginAddress } from '../access/ui.ts'
+import { loginAddress } from '../ui.ts'
 import { exitStatus } from '../exit-codes.ts'
 import { terminalOf } from '../output/terminal.ts'
-import { wrapText } from '../output/wrap-text.ts'
-import { CASES, type DemoCase, type ExpectedAttempt } from './cases.ts'
-import { type Attempt, drawChain, logOf, readChain } from './chain.ts'
-import { findLastingLeftovers, killAll, killLeftovers } from './leftovers.ts'
-import { readAdminToken, type ServerProcess, startServer } from './server-process.ts'
+import { type Attempt, CASES, checkCase, drawChain, readChain } from './cases.ts'
+import {
+  findLastingLeftovers,
+  killAll,
+  killLeftovers,
+  readAdminToken,
+  type ServerProcess,
+  startServer,
+} from './server-process.ts'
 
 const DEADLINE_MS = 55_000
 const POLL_MS = 250
@@ -59,11 +63,11 @@ const NEXT = [
   'README.md has the tour, docs/ the rest.',
 ]
 
-/** What the demo has made, for whoever clears it away. */
+/** Resources of the demo that have to be removed. */
 interface Stage {
   readonly dataDir: string
   server: ServerProcess | undefined
-  /** It had come to its end, and was looked at. */
+  /** The demo has ended, and its server stays to be looked at. */
   stayed: boolean
 }
 
@@ -222,7 +226,7 @@ async function cleanUp({ server, dataDir }: Stage): Promise<string[]> {
 /** After Ctrl-C nobody waits for a clean end. */
 async function clearAway({ server, dataDir }: Stage): Promise<string[]> {
   print('stopping')
-  // Elsewhere nothing shows what belongs to the demo.
+  // Only on Linux can the processes of the demo be found.
   if (process.platform !== 'linux') await server?.stop()
   await killLeftovers(dataDir)
   await removeData(dataDir)
@@ -233,13 +237,14 @@ function removeData(dataDir: string): Promise<void> {
   return rm(dataDir, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 })
 }
 
+/** Columns of the time and the space behind it. */
+const TIME_COLUMNS = 14
+
 function print(text: string): void {
   console.log(wrapped(`${styleText('dim', new Date().toISOString().slice(11, 23))}  ${text}`, TIME_COLUMNS))
 }
 
-const TIME_COLUMNS = 14
-
-/** As wide as the terminal is; a file has whole lines. */
+/** Wraps lines at the terminal's width; a file gets whole lines. */
 function wrapped(text: string, indent: number): string {
   const { columns } = terminalOf(process.stdout)
   return columns === undefined ? text : wrapText(text, columns, indent)
@@ -249,30 +254,27 @@ function seconds(ms: number): string {
   return `${(ms / 1000).toFixed(1)} s`
 }
 
-/** Descriptions of all deviations from the expected chain. */
-function checkCase(demoCase: DemoCase, chain: readonly Attempt[]): string[] {
-  const faults: string[] = []
-  if (chain.length !== demoCase.expected.length) {
-    faults.push(`has ${chain.length} attempts, should have ${demoCase.expected.length}`)
-  }
-  for (const [index, expected] of demoCase.expected.entries()) {
-    const attempt = chain[index]
-    if (attempt) faults.push(...checkAttempt(attempt, expected))
-  }
-  const last = chain.at(-1)
-  if (demoCase.prints && last && !demoCase.prints.test(logOf(last))) {
-    faults.push(`its last attempt printed ${JSON.stringify(logOf(last))}, which lacks ${demoCase.prints}`)
-  }
-  return faults.map((fault) => `${demoCase.name}: ${fault}`)
+/** Breaks lines at spaces so that they fit into the columns; the lines behind a break are indented. */
+function wrapText(text: string, columns: number, indent: number): string {
+  return text
+    .split('\n')
+    .map((line) => wrapLine(line, columns, indent))
+    .join('\n')
 }
 
-function checkAttempt(attempt: Attempt, expected: ExpectedAttempt): string[] {
-  const oomKilled = attempt.kernels.some((kernel) => kernel.oomKilled)
-  const found: Record<keyof ExpectedAttempt, unknown> = { ...attempt, phase: attempt.retryState.phase, oomKilled }
-  return Object.entries(expected).flatMap(([key, value]) => {
-    const actual = found[key as keyof ExpectedAttempt]
-    return actual === value
-      ? []
-      : [`attempt ${attempt.attempt} has ${key} ${String(actual)}, should have ${String(value)}`]
-  })
+function wrapLine(line: string, columns: number, indent: number): string {
+  const lines: string[] = []
+  let current = ''
+  for (const word of line.split(/(?<=\S) +(?=\S)/)) {
+    const longer = current === '' ? word : `${current} ${word}`
+    if (current !== '' && widthOf(longer) > columns) {
+      lines.push(current)
+      current = ' '.repeat(indent) + word
+    } else current = longer
+  }
+  return [...lines, current].join('\n')
+}
+
+function widthOf(text: string): number {
+  return stripVTControlCharacters(text).length
 }

@@ -1,8 +1,9 @@
-import { spawn, type ChildProcess } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
 
 const PROGRAM = join(import.meta.dirname, '../../../bin/reprise.mjs')
 const READY = /^reprise ready (?:(http:\/\/\S+)|\(roles .*\))$/
@@ -20,7 +21,7 @@ export interface ServerProcess {
   stop(): Promise<number>
 }
 
-/** What this Node was told about its young generation, for the processes that it starts: `spawn` passes nothing on. */
+/** This Node's flags for its young generation, which `spawn` does not pass on. */
 export function heapFlags(): string[] {
   return process.execArgv.filter((flag) => flag.includes('semi-space-size'))
 }
@@ -98,4 +99,58 @@ async function readyUrl(child: ChildProcess, log: readonly string[]): Promise<st
 
 async function exited(child: ChildProcess): Promise<void> {
   if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+}
+
+const LEAVES_WITHIN_MS = 5_000
+const CHECK_INTERVAL_MS = 100
+
+/**
+ * Processes that stay for seconds. The fence's keeper needs a second to notice that the server is gone, and then exits.
+ */
+export async function findLastingLeftovers(dataDir: string): Promise<number[]> {
+  for (const since = performance.now(); ; await sleep(CHECK_INTERVAL_MS)) {
+    const found = await findLeftovers(dataDir)
+    if (found.length === 0 || performance.now() - since > LEAVES_WITHIN_MS) return found
+  }
+}
+
+/** Long enough for a process that was being started to have its own environment. */
+const QUIET_SCANS = 3
+const KILLED_WITHIN_MS = 2_000
+
+/** Kills all that uses a data directory, and what that starts meanwhile, until nothing is left. */
+export async function killLeftovers(dataDir: string): Promise<void> {
+  const since = performance.now()
+  for (let quiet = 0; quiet < QUIET_SCANS && performance.now() - since < KILLED_WITHIN_MS;) {
+    const found = await findLeftovers(dataDir)
+    killAll(found)
+    quiet = found.length === 0 ? quiet + 1 : 0
+    await sleep(CHECK_INTERVAL_MS / 2)
+  }
+}
+
+/** Running processes that use a data directory, by their environment or command line. Linux only. */
+export async function findLeftovers(dataDir: string): Promise<number[]> {
+  const names = await readdir('/proc').catch(() => [])
+  const pids = names.filter((name) => /^\d+$/.test(name)).map(Number)
+  const found = await Promise.all(pids.map(async (pid) => ((await belongs(pid, dataDir)) ? [pid] : [])))
+  return found.flat()
+}
+
+async function belongs(pid: number, dataDir: string): Promise<boolean> {
+  if (pid === process.pid) return false
+  const texts = await Promise.all(
+    ['cmdline', 'environ'].map((file) => readFile(`/proc/${pid}/${file}`, 'utf8').catch(() => '')),
+  )
+  return texts.some((text) => text.includes(dataDir))
+}
+
+export function killAll(pids: readonly number[]): void {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, 'SIGKILL')
+    } catch {
+      // The process has ended in the meantime.
+    }
+  }
 }

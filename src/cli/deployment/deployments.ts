@@ -1,25 +1,23 @@
 import { Command } from 'commander'
 import type { DeploymentStatus } from '../../client/node/index.ts'
 import { ofCaller } from '../options/session-options.ts'
-import { act, describedCommand } from '../client-command.ts'
+import { act, describedCommand, showFirst } from '../client-command.ts'
 import {
   addRolloutOptions,
   addServiceOptions,
   rolloutInput,
-  serviceInput,
   type RolloutOptions,
+  serviceInput,
   type ServiceOptions,
-} from '../options/deployment-options.ts'
+} from './deployment-options.ts'
 import { choices, wholeNumber } from '../options/values.ts'
 import { API_ENUMS } from '../options/api-enums.generated.ts'
-import { describeDeployment } from '../output/deployment-text.ts'
-import { statusStyle } from '../output/status-style.ts'
-import { relative } from '../output/time.ts'
+import { deploymentEventLine, describeDeployment } from './deployment-text.ts'
+import { statusStyle } from '../output/terminal.ts'
+import { relative } from '../output/format.ts'
 import { UsageError } from '../present-error.ts'
-import { DEPLOYMENT_ARGUMENT, findDeployment } from '../find/find-deployment.ts'
-import { settle, waitOption, type Waiting } from './settle-deployment.ts'
-import { take } from '../session/take.ts'
-import { watchDeployments } from './watch-deployments.ts'
+import { DEPLOYMENT_ARGUMENT, findDeployment } from '../find.ts'
+import { settle, type Waiting, waitOption } from './settle-deployment.ts'
 
 const LIVING = API_ENUMS.DeploymentStatus.filter((status) => status !== 'DESTROYED')
 const LIMIT = 50
@@ -55,9 +53,10 @@ function list(): Command {
     .option('--limit <n>', `at most so many; 0 is all (default: ${LIMIT})`, wholeNumber)
   return act<ListOptions>(command, async ({ client, out, signal }, options) => {
     const { project, status = LIVING, limit = LIMIT } = options
-    const { items, more } = await take(client.deployments({ filter: { project, status } }, { signal }), limit)
-    await out.table(
-      items,
+    const deployments = client.deployments({ filter: { project, status } }, { signal })
+    await showFirst(
+      out,
+      { limit, of: deployments },
       [
         { title: 'DEPLOYMENT', value: ({ deploymentId }) => deploymentId, id: true },
         { title: 'NAME', value: ({ name }) => name, flexible: true },
@@ -70,7 +69,6 @@ function list(): Command {
       ],
       'no deployments',
     )
-    if (more) out.note(`more than ${items.length}: --limit shows more`)
   })
 }
 
@@ -165,4 +163,33 @@ function destroy(): Command {
     const deploymentId = await findDeployment(context.client, text!)
     return settle(context, options, await context.client.destroyDeployment(deploymentId, options.reason))
   })
+}
+
+interface WatchOptions {
+  project?: string
+  after?: string
+}
+
+export function watchDeployments(): Command {
+  const command = describedCommand(
+    'watch',
+    'show events of deployments and their routes, until Ctrl-C; waits for restarting servers',
+    ['reprise deployments watch', 'reprise deployments watch web --json'],
+  )
+    .argument('[deployment]', DEPLOYMENT_ARGUMENT)
+    .option('-p, --project <project>', 'only in this project')
+    .option('--after <cursor>', 'resume after this event without missing any; --json prints each cursor')
+  return act<WatchOptions>(
+    command,
+    async ({ client, out, signal }, { project, after }, [text]) => {
+      const deploymentId = text === undefined ? undefined : await findDeployment(client, text)
+      const from = { after: after ?? (await client.eventCursor({ signal })), signal }
+      // Scripts may wait for this line: no later event is missed.
+      out.note(out.notes.style('dim', `watching from ${from.after}`))
+      for await (const event of client.deploymentEvents({ project, deploymentId }, from)) {
+        out.item(event, () => deploymentEventLine(event, out.terminal))
+      }
+    },
+    { follow: true },
+  )
 }

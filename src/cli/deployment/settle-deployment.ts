@@ -2,8 +2,8 @@ import type { Command } from 'commander'
 import type { Client, Deployment, DeploymentSummary, SessionSummary } from '../../client/node/index.ts'
 import type { ClientContext } from '../client-command.ts'
 import { exitStatus } from '../exit-codes.ts'
-import { deploymentLine } from '../output/deployment-text.ts'
-import { isOver } from '../session/describe-session.ts'
+import { deploymentLine } from './deployment-text.ts'
+import { isOver } from '../session/session-text.ts'
 
 export interface Waiting {
   wait?: boolean
@@ -16,10 +16,10 @@ export function waitOption(command: Command): Command {
   )
 }
 
-/** So many routes in a row that failed, without a healthy one, are taken for a revision that cannot start. */
+/** A revision counts as unable to start after this many failed routes in a row without a healthy one. */
 const FAILURES_MAX = 3
 const LINES = 10
-/** Sessions of other routes may have ended since. */
+/** More than one, because sessions of other routes may have ended since. */
 const SESSIONS_LOOKED_AT = 20
 
 class CannotStart extends Error {

@@ -1,11 +1,12 @@
 import { accessSync, constants, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { ForbiddenError, readEnvironment, type Client, type FoundServer } from '../../client/node/index.ts'
-import { duration } from '../output/time.ts'
+import type { IntrospectionQuery } from 'graphql'
+import * as operations from '../../client/operations.generated.ts'
+import { type Client, ForbiddenError, type FoundServer, readEnvironment } from '../../client/node/index.ts'
+import { duration } from '../output/format.ts'
 import { tokenOrigin } from '../present-error.ts'
-import { takeAll } from '../session/take.ts'
-import { checkContainerEngine } from './container-engine.ts'
-import type { Finding } from './finding.ts'
+import { takeAll } from '../client-command.ts'
+import { checkContainerEngine, type Finding } from './container-engine.ts'
 
 interface Subject {
   client: Client
@@ -126,7 +127,7 @@ function wayToDatabase(text: string): string {
   }
 }
 
-/** What its start has warned of, as far as that still holds. Each says what to do. */
+/** Warnings of the server's start that still hold. Each tells what to do. */
 function warnings({ text }: Answer): Finding[] {
   try {
     const { warnings: found = [] } = JSON.parse(text) as { warnings?: string[] }
@@ -149,7 +150,7 @@ function transport({ protocol, hostname }: URL): Finding {
   return { what, state: 'warning', found: 'without TLS: tokens and output can be read on the way', advice }
 }
 
-/** With the precision of the header, one second. */
+/** Compares the clocks with the precision of the `Date` header, one second. */
 function clockSkew({ date, askedAt, answeredAt }: Answer): Finding {
   const what = 'clock'
   const theirs = date === null ? Number.NaN : Date.parse(date)
@@ -185,8 +186,6 @@ async function checkToken({ client, server }: Subject): Promise<Finding> {
 async function checkSchema({ client }: Subject): Promise<Finding> {
   const what = 'schema'
   try {
-    // Loads all of graphql, which no other command needs.
-    const { unknownToServer } = await import('./schema.ts')
     const unknown = await unknownToServer(client)
     if (unknown.length === 0) return { what, state: 'ok', found: 'the server has all that this version asks for' }
     const advice = `Bring both to the same version. It lacks: ${unknown.slice(0, 3).join('; ')}`
@@ -194,6 +193,18 @@ async function checkSchema({ client }: Subject): Promise<Finding> {
   } catch (error) {
     return { what, state: 'skipped', found: `the server does not report it: ${(error as Error).message}` }
   }
+}
+
+/** Operations of this client that do not fit the server's schema. @throws ApiError if introspection is refused */
+async function unknownToServer(client: Client): Promise<string[]> {
+  // The package is large, and only this check and one command need it.
+  const { buildClientSchema, getIntrospectionQuery, parse, validate } = await import('graphql')
+  const schema = buildClientSchema(await client.request<IntrospectionQuery>(getIntrospectionQuery()))
+  const documents = Object.entries(operations).filter(([name]) => name.endsWith('Document'))
+  return documents.flatMap(([name, document]) => {
+    const faults = validate(schema, parse(String(document)))
+    return faults.length === 0 ? [] : [`${name.replace(/Document$/, '')}: ${faults[0]!.message}`]
+  })
 }
 
 async function checkAgents({ client }: Subject): Promise<Finding[]> {
@@ -211,7 +222,7 @@ async function checkAgents({ client }: Subject): Promise<Finding[]> {
   }
 }
 
-/** Of an agent that is there and takes no new kernels. */
+/** A finding for each agent that is there but takes no new kernels. */
 function refusalOf(agent: { name: string; status: string; refuses?: string | null }): Finding[] {
   if (agent.refuses == null || agent.status === 'LOST' || agent.status === 'TERMINATED') return []
   const advice =
@@ -219,7 +230,7 @@ function refusalOf(agent: { name: string; status: string; refuses?: string | nul
   return [{ what: `agent ${agent.name}`, state: 'fault', found: `takes no new kernels: ${agent.refuses}`, advice }]
 }
 
-/** Of those that are there: `; isolation namespaces 2, none 1`. */
+/** Counts the present agents by isolation: `; isolation namespaces 2, none 1`. */
 function isolationsOf(agents: readonly { status: string; isolation?: string | null }[]): string {
   const counts = new Map<string, number>()
   for (const { status, isolation } of agents) {

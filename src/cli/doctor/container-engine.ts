@@ -2,13 +2,21 @@ import { accessSync, constants, statSync } from 'node:fs'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import type { Finding } from './finding.ts'
+
+/** The result of one check of `reprise doctor`. */
+export interface Finding {
+  what: string
+  state: 'ok' | 'warning' | 'fault' | 'skipped'
+  found: string
+  /** Tells the user what to do. */
+  advice?: string
+}
 
 /** Podman starts its service for the first question: some seconds on a busy machine. */
 const ANSWER_WITHIN_MS = 20_000
 const WHAT = 'container engine'
 
-/** Where an agent with `--executor container` would find its engine, and what that lacks. */
+/** Looks for the engine that an agent with `--executor container` would use, and for what that engine lacks. */
 export async function checkContainerEngine(environment: NodeJS.ProcessEnv): Promise<Finding> {
   const named = environment['REPRISE_CONTAINER_ENGINE']
   const isWanted = named !== undefined || environment['REPRISE_EXECUTOR'] === 'container'
@@ -59,12 +67,12 @@ interface Info {
   InitBinary?: string
   LiveRestoreEnabled?: boolean
   SecurityOptions?: string[] | null
-  /** Podman's way to say it. */
+  /** Only Podman has this field. */
   Rootless?: boolean
   CgroupVersion?: string
 }
 
-/** Podman's own answer, which says what it can bound. */
+/** The answer of Podman's own API, which names the controllers that it can use. */
 interface PodmanInfo {
   host?: { cgroupControllers?: string[] | null }
 }
@@ -110,10 +118,10 @@ function judge(socket: string, { Version: version = '?', Components: parts }: Ve
   return { what: WHAT, state: 'ok', found }
 }
 
-/** What a container may take, by the controller of cgroups that bounds it. */
+/** Resources by the cgroup controller that limits them. */
 const BOUNDED_BY = { memory: 'memory', cpu: 'CPU', pids: 'processes' }
 
-/** An ordinary user's engine bounds what was delegated to that user. */
+/** A rootless engine can only limit resources whose controllers were delegated to its user. */
 async function judgeLimits(socket: string, finding: Finding, { CgroupVersion: version }: Info): Promise<Finding> {
   const { host } = await ask<PodmanInfo>(socket, '/v4.0.0/libpod/info')
   const has = new Set(host?.cgroupControllers)

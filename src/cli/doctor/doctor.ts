@@ -6,7 +6,7 @@ import { exitStatus } from '../exit-codes.ts'
 import { createOutput, type Output } from '../output/output.ts'
 import { presentError } from '../present-error.ts'
 import { runChecks } from './checks.ts'
-import type { Finding } from './finding.ts'
+import type { Finding } from './container-engine.ts'
 
 const MARKS = { ok: ['green', '✓'], warning: ['yellow', '!'], fault: ['red', '✗'], skipped: ['dim', '·'] } as const
 

@@ -1,7 +1,8 @@
-import { sessionInput, type SessionOptions } from '../options/session-options.ts'
+import { ofCaller, sessionInput, type SessionOptions } from '../options/session-options.ts'
 import { UsageError } from '../present-error.ts'
-import { expandJobs, type PlannedSession } from './expand-jobs.ts'
-import { readJobs } from './read-jobs.ts'
+import { type Job, readJobs } from './read-jobs.ts'
+import { basename } from 'node:path'
+import type { CreateSessionInput } from '../../client/node/index.ts'
 
 /**
  * The sessions that a file or an array describes; undefined if neither is given, and there is one session only.
@@ -19,4 +20,68 @@ export async function planJobs(
   const given = sessionInput(options, command)
   const stated = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
   return expandJobs(jobs, stated, array)
+}
+
+/** One session to create. */
+export interface PlannedSession {
+  place: string
+  input: CreateSessionInput
+}
+
+/**
+ * The sessions of all jobs, in their order. Options of the command line fill in the fields that a job does not have;
+ * variables, labels and the retry policy of both are joined. Each session's number is added to a creation id of the
+ * command line, so that repeating the command creates nothing.
+ * @throws UsageError
+ */
+function expandJobs(
+  jobs: readonly Job[],
+  options: Partial<CreateSessionInput>,
+  arrayOfOptions: readonly number[] | undefined,
+): PlannedSession[] {
+  const all = jobs.flatMap(({ place, fields, numbers = arrayOfOptions }) => {
+    const template = { ...together(options, fields), creationId: fields.creationId }
+    if (!numbers) return [{ place, input: template }]
+    return numbers.map((number) => ({ place: `${place}[${number}]`, input: numbered(template, number) }))
+  })
+  return all.map(({ place, input }, at) => {
+    const { command, creationId = options.creationId && `${options.creationId}-${at + 1}` } = input
+    if (!command || command.length === 0)
+      throw new UsageError(`${place}: it has no command; there is none after --, too`)
+    const name = input.name ?? basename(command[0]!)
+    // Uploaded files keep their relative paths.
+    const program = input.codeSha256 == null ? ofCaller(command) : [...command]
+    return { place, input: { ...input, name, command: program, creationId } }
+  })
+}
+
+function together(options: Partial<CreateSessionInput>, fields: Partial<CreateSessionInput>) {
+  return {
+    ...options,
+    ...fields,
+    environ: joined(options.environ, fields.environ, ({ name }) => name),
+    secretEnviron: joined(options.secretEnviron, fields.secretEnviron, ({ name }) => name),
+    labels: joined(options.labels, fields.labels, ({ key }) => key),
+    agentLabels: joined(options.agentLabels, fields.agentLabels, ({ key }) => key),
+    mounts: joined(options.mounts, fields.mounts, ({ path }) => path),
+    executorOptions: joined(options.executorOptions, fields.executorOptions, ({ key }) => key),
+    resourceSlots: joined(options.resourceSlots, fields.resourceSlots, ({ slot }) => slot),
+    retryPolicy: fields.retryPolicy ? { ...options.retryPolicy, ...fields.retryPolicy } : options.retryPolicy,
+  }
+}
+
+type Listed<Item> = readonly Item[] | null | undefined
+
+/** Joins both lists; a later item replaces an earlier one of the same name. */
+function joined<Item>(first: Listed<Item>, second: Listed<Item>, name: (item: Item) => string): Item[] | undefined {
+  if (!first && !second) return undefined
+  return [...new Map([...(first ?? []), ...(second ?? [])].map((item) => [name(item), item])).values()]
+}
+
+/** Replaces each `{i}` by the number. */
+function numbered<Value>(value: Value, number: number): Value {
+  if (typeof value === 'string') return value.replaceAll('{i}', String(number)) as Value
+  if (Array.isArray(value)) return (value as unknown[]).map((item) => numbered(item, number)) as Value
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, numbered(inner, number)])) as Value
 }

@@ -7,7 +7,7 @@ import { UsageError } from '../present-error.ts'
 
 /** A session that a file describes: fields of `CreateSessionInput`, and how many there are of it. */
 export interface Job {
-  /** Where it stands, for messages. */
+  /** The place in the file, for messages. */
   place: string
   fields: Partial<CreateSessionInput>
   /** The numbers that stand for `{i}`; undefined for one session, in which `{i}` stands for itself. */
@@ -17,7 +17,7 @@ export interface Job {
 type Entry = Readonly<Record<string, unknown>>
 type Parse = (value: unknown) => unknown
 
-/** How a field is read; of the forms that people write, as the API takes it. */
+/** Parses each field from the forms that people write into the form of the API. */
 const FIELDS: Readonly<Record<keyof CreateSessionInput, Parse>> = {
   name: text,
   command: (value) => (typeof value === 'string' ? ['sh', '-c', value] : list(value)),
@@ -64,7 +64,7 @@ export async function readJobs(path: string): Promise<Job[]> {
 }
 
 interface Placed {
-  /** Of a line, its number; else which entry it is. */
+  /** The number of the line, or of the entry. */
   place: number
   value: unknown
 }
@@ -117,7 +117,7 @@ function isEntry(value: unknown): value is Entry {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** `data:/data:ro`, as on the command line, or as the API has it. */
+/** Volumes are written like `data:/data:ro`, or as in the API. */
 function mountList(value: unknown): unknown {
   if (!Array.isArray(value)) return value
   return value.map((each: unknown) => (typeof each === 'string' ? mounts(each)[0] : each))
@@ -140,7 +140,7 @@ function list(value: unknown): string[] {
   return value.map(String)
 }
 
-/** A list as the API has it, or an object. */
+/** A list in the form of the API, or an object with names and values. */
 function entries(value: unknown, key: string, content: string): unknown {
   if (!isEntry(value)) return value
   return Object.entries(value).map(([name, amount]) => ({ [key]: name, [content]: String(amount) }))

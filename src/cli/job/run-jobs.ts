@@ -1,12 +1,14 @@
-import type { Client, SessionSummary } from '../../client/node/index.ts'
-import type { ClientContext } from '../client-command.ts'
+import { ApiError, type Client, type SessionEvent, type SessionSummary } from '../../client/node/index.ts'
+import { chunks, type ClientContext, takeAll } from '../client-command.ts'
 import { exitStatus } from '../exit-codes.ts'
-import { INTERRUPT_REASON, onInterrupt, type OnInterrupt } from '../session/on-interrupt.ts'
-import { createJobs, printCreated } from './create-jobs.ts'
-import type { PlannedSession } from './expand-jobs.ts'
-import { chunks, followJobs } from './follow-jobs.ts'
+import { INTERRUPT_REASON, onInterrupt, type OnInterrupt } from '../session/cancel.ts'
+import type { PlannedSession } from './plan-jobs.ts'
+import { type Output, progressBar } from '../output/output.ts'
+import { presentError } from '../present-error.ts'
+import { findNamedInput, type KnownIds } from '../options/find-in-options.ts'
+import { CHAIN_EVENTS } from '../event.ts'
 
-/** Creates them, and waits until all have ended; succeeds if all do. */
+/** Creates the sessions and waits until all have ended. It succeeds if all of them do. */
 export async function runJobs(
   context: ClientContext,
   planned: readonly PlannedSession[],
@@ -37,10 +39,161 @@ export async function runJobs(
   }
 }
 
-/** Also the retries that they wait for. */
+/** Ends the sessions, and their waiting retries. */
 async function endAll(client: Client, sessions: readonly SessionSummary[]): Promise<void> {
   const chainIds = sessions.map(({ chainId }) => chainId)
   for (const ids of chunks(chainIds)) {
     await client.terminateSessions({ chainFilter: { ids }, reason: INTERRUPT_REASON })
   }
+}
+
+/** Sessions per call: few enough that the progress bar moves, and enough that the calls cost little. */
+const BATCH = 250
+
+interface CreatedJobs {
+  sessions: SessionSummary[]
+  /** The sessions of these that already existed. */
+  known: SessionSummary[]
+  refused: number
+  /** The number of sessions that were no longer requested. */
+  left: number
+  /** Exit status for the first refusal; 0 without one. */
+  status: number
+}
+
+/**
+ * Creates them in their order. Those that depend on others of them, which they name, come in a later call. Refusals are
+ * printed; the others are created all the same. After Ctrl-C no further call is made, and the last one is waited for, unless `cut` aborts it:
+ * what it created is known.
+ */
+export async function createJobs(
+  { client, out, signal }: ClientContext,
+  planned: readonly PlannedSession[],
+  cut?: AbortSignal,
+): Promise<CreatedJobs> {
+  const bar = progressBar('creating')
+  const made: CreatedJobs = { sessions: [], known: [], refused: 0, left: planned.length, status: 0 }
+  const known: KnownIds = { sessions: new Map(), agents: new Map() }
+  try {
+    for (const batch of batchesOf(planned)) {
+      if (signal.aborted) break
+      const inputs = await Promise.all(batch.map(({ input }) => findNamedInput(client, input, known)))
+      const results = await client.createSessions(inputs, { signal: cut })
+      for (const [at, result] of results.entries()) {
+        const { place, input } = batch[at]!
+        if (result instanceof ApiError) {
+          bar.end()
+          const { message, code, advice, status } = presentError(result, undefined)
+          out.note(`${place} ${input.name}: ${[message, ...advice].join(' ')} (${code})`)
+          made.refused++
+          made.status ||= status
+          continue
+        }
+        known.sessions.set(input.name, Promise.resolve(result.session.sessionId))
+        made.sessions.push(result.session)
+        if (!result.created) made.known.push(result.session)
+      }
+      made.left -= batch.length
+      bar.update(planned.length - made.left, planned.length, made.refused > 0 ? `${made.refused} refused` : '')
+    }
+  } finally {
+    bar.end()
+  }
+  return made
+}
+
+/** More ids than this would push everything else off a terminal. */
+const IDS_SHOWN_MAX = 20
+
+/** The ids on standard output, and how many there are. */
+export function printCreated(out: Output, { sessions, known, refused, left }: CreatedJobs): void {
+  const old = new Set(known)
+  if (out.json || !out.terminal.interactive || sessions.length <= IDS_SHOWN_MAX) {
+    for (const session of sessions) {
+      out.item({ type: 'created', created: !old.has(session), ...session }, () => session.sessionId)
+    }
+  }
+  const made = sessions.length - known.length
+  const counts = [
+    `${made} ${made === 1 ? 'session' : 'sessions'} created`,
+    ...(known.length > 0 ? [`${known.length} were there already`] : []),
+    ...(refused > 0 ? [`${refused} refused`] : []),
+    ...(left > 0 ? [`${left} not asked for any more`] : []),
+  ]
+  out.note(counts.join(', '))
+}
+
+function batchesOf(planned: readonly PlannedSession[]): PlannedSession[][] {
+  const batches: PlannedSession[][] = [[]]
+  const names = new Set<string>()
+  for (const each of planned) {
+    if (batches.at(-1)!.length === BATCH || each.input.dependsOn?.some((name) => names.has(name))) {
+      batches.push([])
+      names.clear()
+    }
+    batches.at(-1)!.push(each)
+    names.add(each.input.name)
+  }
+  return batches
+}
+
+interface FollowedJobs {
+  succeeded: number
+  failed: number
+}
+
+interface FollowOptions {
+  sessions: readonly SessionSummary[]
+  /** The sessions of these that may already have ended. */
+  known: readonly SessionSummary[]
+  /** A cursor of events from before their creation. */
+  after: string
+  signal: AbortSignal
+}
+
+const ENDED: ReadonlySet<string> = new Set(['SUCCEEDED', 'FAILED', 'CANCELLED'])
+
+/** Until all their chains have ended. Those that fail are printed as they do. */
+async function followJobs(
+  { client, out }: ClientContext,
+  { sessions, known, after, signal }: FollowOptions,
+): Promise<FollowedJobs> {
+  const open = new Map(sessions.map((session) => [session.chainId, session]))
+  const counts = { succeeded: 0, failed: 0 }
+  const bar = progressBar('running')
+  const total = open.size
+  const end = (chainId: string, state: string, why: string) => {
+    const session = open.get(chainId)
+    if (!session || !open.delete(chainId)) return
+    const { name, sessionId } = session
+    if (state === 'SUCCEEDED') counts.succeeded++
+    else counts.failed++
+    if (out.json) out.item({ type: 'ended', name, sessionId, chainId, state }, () => '')
+    else if (state !== 'SUCCEEDED') {
+      bar.end()
+      out.note(`${name} ${sessionId}: ${state.toLowerCase()}${why}`)
+    }
+  }
+  const show = () => bar.update(total - open.size, total, counts.failed > 0 ? `${counts.failed} failed` : '')
+  try {
+    show()
+    for (const ids of chunks(known.map(({ chainId }) => chainId))) {
+      const chains = await takeAll(client.chains({ filter: { ids } }, { signal }))
+      for (const { chainId, state } of chains) if (ENDED.has(state)) end(chainId, state, '')
+    }
+    if (open.size === 0) return counts
+    for await (const event of client.sessionEvents({ types: CHAIN_EVENTS }, { after, signal })) {
+      if (event.type !== 'CHAIN_REOPENED') end(event.chainId, event.type.replace('CHAIN_', ''), whyOf(event))
+      show()
+      if (open.size === 0) break
+    }
+    return counts
+  } finally {
+    bar.end()
+  }
+}
+
+function whyOf({ chainEnd, reason }: SessionEvent): string {
+  const attempts = chainEnd && chainEnd.attempts > 1 ? ` after ${chainEnd.attempts} attempts` : ''
+  return attempts + (reason ? `: ${reason}` : '')
 }

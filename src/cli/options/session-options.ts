@@ -28,13 +28,13 @@ export interface SessionOptions extends PolicyOptions, SpecOptions, AgentOptions
   file?: string
   /** Files and directories that come along. */
   upload?: string[]
-  /** Of the archive of these, once it is uploaded. */
+  /** The digest of the archive of these files, once it is uploaded. */
   codeSha256?: string
   /** The numbers of an array. */
   array?: number[]
 }
 
-/** Also the options that a resubmission may override. */
+/** Options that a resubmission may override, too. */
 export interface SpecOptions {
   env?: [string, string][]
   secret?: [string, string][]
@@ -82,7 +82,7 @@ export function addPlaceOptions(command: Command): Command {
     .option('--resource-group <group>', 'resource group to run in')
 }
 
-/** What it is depends on the executor of the agents. */
+/** The executor of the agents decides what an image is. */
 export const IMAGE_OPTION = 'container image; to agents without containers sh, bash, node or python3'
 
 export function addMountOption(command: Command): Command {
@@ -95,7 +95,7 @@ export function addUploadOption(command: Command): Command {
   return command.option('--upload <path>', what, collect)
 }
 
-/** What is to run, as every run of a schedule has it. */
+/** Options for what is to run. All runs of a schedule share them. */
 export function addTemplateOptions(command: Command): Command {
   command
     .optionsGroup('Session:')
@@ -126,7 +126,10 @@ export function addSessionOptions(command: Command): Command {
   return addPolicyOptions(command)
 }
 
-/** Without a command, which each job of a file may have itself, there is none in it, and no name unless it is given. */
+/**
+ * The input that the options and the command make. Without a command (jobs of a file may have their own), the input has
+ * no command, and a name only if one is given.
+ */
 export function sessionInput(options: SessionOptions, command: readonly string[]): Partial<CreateSessionInput> {
   const { env, label, agentLabel, timeout, startsAt, dependsOn, creationId } = options
   const { concurrencyKey, concurrencyLimit } = options
@@ -159,7 +162,7 @@ export function sessionInput(options: SessionOptions, command: readonly string[]
   }
 }
 
-/** What is uploaded lies in the working directory as it lies here: a command means the same there. */
+/** Uploaded files have the same relative paths in the kernel's working directory, so the command stays as it is. */
 function commandOf({ codeSha256 }: SessionOptions, command: readonly string[]): string[] | undefined {
   if (command.length === 0) return undefined
   return codeSha256 === undefined ? ofCaller(command) : [...command]
@@ -197,7 +200,7 @@ export function mounts(text: string, earlier: MountInput[] = []): MountInput[] {
   return [...earlier, { volume, path, readOnly: mode === 'ro' }]
 }
 
-/** An update that is to leave none has to say so. */
+/** `none` lets an update remove all volumes. */
 function mountsOrNone(text: string, earlier?: MountInput[]): MountInput[] {
   return text === 'none' ? [] : mounts(text, earlier)
 }
@@ -211,7 +214,10 @@ function variable(text: string, earlier: [string, string][] = []): [string, stri
   return text.includes('=') ? pairs(text, earlier) : [...earlier, present(text)]
 }
 
-/** Never from the arguments: everybody on this machine can read those, and the shell's history keeps them. */
+/**
+ * A secret is never taken from the arguments: everybody on this machine can read them, and the shell's history keeps
+ * them.
+ */
 function secret(text: string, earlier: [string, string][] = []): [string, string][] {
   if (!text.includes('=')) return [...earlier, present(text)]
   const name = text.slice(0, text.indexOf('='))

@@ -7,7 +7,7 @@ export function wholeNumber(text: string): number {
   return Number(text)
 }
 
-/** Several, separated by commas. */
+/** Whole numbers separated by commas. */
 export function wholeNumbers(text: string): number[] {
   return text.split(',').map((each) => wholeNumber(each.trim()))
 }
@@ -88,7 +88,7 @@ export function choice<Word extends string>(flags: string, description: string, 
   return new Option(flags, description).choices(words.map(written)).argParser((text) => oneOf(text, words))
 }
 
-/** The same for several values, separated by commas. */
+/** An option with several such values, separated by commas. */
 export function choices<Word extends string>(flags: string, description: string, words: readonly Word[]): Option {
   return new Option(flags, description)
     .choices(words.map(written))

@@ -1,11 +1,10 @@
 import process from 'node:process'
-import { safeText } from './safe-text.ts'
-import { formatTable, type Column } from './table.ts'
-import { terminalOf, type Terminal } from './terminal.ts'
+import { safeText, type Terminal, terminalOf } from './terminal.ts'
+import { type Column, formatTable } from './table.ts'
 
 /** Data goes to standard output, messages to standard error. */
 export interface Output {
-  /** Whether the output is for programs. */
+  /** The output is for programs. */
   readonly json: boolean
   readonly terminal: Terminal
   readonly notes: Terminal
@@ -13,7 +12,7 @@ export interface Output {
   note(text: string): void
   /** One JSON document, or text for people. */
   show(value: unknown, text: () => string): void
-  /** The same with a text that takes time. */
+  /** Like `show`, with a text that is made asynchronously. */
   showSoon(value: unknown, text: () => Promise<string>): Promise<void>
   /** One JSON line of a stream, or a line for people. */
   item(value: unknown, text: () => string): void
@@ -41,5 +40,27 @@ export function createOutput(json: boolean): Output {
       else if (rows.length === 0) note(empty)
       else print(await formatTable(rows, columns, terminal))
     },
+  }
+}
+
+interface ProgressBar {
+  update(done: number, total: number, note?: string): void
+  /** Removes it from the screen. */
+  end(): void
+}
+
+/** One line on standard error that is overwritten; nothing if that is not a terminal. */
+export function progressBar(label: string): ProgressBar {
+  const terminal = terminalOf(process.stderr)
+  if (!terminal.interactive) return { update() {}, end() {} }
+  return {
+    update(done, total, note = '') {
+      const share = total === 0 ? 1 : Math.min(1, done / total)
+      const figures = `${label} ${done}/${total} ${Math.floor(share * 100)} % ${note}`.trimEnd()
+      const width = Math.max(5, Math.min(40, (terminal.columns ?? 80) - figures.length - 4))
+      const filled = Math.round(share * width)
+      process.stderr.write(`\r\u001b[2K${'█'.repeat(filled)}${'░'.repeat(width - filled)}  ${figures}`)
+    },
+    end: () => void process.stderr.write('\r\u001b[2K'),
   }
 }

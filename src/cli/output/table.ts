@@ -1,5 +1,4 @@
 import type { Style, Terminal } from './terminal.ts'
-import { isPlain, PLAIN_MEASURE, type TextMeasure } from './text-measure.ts'
 
 export interface Column<Row> {
   title: string
@@ -8,16 +7,16 @@ export interface Column<Row> {
   align?: 'right'
   /** May be shortened in the middle if the terminal is too narrow. */
   flexible?: true
-  /** Left out only after all that are not. */
+  /** Left out only after all columns without this. */
   kept?: true
-  /** An id: on a terminal only as much of it as tells it from the others, which is what commands take. */
+  /** An id: a terminal shows only its beginning, long enough to differ from the others. Commands take it for the id. */
   id?: true
 }
 
 const GAP = 2
 /** Flexible columns are not made narrower than this while another one can be narrowed. */
 const FLEXIBLE_MIN = 8
-/** The same of those that are kept, while there are others to leave out. */
+/** The same for columns that are kept, while there are others to leave out. */
 const KEPT_MIN = 20
 
 /** Lines of at most the terminal's width; full lines if there is no terminal. */
@@ -66,12 +65,10 @@ function prefixLength(ids: readonly string[]): number {
   return length
 }
 
-async function measureFor(cells: readonly (readonly string[])[]): Promise<TextMeasure> {
-  if (cells.every((line) => line.every(isPlain))) return PLAIN_MEASURE
-  return (await import('./unicode-measure.ts')).UNICODE_MEASURE
-}
-
-/** Narrows the widest flexible column step by step, then removes columns from the right, but never the first, and last those that are kept. */
+/**
+ * Narrows the widest flexible column step by step, then removes columns from the right: never the first, and those that
+ * are kept only after all others.
+ */
 function fit(
   natural: readonly number[],
   columns: readonly { flexible?: true; kept?: true }[],
@@ -106,4 +103,53 @@ function fit(
 function oneLine(text: string): string {
   // oxlint-disable-next-line no-control-regex -- what a session is called must not move the cursor
   return text.replaceAll(/[\u0000-\u001f\u007f-\u009f]+/g, ' ')
+}
+
+/** How text is measured and cut, in columns of a terminal. */
+export interface TextMeasure {
+  width(text: string): number
+  /** Cut in the middle, if it is wider. */
+  cut(text: string, columns: number): string
+}
+
+/** Each of these characters takes one column, alone and beside the others. */
+const PLAIN = /^[\u0020-\u007e–…]*$/
+
+export function isPlain(text: string): boolean {
+  return PLAIN.test(text)
+}
+
+export const PLAIN_MEASURE: TextMeasure = {
+  width: (text) => text.length,
+  cut(text, columns) {
+    if (text.length <= columns) return text
+    if (columns <= 1) return '…'.repeat(columns)
+    const front = Math.floor(columns / 2)
+    return `${text.slice(0, front)}…${text.slice(text.length - (columns - front) + 1)}`
+  },
+}
+
+async function measureFor(cells: readonly (readonly string[])[]): Promise<TextMeasure> {
+  return cells.every((line) => line.every(isPlain)) ? PLAIN_MEASURE : unicodeMeasure()
+}
+
+/** Measures any text. Loading these packages takes a third of a command's time. */
+export async function unicodeMeasure(): Promise<TextMeasure> {
+  const [{ default: stringWidth }, { default: cliTruncate }] = await Promise.all([
+    import('string-width'),
+    import('cli-truncate'),
+  ])
+  return {
+    width: (text) => stringWidth(text),
+    cut: (text, columns) => cliTruncate(text, columns, { position: 'middle' }),
+  }
+}
+
+/** Names and values in lines; null and empty values are left out. */
+export function formatFields(fields: readonly (readonly [string, string | null | undefined])[], terminal: Terminal) {
+  const given = fields.filter(([, value]) => value !== null && value !== undefined && value !== '')
+  const width = Math.max(...given.map(([name]) => name.length))
+  return given
+    .map(([name, value]) => `${terminal.style('dim', name.padEnd(width))}  ${value!.replaceAll('\n', ' ')}`)
+    .join('\n')
 }

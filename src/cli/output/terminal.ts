@@ -8,7 +8,7 @@ export interface Terminal {
   /** Width of the terminal; undefined if the output is not a terminal. */
   readonly columns: number | undefined
   readonly interactive: boolean
-  /** Whether `style` adds colours. */
+  /** `style` adds colours. */
   readonly coloured: boolean
   style(style: Style, text: string): string
 }
@@ -32,4 +32,63 @@ export function endQuietlyOnClosedPipe(): void {
       throw error
     })
   }
+}
+
+const STYLES: Readonly<Record<string, Style>> = {
+  ERROR: 'red',
+  FAILED: 'red',
+  FAILURE: 'red',
+  LOST: 'red',
+  EXHAUSTED: 'red',
+  UNHEALTHY: 'red',
+  FAILED_TO_START: 'red',
+  CANCELLED: 'yellow',
+  DEGRADED: 'yellow',
+  DESTROYING: 'yellow',
+  HELD: 'yellow',
+  SUSPECT: 'yellow',
+  DRAINING: 'yellow',
+  SCHEDULED: 'cyan',
+  SCALING: 'cyan',
+  PROVISIONING: 'cyan',
+  WAITING_RETRY: 'cyan',
+  RUNNING: 'green',
+  READY: 'green',
+  HEALTHY: 'green',
+  LIVE: 'green',
+  ALIVE: 'green',
+  SUCCEEDED: 'green',
+  SUCCESS: 'green',
+  DELIVERED: 'green',
+}
+
+/** The style of a status word, the same everywhere. */
+export function statusStyle(word: string): Style | undefined {
+  return STYLES[word]
+}
+
+/**
+ * Texts from a server contain names, reasons and messages of other users. Their control characters are shown as escapes,
+ * so that the terminal does not obey them. Line feeds, tabs and the command line's own colours stay.
+ */
+const CONTROLS =
+  // oxlint-disable-next-line no-control-regex -- what is looked for
+  /\u001b\[[0-9;]*m|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
+
+/** `colours`: whether the text may have some. */
+export function safeText(text: string, colours: boolean): string {
+  return text.replaceAll(CONTROLS, (found) => (found.length > 1 && colours ? found : escaped(found)))
+}
+
+function escaped(text: string): string {
+  return [...text].map((character) => (isControl(character) ? codeOf(character) : character)).join('')
+}
+
+function isControl(character: string): boolean {
+  return character < ' ' || character > '~'
+}
+
+/** `\u001b` */
+function codeOf(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 }

@@ -1,17 +1,17 @@
 import { Command } from 'commander'
-import { act, describedCommand, type ClientContext } from '../client-command.ts'
-import { addPolicyOptions, readPolicy, type PolicyOptions } from '../options/policy-options.ts'
+import { act, type ClientContext, describedCommand } from '../client-command.ts'
+import { addPolicyOptions, type PolicyOptions, readPolicy } from '../options/policy-options.ts'
 import {
+  type ActionWords,
   addManyOptions,
   followMany,
   isMany,
-  readSelection,
-  printDryRun,
-  type ActionWords,
   type ManyOptions,
-} from '../resubmission/many-sessions.ts'
+  printDryRun,
+  readSelection,
+} from '../many-sessions.ts'
 import { UsageError } from '../present-error.ts'
-import { findSession, SESSION_ARGUMENT } from '../find/find-session.ts'
+import { findSession, SESSION_ARGUMENT } from '../find.ts'
 
 export function retryCommand(): Command {
   return new Command('retry')
@@ -59,7 +59,7 @@ function cancel(): Command {
   })
 }
 
-/** For one session that is named, or for many. */
+/** A command that acts on one named session, or on many. */
 function changeMany(
   command: Command,
   words: ActionWords & { action: 'RETRY_NOW' | 'CANCEL_RETRY' },

@@ -1,16 +1,11 @@
 import type { Command } from 'commander'
 import { act, describedCommand } from '../client-command.ts'
-import { endChain } from '../chain/end-chain.ts'
-import {
-  addManyOptions,
-  followMany,
-  isMany,
-  readSelection,
-  printDryRun,
-  type ManyOptions,
-} from '../resubmission/many-sessions.ts'
-import { statusWord } from './describe-session.ts'
-import { findSession, SESSION_ARGUMENT } from '../find/find-session.ts'
+import { addManyOptions, followMany, isMany, type ManyOptions, printDryRun, readSelection } from '../many-sessions.ts'
+import { statusWord } from './session-text.ts'
+import { findSession, SESSION_ARGUMENT } from '../find.ts'
+import { type Client, InvalidStateError, type SessionSummary } from '../../client/node/index.ts'
+import process from 'node:process'
+import type { Output } from '../output/output.ts'
 
 interface CancelOptions extends ManyOptions {
   force?: boolean
@@ -52,4 +47,76 @@ export function cancelCommand(): Command {
     },
     { endsItself: true },
   )
+}
+
+/** A chain may get another attempt between being read and being ended. After this many tries, the error is reported. */
+const TRIES_MAX = 10
+
+/**
+ * Ends the work for good, whatever is at the end of its chain: a running session or a pending retry.
+ * @throws InvalidStateError if the chain has already ended
+ */
+export async function endChain(
+  client: Client,
+  sessionId: string,
+  options: { force?: boolean; reason?: string } = {},
+): Promise<{ ended: 'session' | 'retry'; session: SessionSummary }> {
+  let last = await lastOf(client, sessionId)
+  for (let tries = 1; ; tries++) {
+    try {
+      const session = await client.terminateSession(last, options)
+      return { ended: session.retryState.phase === 'CANCELLED' ? 'retry' : 'session', session }
+    } catch (error) {
+      if (!(error instanceof InvalidStateError) || tries === TRIES_MAX) throw error
+      const newer = await lastOf(client, sessionId)
+      if (newer === last) throw error
+      last = newer
+    }
+  }
+}
+
+async function lastOf(client: Client, sessionId: string): Promise<string> {
+  return (await client.chain(sessionId)).at(-1)!.sessionId
+}
+
+export type OnInterrupt = 'DETACH' | 'TERMINATE'
+
+export const INTERRUPT_REASON = 'interrupted at the command line'
+
+/** SIGTERM, which `kill` and service managers send, means the same as Ctrl-C. */
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const
+
+/** npm forwards a Ctrl-C that the terminal has already sent. A person does not press it again this soon. */
+const SAME_CTRL_C_WITHIN_MS = 200
+
+interface Interruptible {
+  out: Output
+  /** How to come back to the work, and how to end it. */
+  advice: string
+  end: () => Promise<unknown>
+  /** Ends the command. */
+  stopped: AbortController
+}
+
+/** The first Ctrl-C detaches or terminates; a second one exits at once. */
+export function onInterrupt(what: OnInterrupt, { out, advice, end, stopped }: Interruptible) {
+  const state = { interrupted: false, dispose: () => SIGNALS.forEach((name) => process.off(name, interrupt)) }
+  let firstAt = -Infinity
+  function interrupt(): void {
+    if (performance.now() - firstAt < SAME_CTRL_C_WITHIN_MS) return
+    firstAt = performance.now()
+    if (state.interrupted || what === 'DETACH') {
+      out.note(`\ndetached: the work goes on. ${advice}`)
+      stopped.abort()
+      return
+    }
+    state.interrupted = true
+    out.note('\nending the work; Ctrl-C once more leaves it alone')
+    void end().catch((error: Error) => {
+      out.note(`it could not be ended: ${error.message}`)
+      stopped.abort()
+    })
+  }
+  for (const name of SIGNALS) process.on(name, interrupt)
+  return state
 }

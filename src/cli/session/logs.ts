@@ -1,12 +1,9 @@
 import type { Command } from 'commander'
-import { NotFoundError, type Attempt } from '../../client/node/index.ts'
+import { type Attempt, NotFoundError } from '../../client/node/index.ts'
 import { act, describedCommand } from '../client-command.ts'
 import { past, wholeNumber } from '../options/values.ts'
-import { logWriter } from '../output/log-writer.ts'
-import { attemptNotes } from './attempt-notes.ts'
-import { findId } from '../find/find-id.ts'
-import { findSession, SESSION_ARGUMENT } from '../find/find-session.ts'
-import { followChain } from '../chain/follow-chain.ts'
+import { attemptNotes, followChain, logWriter } from './follow-chain.ts'
+import { beginningWith, findId, findSession, SESSION_ARGUMENT } from '../find.ts'
 
 interface LogsOptions {
   attempt?: number
@@ -57,7 +54,7 @@ async function findKernel(text: string, kernels: Attempt['kernels']): Promise<st
   const all = kernels.map(({ kernelId, role, index }) => ({ id: kernelId, name: `${role}${index}` }))
   const names = all.map(({ name }) => name)
   if (names.includes(text)) return text
-  const beginning = async (prefix: string) => all.filter(({ id }) => id.startsWith(prefix.toLowerCase()))
+  const beginning = async (prefix: string) => beginningWith(prefix, all)
   const id = await findId(text, { noun: 'kernel', code: 'KERNEL_NOT_FOUND', beginning }).catch((error: unknown) => {
     if (!(error instanceof NotFoundError)) throw error
   })

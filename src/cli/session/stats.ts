@@ -2,12 +2,10 @@ import type { Command } from 'commander'
 import type { SessionStatisticsQuery } from '../../client/node/index.ts'
 import { act, describedCommand } from '../client-command.ts'
 import { pair, past, seconds } from '../options/values.ts'
-import { formatFields } from '../output/fields.ts'
+import { type Column, formatFields } from '../output/table.ts'
 import type { Output } from '../output/output.ts'
-import type { Column } from '../output/table.ts'
-import { binaryBytes } from '../output/bytes.ts'
-import { duration, instant } from '../output/time.ts'
-import { usedWords } from './used-words.ts'
+import { binaryBytes, duration, instant } from '../output/format.ts'
+import { usedWords } from './session-text.ts'
 
 interface StatsOptions {
   since?: string

@@ -1,21 +1,16 @@
 import type { DocumentTypeDecoration } from '@graphql-typed-document-node/core'
 import type { DocumentNode } from 'graphql'
 import { print } from 'graphql/language/printer.js'
-import { credentialsOf } from './credentials.ts'
-import { describeDocument } from './describe-document.ts'
+import { credentialsOf, type Transport } from '../transport/transport.ts'
+import { describeDocument, describeSubscription } from './describe-document.ts'
 import { ClientClosedError, ClientConfigurationError } from '../errors.ts'
-import type { OnProgress } from '../progress.ts'
-import type { RetryConfig } from '../retry/retry-config.ts'
-import type { Timeouts } from '../retry/timeouts.ts'
+import type { OnProgress, RetryConfig, Timeouts } from '../settings.ts'
 import { closeable } from '../streams/closeable.ts'
 import { createEventSocket, type WebSocketClass } from '../streams/event-socket.ts'
 import { follow } from '../streams/follow.ts'
-import { describeSubscription } from '../streams/subscription.ts'
 import { createEndpoints } from '../transport/endpoints.ts'
-import { graphqlOperation } from '../transport/graphql-operation.ts'
-import { restOperation, type RestRequest } from '../transport/rest-operation.ts'
+import { graphqlOperation, restOperation, type RestRequest } from '../transport/requests.ts'
 import { sendOperation } from '../transport/send-operation.ts'
-import type { Transport } from '../transport/transport.ts'
 
 /** A typed document of any generator, as a node or a text, or the text of an operation. */
 export type Document<Result, Variables> = DocumentTypeDecoration<Result, Variables> | DocumentNode | string
@@ -44,7 +39,7 @@ export interface ConnectionSettings {
   onProgress: OnProgress | undefined
 }
 
-/** What all operations go through. */
+/** Sends all operations of a client. */
 export interface Connection {
   readonly urls: readonly URL[]
   /**

@@ -1,29 +1,26 @@
-import { createConnectionOn, type Connection } from './connection.ts'
+import { type Connection, createConnectionOn } from './connection.ts'
 import { ClientConfigurationError } from '../errors.ts'
-import type { OnProgress } from '../progress.ts'
-import { resolveRetry, type RetryOptions } from '../retry/retry-config.ts'
-import { resolveTimeouts, type TimeoutOptions } from '../retry/timeouts.ts'
-import { serverUrl } from '../server-url.ts'
+import { type OnProgress, resolveRetry, resolveTimeouts, type RetryOptions, type TimeoutOptions } from '../settings.ts'
+import { serverUrl } from '../transport/endpoints.ts'
 import type { WebSocketClass } from '../streams/event-socket.ts'
 import { createFetchTransport } from '../transport/fetch-transport.ts'
 
 /** `reprise/client/connection`: for programs with operations of their own, on any platform. Has none itself. */
-export * from '../api-errors.ts'
 export * from '../errors.ts'
 export type { CallOptions, Connection, Document, RequestOptions } from './connection.ts'
-export type { OnProgress, Progress } from '../progress.ts'
-export type { HttpRetry, NetworkRetry, ReconnectRetry, RetryConfig, RetryOptions } from '../retry/retry-config.ts'
-export type { TimeoutOptions, Timeouts } from '../retry/timeouts.ts'
+export type { OnProgress, Progress } from '../settings.ts'
+export type { HttpRetry, NetworkRetry, ReconnectRetry, RetryConfig, RetryOptions } from '../settings.ts'
+export type { TimeoutOptions, Timeouts } from '../settings.ts'
 
 export interface ConnectionOptions {
-  /** Of the server: `http://127.0.0.1:4000`. */
+  /** The server's address: `http://127.0.0.1:4000`. */
   url?: string
   /** Several servers on one database, tried in this order. */
   urls?: readonly string[]
   token?: string
   /**
-   * Of a page of the server's own origin, instead of a token: the key that the web UI has made at login. It is asked for
-   * whenever something is sent, and null where nobody has logged in.
+   * Replaces the token on pages of the server's own origin: returns the key that the web UI has made at login, or null if
+   * nobody has logged in. It is called for each request.
    */
   browserKey?: () => string | null
   /** False switches everything off. */

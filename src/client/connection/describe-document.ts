@@ -1,6 +1,6 @@
 import { ClientConfigurationError } from '../errors.ts'
 
-/** What a client must know of a document; the server says whether it is valid. */
+/** The facts about a document that a client needs. Only the server validates it. */
 export interface DocumentDescription {
   kind: 'query' | 'mutation' | 'subscription'
   /** Its kind, if it has none. */
@@ -17,7 +17,7 @@ const CLOSING: Readonly<Record<string, string>> = { '{': '}', '(': ')', '[': ']'
 const KINDS: readonly string[] = ['query', 'mutation', 'subscription']
 
 /**
- * Without the parser of `graphql`, which is a third of a client's bytes.
+ * Reads them without the parser of `graphql`, which would be a third of a client's bytes.
  * @throws ClientConfigurationError unless it holds exactly one operation
  */
 export function describeDocument(text: string): DocumentDescription {
@@ -34,9 +34,9 @@ function isKind(word: string): word is DocumentDescription['kind'] {
 }
 
 interface Definition {
-  /** What stands before its braces. */
+  /** The tokens before its braces. */
   head: readonly string[]
-  /** What stands between them. */
+  /** The tokens between its braces. */
   selection: readonly string[]
 }
 
@@ -73,4 +73,34 @@ function firstField(selection: readonly string[]): Pick<DocumentDescription, 'fi
     argument = value === '$' ? argument + 4 : behind(selection, argument + 2)
   }
   return { field, variables }
+}
+
+/** How a subscription goes on after its connection broke. */
+export interface Subscription {
+  name: string
+  query: string
+  /** Name of the variable that takes the cursor of the last event; null: it begins with the present state each time. */
+  cursorVariable: string | null
+  /**
+   * `complete` from the server means that nothing more will follow, and without a cursor it begins with all that there
+   * is. If not, the server is only stopping.
+   */
+  endsByItself: boolean
+}
+
+/** Subscriptions that end by themselves, and whether they have a cursor. */
+export const FINITE: Readonly<Record<string, { cursor: boolean }>> = {
+  kernelLogs: { cursor: true },
+  resubmissionProgress: { cursor: false },
+}
+
+/** @throws ClientConfigurationError if it could not be resumed without missing anything */
+export function describeSubscription(query: string): Subscription {
+  const { kind, name, field, variables } = describeDocument(query)
+  if (kind !== 'subscription') throw new ClientConfigurationError(`A ${kind} is no stream, but a request`)
+  const finite = field !== null && Object.hasOwn(FINITE, field) ? FINITE[field] : undefined
+  const cursorVariable = variables.get('after') ?? null
+  if (cursorVariable === null && finite?.cursor !== false)
+    throw new ClientConfigurationError(`${name} cannot be resumed: its field needs the argument \`after: $after\``)
+  return { name, query, cursorVariable, endsByItself: finite !== undefined }
 }

@@ -16,7 +16,7 @@ interface Variable {
   default: string
 }
 
-/** What the table of docs/client.md says. */
+/** The rows of the table in docs/client.md. */
 export const CLIENT_VARIABLES = [
   { name: 'REPRISE_URL', default: 'of the profile', meaning: 'URL of the server; several are separated by commas.' },
   { name: 'REPRISE_TOKEN', default: 'of the profile', meaning: 'Token.' },

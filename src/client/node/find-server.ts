@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ClientConfigurationError } from '../errors.ts'
-import { serverUrl } from '../server-url.ts'
+import { serverUrl } from '../transport/endpoints.ts'
 import type { ClientEnvironment } from './environment.ts'
 import type { Profile, Profiles } from './profiles.ts'
-import { SERVER_URL_FILE } from './server-url-file.ts'
 
 export interface FoundServer {
   urls: URL[]
@@ -21,7 +20,7 @@ const LOCAL_URL = 'http://127.0.0.1:4000'
 const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/
 
 /**
- * Which server, and with which token. Explicit options take precedence over the environment, then the profile, then
+ * Finds the server and its token. Explicit options take precedence over the environment, then the profile, then
  * a server on this machine, by the address in its data directory. A token stored for one server is never sent to
  * another: a profile's goes to that profile's servers, the data directory's to this machine.
  * @throws ClientConfigurationError
@@ -94,3 +93,6 @@ function firstLine(dataDir: string, file: string): string | undefined {
     return undefined
   }
 }
+
+/** In a data directory: the URL of the server that runs on it, for clients of the same machine. */
+export const SERVER_URL_FILE = 'server-url'

@@ -30,7 +30,7 @@ export function closeable<T>(
   }
 }
 
-/** What `pick` takes of each item, with the same end. */
+/** Maps each item by `pick`. It ends when the source does. */
 export function picked<T, Part>(
   source: AsyncIterableIterator<T>,
   pick: (item: T) => Part,
@@ -48,4 +48,21 @@ export function picked<T, Part>(
       return this
     },
   }
+}
+
+/** A promise that is settled from outside; `Promise.withResolvers`, which Node 20 does not have. */
+interface Deferred<T> {
+  promise: Promise<T>
+  resolve: (value: T) => void
+  reject: (reason: unknown) => void
+}
+
+export function deferred<T>(): Deferred<T> {
+  let resolve!: (value: T) => void
+  let reject!: (reason: unknown) => void
+  const promise = new Promise<T>((resolveIt, rejectIt) => {
+    resolve = resolveIt
+    reject = rejectIt
+  })
+  return { promise, resolve, reject }
 }

@@ -1,9 +1,9 @@
-import { createClient, type Client, type ExecutionResult, type Sink } from 'graphql-ws/client'
+import { type Client, createClient, type ExecutionResult, type Sink } from 'graphql-ws/client'
 import type { Endpoint, Endpoints } from '../transport/endpoints.ts'
-import type { Credentials } from '../connection/credentials.ts'
-import type { Timeouts } from '../retry/timeouts.ts'
+import type { Credentials } from '../transport/transport.ts'
+import type { Timeouts } from '../settings.ts'
 
-/** What differs between platforms: how a WebSocket is made. */
+/** The platform's class of WebSockets. */
 export type WebSocketClass = new (url: string, protocols?: string | string[]) => object
 
 /** One connection for all subscriptions; made for the first, closed after the last. It never reconnects by itself. */

@@ -1,13 +1,19 @@
 import type { ExecutionResult } from 'graphql-ws/client'
-import { ApiError, errorOfFaults, ForbiddenError, InternalError, type GraphQLFault } from '../api-errors.ts'
-import { ClientConfigurationError, ConnectionLostError, RepriseClientError } from '../errors.ts'
-import type { OnProgress } from '../progress.ts'
-import { reconnectDelay } from '../retry/network-schedule.ts'
-import { pause } from '../retry/pause.ts'
-import type { ReconnectRetry } from '../retry/retry-config.ts'
-import { deferred } from './deferred.ts'
+import {
+  ApiError,
+  ClientConfigurationError,
+  ConnectionLostError,
+  errorOfFaults,
+  ForbiddenError,
+  type GraphQLFault,
+  InternalError,
+  RepriseClientError,
+} from '../errors.ts'
+import type { OnProgress, ReconnectRetry } from '../settings.ts'
+import { pause, reconnectDelay } from '../transport/retry-schedule.ts'
+import { deferred } from './closeable.ts'
 import type { EventSocket } from './event-socket.ts'
-import type { Subscription } from './subscription.ts'
+import type { Subscription } from '../connection/describe-document.ts'
 
 /** Items waiting for the consumer; beyond that the subscription is ended and restarted at the consumer's position. */
 const MAILBOX_ITEMS_MAX = 1_000
@@ -41,7 +47,7 @@ export async function* follow<Data>(
         complete: mailbox.complete.bind(mailbox),
       },
     )
-    // Also while the consumer is busy with an item and may never ask for another.
+    // Needed while the consumer is busy with an item, and may never ask for another.
     signal.addEventListener('abort', end, { once: true })
     let broken: RepriseClientError | null = null
     try {
@@ -104,7 +110,7 @@ const REFUSALS: Readonly<Record<number, string>> = {
   4406: 'SUBPROTOCOL_NOT_ACCEPTABLE',
 }
 
-/** What ended the subscription, if it can be restarted. @throws permanent errors */
+/** The error that ended the subscription, if it can be restarted. @throws permanent errors */
 function asBreak(error: unknown): RepriseClientError {
   if (Array.isArray(error)) return asBreak(errorOfFaults(error as GraphQLFault[]))
   if (error instanceof InternalError) return error

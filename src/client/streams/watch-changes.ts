@@ -1,4 +1,4 @@
-import { pause } from '../retry/pause.ts'
+import { pause } from '../transport/retry-schedule.ts'
 
 /** Events report changes at once; polling covers what events do not report, and times without a subscription. */
 const POLL_MIN_SECONDS = 0.25
@@ -9,7 +9,7 @@ export async function* watchChanges<State>(options: {
   /** Taken before the first read, so that later changes are reported. */
   cursor: () => Promise<string>
   read: () => Promise<State>
-  /** What happens to it behind the cursor. */
+  /** Events of the watched object after the cursor. */
   events: (after: string, known: State) => AsyncIterableIterator<unknown>
   isLast: (state: State) => boolean
   signal: AbortSignal

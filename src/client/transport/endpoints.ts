@@ -1,3 +1,5 @@
+import { ClientConfigurationError } from '../errors.ts'
+
 /** One server's address and its recent failures. */
 export interface Endpoint {
   url: URL
@@ -12,14 +14,14 @@ const REST_MIN_MS = 1_000
 const REST_MAX_MS = 60_000
 
 export interface Endpoints {
-  /** Whether one of the servers has the origin of this address: what they are told may be told there. */
+  /** Whether one of the servers has the origin of this address, so that the token may be sent there. */
   knows(url: URL): boolean
   /**
    * The first one, in the given order, that is not being skipped; if all are, the one whose pause ends first. Null if
    * all candidates are in `asked`.
    */
   choose(asked?: ReadonlySet<Endpoint>): Endpoint | null
-  /** Whether there is one that is not being skipped. */
+  /** Whether any server is not being skipped. */
   anyRested(): boolean
   answered(endpoint: Endpoint): void
   failed(endpoint: Endpoint, restSeconds?: number): void
@@ -35,7 +37,7 @@ export function createEndpoints(urls: readonly URL[], now: () => number): Endpoi
       const left = endpoints.filter((endpoint) => !asked?.has(endpoint))
       const free = left.find(rested)
       if (free) return free
-      // Nobody is asked out of turn while another was asked already.
+      // A server that is being skipped is asked only if no other was asked.
       if (asked && asked.size > 0) return null
       return left.toSorted((a, b) => a.restsUntilMs - b.restsUntilMs)[0] ?? null
     },
@@ -50,4 +52,16 @@ export function createEndpoints(urls: readonly URL[], now: () => number): Endpoi
       endpoint.restsUntilMs = now() + Math.max(grown, restSeconds * 1000)
     },
   }
+}
+
+/**
+ * Parses the URL of a server and adds a trailing slash, so that paths can be appended. @throws ClientConfigurationError
+ */
+export function serverUrl(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (!url || !/^https?:$/.test(url.protocol)) {
+    throw new ClientConfigurationError(`${JSON.stringify(text)} is not the URL of a server, like http://127.0.0.1:4000`)
+  }
+  if (!url.pathname.endsWith('/')) url.pathname += '/'
+  return url
 }

@@ -1,5 +1,5 @@
 import { ConnectionLostError, ReadTimeoutError, RetryableError } from '../errors.ts'
-import type { Timeouts } from '../retry/timeouts.ts'
+import type { Timeouts } from '../settings.ts'
 import type { HttpAnswer, HttpRequest, Transport } from './transport.ts'
 
 /**

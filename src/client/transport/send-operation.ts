@@ -1,17 +1,18 @@
-import { InternalError, UnavailableError } from '../api-errors.ts'
-import { ConnectError, ConnectionError, HttpStatusError, type RepriseClientError } from '../errors.ts'
-import type { OnProgress } from '../progress.ts'
-import { judgeAnswer, parseRetryAfter } from '../retry/http-schedule.ts'
-import { nextAttemptDelay } from '../retry/network-schedule.ts'
-import { pause } from '../retry/pause.ts'
-import type { RetryConfig } from '../retry/retry-config.ts'
-import type { Credentials } from '../connection/credentials.ts'
+import {
+  ConnectError,
+  ConnectionError,
+  HttpStatusError,
+  InternalError,
+  type RepriseClientError,
+  UnavailableError,
+} from '../errors.ts'
+import type { OnProgress, RetryConfig } from '../settings.ts'
+import { judgeAnswer, nextAttemptDelay, parseRetryAfter, pause } from './retry-schedule.ts'
+import type { Credentials, HttpAnswer, HttpRequest, Transport } from './transport.ts'
 import type { Endpoint, Endpoints } from './endpoints.ts'
-import { sendFollowing } from './follow-redirects.ts'
-import type { HttpAnswer, HttpRequest, Transport } from './transport.ts'
 
 export interface Operation extends Pick<HttpRequest, 'method' | 'headers' | 'body'> {
-  /** For people. */
+  /** Shown in messages. */
   name: string
   /** Below the server's address. */
   path: string
@@ -77,7 +78,7 @@ async function sendUntilAnswered(sender: Sender, operation: Operation): Promise<
     if (http === null || fault === null || !(operation.repeatable || wasNotBegun(error))) throw error
     const verdict = judgeAnswer(http, { status: fault, retryAfterSeconds }, failed)
     if (verdict.action !== 'retry') throw error
-    // There is no need to wait before trying another server.
+    // Another server can be tried without a pause.
     const delaySeconds = fault >= 500 && sender.endpoints.anyRested() ? 0 : verdict.delaySeconds
     const { name, onProgress } = operation
     onProgress?.({ kind: 'retry', layer: 'http', operation: name, failed, delaySeconds, error })
@@ -112,7 +113,7 @@ async function sendSomewhere(
   }
 }
 
-/** It is starting and has done nothing: treated as if it were not listening yet. */
+/** A server that is starting has done nothing, and is treated as if it were not listening yet. */
 function isStarting({ status, contentType, text }: HttpAnswer): boolean {
   return status === 503 && /\bjson\b/.test(contentType) && text.includes('"SERVER_STARTING"')
 }
@@ -149,4 +150,60 @@ function statusOfFault({ status }: HttpAnswer, error: RepriseClientError): numbe
   if (wasNotBegun(error)) return status
   if (error instanceof InternalError) return Math.max(status, 500)
   return error instanceof HttpStatusError ? status : null
+}
+
+/** A proxy in front of a server needs one or two. */
+const REDIRECTS_MAX = 5
+
+/** Redirects that keep method and body. The others would change the request. */
+const FOLLOWED: readonly number[] = [307, 308]
+const REDIRECTS: readonly number[] = [301, 302, 303, ...FOLLOWED]
+
+/**
+ * Sends a request and follows redirects to where `isKnown` says that the token may go. Anything else is told, with the
+ * address: the request and its credentials are sent nowhere that was not configured.
+ * @throws HttpStatusError; ConnectionError; the signal's reason
+ */
+async function sendFollowing(
+  transport: Transport,
+  request: HttpRequest,
+  isKnown: (url: URL) => boolean,
+): Promise<HttpAnswer> {
+  let { url } = request
+  for (let followed = 0; ; followed++) {
+    const answer = await transport.send({ ...request, url })
+    if (answer.redirectHidden) throw hidden(url)
+    if (!REDIRECTS.includes(answer.status)) return answer
+    const target = targetOf(answer, url)
+    if (target === null) return answer
+    const why = refusal(answer.status, target, followed, isKnown)
+    if (why !== null) throw redirected(answer, url, target, why)
+    url = target
+  }
+}
+
+function targetOf({ location }: HttpAnswer, from: URL): URL | null {
+  if (location === null || !URL.canParse(location, from)) return null
+  const target = new URL(location, from)
+  // Credentials in an address would replace the token.
+  target.username = ''
+  target.password = ''
+  return target
+}
+
+function refusal(status: number, target: URL, followed: number, isKnown: (url: URL) => boolean): string | null {
+  if (!FOLLOWED.includes(status)) return 'which is not followed; give the client this address'
+  if (!isKnown(target)) return 'which is none of the configured servers; give the client this address'
+  if (followed >= REDIRECTS_MAX) return `after ${REDIRECTS_MAX} other redirects`
+  return null
+}
+
+function redirected({ status, requestId }: HttpAnswer, from: URL, target: URL, why: string): HttpStatusError {
+  const to = `${target.origin}${target.pathname}`
+  const message = `${from.origin} answered with ${status} and points to ${to}, ${why}`
+  return new HttpStatusError(status, message, { requestId: requestId ?? undefined })
+}
+
+function hidden({ origin }: URL): HttpStatusError {
+  return new HttpStatusError(0, `${origin} redirects, and browsers do not tell where: give the client that address`)
 }

@@ -12,17 +12,43 @@ export interface HttpAnswer {
   contentType: string
   retryAfter: string | null
   requestId: string | null
-  /** Of a redirect. */
+  /** The target of a redirect. */
   location: string | null
-  /** It is a redirect of which a browser shows nothing. */
+  /** True for a redirect whose target the browser hides. */
   redirectHidden?: boolean
   text: string
 }
 
-/** Sends a request and reads the whole response; follows no redirects. The only part that differs between Node and browsers. */
+/** Sends a request and reads the whole response, without following redirects. Node and browsers have different ones. */
 export interface Transport {
   /** @throws ConnectionError; the signal's reason */
   send(request: HttpRequest): Promise<HttpAnswer>
   /** Closes all sockets. */
   close(): Promise<void>
+}
+
+/** Identifies the caller to the server. Read again for each request. */
+export interface Credentials {
+  /** Headers of each request. */
+  headers(): Record<string, string>
+  /** Parameters of each WebSocket. */
+  parameters(): Record<string, string>
+}
+
+export function credentialsOf({
+  token,
+  browserKey,
+}: {
+  token: string | undefined
+  browserKey?: (() => string | null) | undefined
+}): Credentials {
+  if (token !== undefined) {
+    const own = { authorization: `Bearer ${token}` }
+    return { headers: () => own, parameters: () => own }
+  }
+  const named = (name: string) => {
+    const key = browserKey?.() ?? null
+    return key === null ? {} : { [name]: key }
+  }
+  return { headers: () => named('x-reprise-browser-key'), parameters: () => named('browserKey') }
 }

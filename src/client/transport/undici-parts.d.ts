@@ -1,4 +1,4 @@
-/** What undici's entry has under names of its own, where it is defined. */
+/** Types of undici's inner files, taken from the names under which its entry exports them. */
 
 declare module 'undici/lib/dispatcher/agent.js' {
   export { Agent as default } from 'undici'

@@ -2,13 +2,13 @@ import { Readable } from 'node:stream'
 import request from 'undici/lib/api/api-request.js'
 import errors from 'undici/lib/core/errors.js'
 import Agent from 'undici/lib/dispatcher/agent.js'
-import { ConnectError, ConnectionLostError, ReadTimeoutError, type ConnectionError } from '../errors.ts'
-import type { Timeouts } from '../retry/timeouts.ts'
+import { ConnectError, type ConnectionError, ConnectionLostError, ReadTimeoutError } from '../errors.ts'
+import type { Timeouts } from '../settings.ts'
 import type { HttpAnswer, HttpRequest, Transport } from './transport.ts'
 
 /**
  * Over undici, which tells a connection that was never made from one that broke. Idle sockets keep no process alive.
- * Of undici only the parts that this takes are loaded: all of it is a fifth of what a command's start costs.
+ * Only the needed parts of undici are loaded: all of it would take a fifth of a command's start.
  */
 export function createUndiciTransport({ connectSeconds, readSeconds }: Timeouts): Transport {
   const agent = new Agent({
@@ -49,7 +49,7 @@ function milliseconds(seconds: number | null): number {
   return (seconds ?? 0) * 1000
 }
 
-/** Nothing was sent: the error is about making the connection. */
+/** Errors before the connection was made, when nothing has been sent. */
 const BEFORE_CONNECTED = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',

@@ -1,5 +1,5 @@
 import type { TypedDocumentNode } from '@urql/core'
-import type { OnProgress } from '../../client/progress.ts'
+import type { OnProgress } from '../../client/settings.ts'
 import { browserKey } from './browser-key.ts'
 import { connection } from './connection.ts'
 import { isUnauthenticated } from './problem.ts'

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { chmod, mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { collectFiles } from '../../../src/cli/upload/collect-files.ts'
+import { collectFiles } from '../../../src/cli/collect-files.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 
 let here: string

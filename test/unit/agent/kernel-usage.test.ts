@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest'
 import { readKernelUsage } from '../../../src/domain/agent/kernel-usage.ts'
 import { CPU_SECONDS_MAX, PEAK_MEMORY_BYTES_MAX, WALL_SECONDS_MAX } from '../../../src/domain/limits.ts'
 import { exitSignalOf } from '../../../src/domain/session/exit-signal.ts'
-import { binaryBytes } from '../../../src/cli/output/bytes.ts'
-import { usedWords } from '../../../src/cli/session/used-words.ts'
+import { binaryBytes } from '../../../src/cli/output/format.ts'
+import { usedWords } from '../../../src/cli/session/session-text.ts'
 import { checkProperty } from '../../support/seeds.ts'
 
 const USAGE = { peakMemoryBytes: 104_857_600, cpuSeconds: 1.25, wallSeconds: 3.5, source: 'CGROUP' }

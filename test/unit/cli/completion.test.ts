@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { Command } from 'commander'
 import { describe, expect, test } from 'vitest'
-import { SHELLS } from '../../../src/cli/completion/scripts.ts'
+import { SHELLS } from '../../../src/cli/completion/completion.ts'
 import { commandTree } from '../../../src/cli/completion/tree.ts'
 import { addClientCommands } from '../../../src/cli/program.ts'
 

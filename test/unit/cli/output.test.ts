@@ -1,10 +1,7 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { formatTable, type Column } from '../../../src/cli/output/table.ts'
-import { isPlain, PLAIN_MEASURE } from '../../../src/cli/output/text-measure.ts'
-import { UNICODE_MEASURE } from '../../../src/cli/output/unicode-measure.ts'
-import { slotList, slotUse } from '../../../src/cli/output/slot-use.ts'
-import { duration, instant, relative, timeOfDay } from '../../../src/cli/output/time.ts'
+import { type Column, formatTable, isPlain, PLAIN_MEASURE, unicodeMeasure } from '../../../src/cli/output/table.ts'
+import { duration, instant, relative, slotList, slotUse, timeOfDay } from '../../../src/cli/output/format.ts'
 import { checkProperty } from '../../support/seeds.ts'
 
 const plain = (columns: number | undefined) => ({
@@ -86,13 +83,14 @@ describe('tables', () => {
     expect((await shown(20))[0]).toBe('ID      STATUS')
   })
 
-  test('of plain text are what those of any text would be', () => {
+  test('of plain text are what those of any text would be', async () => {
+    const unicode = await unicodeMeasure()
     const text = fc.string({ unit: fc.constantFrom(...Array.from(' ~aZ09-_:%–…')), maxLength: 30 })
     checkProperty(
       fc.property(text, fc.integer({ min: 1, max: 32 }), (given, columns) => {
         expect(isPlain(given)).toBe(true)
-        expect(PLAIN_MEASURE.width(given)).toBe(UNICODE_MEASURE.width(given))
-        expect(PLAIN_MEASURE.cut(given, columns)).toBe(UNICODE_MEASURE.cut(given, columns))
+        expect(PLAIN_MEASURE.width(given)).toBe(unicode.width(given))
+        expect(PLAIN_MEASURE.cut(given, columns)).toBe(unicode.cut(given, columns))
       }),
     )
     for (const other of ['日本語', 'e\u0301', '\u200b', '👩‍💻', '\u001b[1m']) expect(isPlain(other)).toBe(false)

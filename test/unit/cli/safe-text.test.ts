@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { safeText } from '../../../src/cli/output/safe-text.ts'
+import { safeText } from '../../../src/cli/output/terminal.ts'
 
 test.each([
   ['plain text, Größe, 大きさ, 👩‍💻\n\tnext', 'plain text, Größe, 大きさ, 👩‍💻\n\tnext'],

@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander'
 import { describe, expect, test, vi } from 'vitest'
-import { parseRule } from '../../../src/cli/options/rule.ts'
+import { parseRule } from '../../../src/cli/options/policy-options.ts'
 import { future, oneOf, pair, past, seconds, wholeNumber } from '../../../src/cli/options/values.ts'
 
 describe('durations', () => {

@@ -1,13 +1,11 @@
 /** What the client reads off a document without a parser is what a parser says. */
-import { Kind, parse, print, type OperationDefinitionNode } from 'graphql'
+import { buildSchema, Kind, type OperationDefinitionNode, parse, print } from 'graphql'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { buildSchema } from 'graphql'
-import { describeDocument } from '../../../src/client/connection/describe-document.ts'
+import { describeDocument, describeSubscription, FINITE } from '../../../src/client/connection/describe-document.ts'
 import { ClientConfigurationError } from '../../../src/client/errors.ts'
 import * as operations from '../../../src/client/operations.generated.ts'
-import { describeSubscription, FINITE } from '../../../src/client/streams/subscription.ts'
 
 const OURS = Object.entries(operations).flatMap(([name, document]) =>
   name.endsWith('Document') ? [String(document)] : [],

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { ApiError, errorOfFailure, errorOfFaults, InternalError } from '../../../src/client/api-errors.ts'
+import { ApiError, errorOfFailure, errorOfFaults, InternalError } from '../../../src/client/errors.ts'
 import { presentError } from '../../../src/cli/present-error.ts'
-import { ERRORS, type ErrorCode, type ErrorType } from '../../../src/domain/errors.ts'
+import { type ErrorCode, ERRORS, type ErrorType } from '../../../src/domain/errors.ts'
 
 /** Requests that are refused before they are read have no result. */
 const CODES = (Object.keys(ERRORS) as ErrorCode[]).filter((code) => ERRORS[code].type !== 'RequestError')

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { judgeAnswer, parseRetryAfter } from '../../../src/client/retry/http-schedule.ts'
-import { RETRY_DEFAULTS } from '../../../src/client/retry/retry-config.ts'
+import { judgeAnswer, parseRetryAfter } from '../../../src/client/transport/retry-schedule.ts'
+import { RETRY_DEFAULTS } from '../../../src/client/settings.ts'
 import vectors from './vectors/client-retry.json' with { type: 'json' }
 
 const { cases } = vectors.http_layer

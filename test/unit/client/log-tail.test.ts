@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { lastLines } from '../../../src/client/streams/log-tail.ts'
+import { lastLines } from '../../../src/client/log.ts'
 import { checkProperty } from '../../support/seeds.ts'
 
 interface Chunk {

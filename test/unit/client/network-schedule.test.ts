@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { nextAttemptDelay, reconnectDelay } from '../../../src/client/retry/network-schedule.ts'
-import { RETRY_DEFAULTS, type NetworkRetry } from '../../../src/client/retry/retry-config.ts'
+import { nextAttemptDelay, reconnectDelay } from '../../../src/client/transport/retry-schedule.ts'
+import { type NetworkRetry, RETRY_DEFAULTS } from '../../../src/client/settings.ts'
 import vectors from './vectors/client-retry.json' with { type: 'json' }
 import { checkProperty } from '../../support/seeds.ts'
 

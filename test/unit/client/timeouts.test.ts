@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { readEnvironment } from '../../../src/client/node/environment.ts'
-import { resolveRetry, RETRY_DEFAULTS } from '../../../src/client/retry/retry-config.ts'
-import { resolveTimeouts, type TimeoutOptions } from '../../../src/client/retry/timeouts.ts'
+import { resolveRetry, resolveTimeouts, RETRY_DEFAULTS, type TimeoutOptions } from '../../../src/client/settings.ts'
 import vectors from './vectors/client-retry.json' with { type: 'json' }
 
 /** In the vectors a null argument is none, a null result is no bound. */

@@ -1,6 +1,6 @@
 import { createRequest, type Operation } from '@urql/core'
 import { describe, expect, test } from 'vitest'
-import { errorOfFaults } from '../../../../src/client/api-errors.ts'
+import { errorOfFaults } from '../../../../src/client/errors.ts'
 import { resultOfError } from '../../../../src/ui/api/partial-result.ts'
 import { problemOf } from '../../../../src/ui/api/problem.ts'
 

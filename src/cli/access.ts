@@ -1,0 +1,245 @@
+import { Command } from 'commander'
+import type { AuditFilter, TokenRole } from '../client/node/index.ts'
+import { act, actAsList, actOnOne, collect, describedCommand, takeAll } from './client-command.ts'
+import { findSession, findToken } from './find.ts'
+import { API_ENUMS } from './options/api-enums.generated.ts'
+import { choice, future, oneOf, past, wholeNumber } from './options/values.ts'
+import { instant, relative } from './output/format.ts'
+
+export function domainsCommand(): Command {
+  return new Command('domains')
+    .description('domains: groups of projects, with defaults and quotas of their own')
+    .addCommand(listDomains(), { isDefault: true })
+    .addCommand(createDomain())
+}
+
+function listDomains(): Command {
+  return actAsList(
+    describedCommand('list', 'list the domains that you may see', ['reprise domains']),
+    (client, options) => client.domains(options),
+    [
+      { title: 'DOMAIN', value: ({ name }) => name },
+      { title: 'CREATED', value: ({ createdAt }) => relative(createdAt), align: 'right' },
+      { title: 'ID', value: ({ domainId }) => domainId, id: true },
+    ],
+    'no domains',
+  )
+}
+
+function createDomain(): Command {
+  const command = describedCommand('create', 'create a domain, for administrators', ['reprise domains create physics'])
+  return actOnOne(
+    command.argument('<name>'),
+    (client, name) => client.createDomain(name),
+    ({ name, domainId }) => `${name} ${domainId}: created`,
+  )
+}
+
+export function usersCommand(): Command {
+  return new Command('users')
+    .description('users and their projects, for administrators')
+    .addCommand(listUsers(), { isDefault: true })
+    .addCommand(createUser())
+}
+
+function listUsers(): Command {
+  return actAsList(
+    describedCommand('list', 'list users with their projects', ['reprise users']),
+    (client, options) => client.users(options),
+    [
+      { title: 'USER', value: ({ name }) => name },
+      {
+        title: 'PROJECTS',
+        value: ({ memberships }) => memberships.map(({ project, role }) => `${project.name} (${role})`).join(', '),
+        flexible: true,
+      },
+      { title: 'CREATED', value: ({ createdAt }) => relative(createdAt) },
+      { title: 'ID', value: ({ userId }) => userId, id: true },
+    ],
+    'no users',
+  )
+}
+
+function createUser(): Command {
+  const command = describedCommand('create', 'create a user; `projects grant` gives it work', [
+    'reprise users create grace',
+  ])
+  return actOnOne(
+    command.argument('<name>'),
+    (client, name) => client.createUser(name),
+    ({ name, userId }) => `${name} ${userId}: created`,
+  )
+}
+
+export function projectsCommand(): Command {
+  return new Command('projects')
+    .description('projects, and who works in them')
+    .addCommand(listProjects(), { isDefault: true })
+    .addCommand(createProject())
+    .addCommand(grant())
+    .addCommand(revoke())
+}
+
+function listProjects(): Command {
+  return actAsList(
+    describedCommand('list', 'list the projects that you may see', ['reprise projects']),
+    (client, options) => client.projects(options),
+    [
+      { title: 'PROJECT', value: ({ name }) => name },
+      { title: 'DOMAIN', value: ({ domain }) => domain },
+      { title: 'CREATED', value: ({ createdAt }) => relative(createdAt) },
+      { title: 'ID', value: ({ projectId }) => projectId, id: true },
+    ],
+    'no projects',
+  )
+}
+
+function createProject(): Command {
+  const command = describedCommand('create', 'create a project, for administrators', [
+    'reprise projects create vision --domain default',
+  ])
+    .argument('<name>')
+    .option('--domain <domain>', 'domain that it belongs to')
+  return actOnOne(
+    command,
+    (client, name, { domain }: { domain?: string }) => client.createProject({ name, domain }),
+    ({ name, projectId, domain }) => `${name} ${projectId}: created in the domain ${domain}`,
+  )
+}
+
+function grant(): Command {
+  const command = describedCommand('grant', 'make a user a member of a project, or change the role there', [
+    'reprise projects grant research ada member',
+  ])
+    .argument('<project>')
+    .argument('<user>')
+    .argument('<role>', 'admin, member or viewer')
+  return act(command, async ({ client, out }, _options, [project, user, given]) => {
+    const role = oneOf(given!, API_ENUMS.TokenRole)
+    await client.setProjectMember({ project: project!, user: user!, role })
+    out.show({ project, user, role }, () => `${user} is ${role} of ${project}`)
+  })
+}
+
+function revoke(): Command {
+  const command = describedCommand('revoke', 'take a user out of a project', ['reprise projects revoke research ada'])
+    .argument('<project>')
+    .argument('<user>')
+  return act(command, async ({ client, out }, _options, [project, user]) => {
+    await client.removeProjectMember({ project: project!, user: user! })
+    out.show({ project, user, role: null }, () => `${user} is no longer a member of ${project}`)
+  })
+}
+
+export function tokensCommand(): Command {
+  return new Command('tokens')
+    .description('access tokens, for administrators')
+    .addCommand(listTokens(), { isDefault: true })
+    .addCommand(createToken())
+    .addCommand(revokeToken())
+}
+
+function listTokens(): Command {
+  const command = describedCommand('list', 'list tokens, newest first', ['reprise tokens', 'reprise tokens list --all'])
+  command.option('--all', 'include revoked tokens')
+  return act<{ all?: boolean }>(command, async ({ client, out, signal }, { all }) => {
+    const tokens = await takeAll(client.tokens({ signal }))
+    await out.table(
+      tokens.filter(({ revokedAt }) => all || !revokedAt),
+      [
+        { title: 'TOKEN', value: ({ tokenId }) => tokenId, id: true },
+        { title: 'NAME', value: ({ name }) => name, flexible: true },
+        { title: 'ROLE', value: ({ role }) => role },
+        { title: 'PROJECT', value: ({ project }) => project?.name ?? 'all', flexible: true },
+        { title: 'BEGINS', value: ({ prefix }) => prefix, flexible: true },
+        { title: 'USED', value: ({ lastUsedAt }) => relative(lastUsedAt), align: 'right' },
+        { title: 'ENDS', value: (token) => (token.revokedAt ? 'revoked' : relative(token.expiresAt)), align: 'right' },
+      ],
+      'no tokens',
+    )
+  })
+}
+
+interface CreateTokenOptions {
+  role: TokenRole
+  project?: string
+  expires?: string
+  resourceGroup?: string[]
+}
+
+function createToken(): Command {
+  const command = describedCommand('create', 'create a token and print it, only this once, on standard output', [
+    'reprise tokens create ci --role member --project default --expires 90d',
+    'reprise tokens create node-7 --role agent --resource-group gpu > /etc/reprise/token',
+  ])
+    .argument('<name>', 'description')
+    .addOption(choice('--role <role>', 'role', API_ENUMS.TokenRole).makeOptionMandatory())
+    .option('-p, --project <project>', 'the one project that it sees')
+    .option('--resource-group <group>', 'the only group that its agents may join; may be repeated', collect)
+    .option('--expires <time>', 'expiry; a time or a duration from now', future)
+  return act<CreateTokenOptions>(command, async ({ client, out }, options, [name]) => {
+    const { role, project, expires: expiresAt, resourceGroup: resourceGroups } = options
+    const { secret, token } = await client.createToken({ name: name!, role, project, resourceGroups, expiresAt })
+    const end = token.expiresAt ? `, until ${instant(token.expiresAt)}` : ''
+    out.note(
+      `token ${token.tokenId}, ${token.role} of ${token.project?.name ?? 'the whole cluster'}${end}; shown once:`,
+    )
+    out.show({ secret, token }, () => secret)
+  })
+}
+
+function revokeToken(): Command {
+  const command = describedCommand('revoke', 'revoke a token, on every server within seconds', [
+    'reprise tokens revoke 01990000-0000-7000-8000-000000000000',
+  ])
+  return actOnOne(
+    command.argument('<token>', 'id, its beginning, or name of a token, as `tokens` lists it'),
+    async (client, text) => client.revokeToken(await findToken(client, text)),
+    ({ name, tokenId }) => `${name} ${tokenId}: revoked`,
+  )
+}
+
+interface AuditOptions {
+  project?: string
+  by?: string
+  session?: string
+  action?: string[]
+  refused?: boolean
+  since?: string
+  limit: number
+}
+
+export function auditCommand(): Command {
+  const command = describedCommand('audit', 'who did what, newest first, for administrators', [
+    'reprise audit --since 1d',
+    'reprise audit --refused --limit 100',
+    'reprise audit --action token.create --action token.revoke --json',
+  ])
+    .option('-p, --project <project>', 'concerning this project')
+    .option('--by <token>', 'by this token')
+    .option('--session <session>', 'about this session')
+    .option('--action <name>', 'such actions, like session.create; may be repeated', collect)
+    .option('--refused', 'only what was refused')
+    .option('--since <time>', 'since this time, or a duration ago like 2h', past)
+    .option('--limit <n>', 'at most this many', wholeNumber, 20)
+  return act<AuditOptions>(command, async ({ client, out, signal }, options) => {
+    const { project, by, session, action, refused, since, limit } = options
+    const at = since === undefined ? undefined : { gte: since }
+    const tokenId = by && (await findToken(client, by))
+    const sessionId = session && (await findSession(client, session))
+    const filter: AuditFilter = { project, tokenId, sessionId, action, refused, at }
+    const entries = []
+    for await (const entry of client.auditLog(filter, { signal })) if (entries.push(entry) >= limit) break
+    await out.table(
+      entries,
+      [
+        { title: 'AT', value: (entry) => instant(entry.at) },
+        { title: 'ACTOR', value: ({ actor }) => actor, flexible: true },
+        { title: 'FROM', value: ({ address }) => address ?? '', flexible: true },
+        { title: 'ACTION', value: ({ action: name }) => name, kept: true },
+        { title: 'DETAILS', value: ({ details }) => details, flexible: true },
+      ],
+      'no entries',
+    )
+  })
+}

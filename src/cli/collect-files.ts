@@ -1,0 +1,172 @@
+import { lstat, mkdtemp, readdir, readlink, realpath, rm, stat } from 'node:fs/promises'
+import { basename, join, relative, resolve } from 'node:path'
+import { ArchiveError, checkTarget, createNames, plainName } from '../archive/archive-entry.ts'
+import type { PackedEntry } from '../archive/pack-files.ts'
+import { UsageError } from './present-error.ts'
+import { execFile } from 'node:child_process'
+import { tmpdir } from 'node:os'
+import process from 'node:process'
+import { promisify } from 'node:util'
+
+/** The server's limit. */
+const FILES_MAX = 20_000
+
+/**
+ * All files of the named paths, sorted by name, so that the same files always make the same archive. Names in the archive
+ * are relative to the working directory; a path outside of it is there under its last part.
+ *
+ * @throws UsageError
+ */
+export async function collectFiles(paths: readonly string[], from: string): Promise<PackedEntry[]> {
+  const entries = new Map<string, PackedEntry>()
+  const here = await realpath(from)
+  for (const given of paths) {
+    const path = await realpath(resolve(from, given)).catch((error: NodeJS.ErrnoException) => {
+      throw new UsageError(`--upload ${given}: ${error.code === 'ENOENT' ? 'there is no such file' : error.message}`)
+    })
+    const inside = relative(here, path)
+    const prefix = inside === '..' || inside.startsWith('../') ? basename(path) : inside
+    await add(entries, path, prefix)
+  }
+  if (entries.size === 0) throw new UsageError(`--upload ${paths.join(', ')}: there are no files`)
+  const sorted = [...entries.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1))
+  refusing(() => {
+    const names = createNames()
+    for (const entry of sorted) names.take(entry)
+  })
+  return sorted
+}
+
+/** Refuses here what the server would refuse. */
+function refusing<T>(work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    if (error instanceof ArchiveError) throw new UsageError(`--upload: ${error.message}`)
+    throw error
+  }
+}
+
+async function add(entries: Map<string, PackedEntry>, path: string, name: string): Promise<void> {
+  if (!(await stat(path)).isDirectory()) return take(entries, await entryOf(path, name))
+  for (const file of await gitFiles(path)) {
+    const inner = join(path, file)
+    const found = await lstat(inner).catch(ifMissing)
+    // A file that git knows may be deleted. A repository within this one is listed as a directory.
+    if (found === null) continue
+    if (found.isDirectory()) await add(entries, inner, join(name, file))
+    else take(entries, await entryOf(inner, join(name, file)))
+  }
+}
+
+function take(entries: Map<string, PackedEntry>, entry: PackedEntry | null): void {
+  if (entry === null) return
+  const known = entries.get(entry.name)
+  if (known !== undefined && known.path !== entry.path) {
+    throw new UsageError(`--upload: ${known.path} and ${entry.path} would both be ${entry.name}`)
+  }
+  entries.set(entry.name, entry)
+  if (entries.size > FILES_MAX) {
+    throw new UsageError(`--upload: there are more than ${FILES_MAX} files; a .gitignore says which stay here`)
+  }
+}
+
+/** Null for sockets and the like, which cannot be copied. */
+async function entryOf(path: string, given: string): Promise<PackedEntry | null> {
+  const found = await lstat(path)
+  const name = refusing(() => plainName(given))
+  if (found.isSymbolicLink()) {
+    const target = await readlink(path)
+    refusing(() => checkTarget(name, target))
+    return { kind: 'link', name, path, target, bytes: 0, executable: false }
+  }
+  if (!found.isFile()) return null
+  return { kind: 'file', name, path, target: null, bytes: found.size, executable: (found.mode & 0o100) !== 0 }
+}
+
+function ifMissing(error: NodeJS.ErrnoException): null {
+  if (error.code === 'ENOENT') return null
+  throw error
+}
+
+const run = promisify(execFile)
+
+/** The size of the list of files. */
+const OUTPUT_BYTES_MAX = 64 * 1024 * 1024
+
+/**
+ * The files and links of a directory, relative to it, without those that git ignores: by its own rules, whether the
+ * directory is in a repository or only has `.gitignore`. Directories are named where they are repositories of their own.
+ *
+ * @throws UsageError
+ */
+async function gitFiles(directory: string): Promise<string[]> {
+  try {
+    if (await isTaken(directory)) return await list(directory, ['--cached', '--others'])
+    return await listWithoutRepository(directory)
+  } catch (error) {
+    const { code, stderr } = error as { code?: unknown; stderr?: string }
+    if (code === 'ENOENT') return listWithoutGit(directory)
+    if (stderr === undefined) throw error
+    throw new UsageError(`git cannot list the files of ${directory}: ${stderr.trim()}`)
+  }
+}
+
+/**
+ * Whether it is in a repository that does not ignore all of it. An ignored directory that the user names is uploaded.
+ */
+async function isTaken(directory: string): Promise<boolean> {
+  try {
+    await git(directory, ['rev-parse', '--is-inside-work-tree'])
+  } catch (error) {
+    if ((error as { code?: unknown }).code === 128 && isNoRepository(error)) return false
+    throw error
+  }
+  const ignored = await git(directory, ['check-ignore', '--quiet', '.']).catch((error: { code?: unknown }) => {
+    if (error.code === 1) return null
+    throw error
+  })
+  return ignored === null
+}
+
+function isNoRepository(error: unknown): boolean {
+  return /not a git repository|must be run in a work tree/.test((error as { stderr?: string }).stderr ?? '')
+}
+
+async function list(directory: string, which: readonly string[], before: readonly string[] = []): Promise<string[]> {
+  const text = await git(directory, ['ls-files', '-z', '--exclude-standard', ...which], before)
+  return [...new Set(text.split('\0').filter(Boolean))]
+}
+
+/** Uses an empty temporary repository whose working tree is the directory. */
+async function listWithoutRepository(directory: string): Promise<string[]> {
+  const elsewhere = await mkdtemp(join(tmpdir(), 'reprise-upload-'))
+  try {
+    await git(elsewhere, ['init', '--quiet'])
+    return await list(directory, ['--others'], [`--git-dir=${join(elsewhere, '.git')}`, `--work-tree=${directory}`])
+  } finally {
+    await rm(elsewhere, { recursive: true, force: true })
+  }
+}
+
+async function git(directory: string, args: readonly string[], before: readonly string[] = []): Promise<string> {
+  const settings = ['-c', 'core.fsmonitor=false']
+  const { GIT_DIR: _, GIT_WORK_TREE: __, GIT_INDEX_FILE: ___, ...environment } = process.env
+  const { stdout } = await run('git', ['-C', directory, ...settings, ...before, ...args], {
+    env: { ...environment, GIT_OPTIONAL_LOCKS: '0', LC_ALL: 'C' },
+    maxBuffer: OUTPUT_BYTES_MAX,
+  })
+  return stdout
+}
+
+/** All files, if no .gitignore excludes any. */
+async function listWithoutGit(directory: string): Promise<string[]> {
+  const found = await readdir(directory, { recursive: true, withFileTypes: true })
+  const files = found.filter((entry) => !entry.isDirectory()).map(({ parentPath, name }) => join(parentPath, name))
+  const ignore = files.find((path) => path.endsWith('/.gitignore'))
+  if (ignore !== undefined) {
+    throw new UsageError(`git is needed to do what ${ignore} says: install it, or --upload the files one by one.`)
+  }
+  const names = files.map((path) => path.slice(directory.length + 1))
+  return names.filter((name) => !name.split('/').includes('.git'))
+}

@@ -1,0 +1,148 @@
+import type { Command } from 'commander'
+import type { Resubmission, SessionAction, SessionFilter } from '../client/node/index.ts'
+import { type ClientContext, takeAll } from './client-command.ts'
+import { exitStatus } from './exit-codes.ts'
+import { addFilterOptions, type FilterOptions, readFilter } from './options/filter-options.ts'
+import { progressBar } from './output/output.ts'
+import { UsageError } from './present-error.ts'
+import { findFilter } from './options/find-in-options.ts'
+import { findSessions } from './find.ts'
+
+export interface ManyOptions extends FilterOptions {
+  clientKey?: string
+  dryRun?: true
+  detach?: boolean
+}
+
+/** The options of every command that acts on many sessions. */
+export function addManyOptions(command: Command): Command {
+  return addFilterOptions(command)
+    .optionsGroup('Execution:')
+    .option('--dry-run', 'only say to how many it would be done, and to which first')
+    .option('--client-key <key>', 'repeating the key does nothing again')
+    .option('--detach', 'do not wait for many; `reprise resubmissions` shows the progress')
+}
+
+/** Whether the command acts on many sessions, and not on a single named one. */
+export function isMany(options: ManyOptions, names: readonly string[]): boolean {
+  return names.length !== 1 || options.dryRun === true || readFilter(options) !== undefined
+}
+
+/** The sessions that are named, or those that match. @throws UsageError unless it is one of the two */
+export async function readSelection(
+  { client }: ClientContext,
+  options: ManyOptions,
+  names: readonly string[],
+): Promise<{ sessionIds?: string[]; filter?: SessionFilter }> {
+  const filter = readFilter(options)
+  if ((names.length === 0) === (filter === undefined)) {
+    throw new UsageError('Name sessions, or say which with options like --cause: one of the two.')
+  }
+  if (filter) return { filter: await findFilter(client, options) }
+  return { sessionIds: await findSessions(client, names) }
+}
+
+interface Made {
+  resubmission: Resubmission
+  sessions: readonly { sessionId: string; name: string; attempt: number }[]
+  refused: readonly { sessionId: string; code: string | null; message: string | null }[]
+}
+
+/** How an action is named in messages: `terminated`, and while it goes on `terminating`. */
+export interface ActionWords {
+  action: SessionAction
+  doing: string
+  done: string
+}
+
+/** Prints what would be done. */
+export async function printDryRun(
+  { client, out }: ClientContext,
+  { action, done }: ActionWords,
+  input: Parameters<ClientContext['client']['dryRun']>[1],
+): Promise<number> {
+  const tried = await client.dryRun(action, input)
+  out.show(tried, () =>
+    [
+      ...tried.sessions.map(({ sessionId, name, attempt }) => `${sessionId}  ${name}  attempt ${attempt}`),
+      `${counted(action, tried.count, tried.total)} would be ${done}`,
+    ].join('\n'),
+  )
+  for (const each of tried.refusals) out.note(refusalLine(action, each, 'would be refused'))
+  return 0
+}
+
+/** Resubmissions are counted in chains, because only the newest session of a chain can be resubmitted. */
+function counted(action: SessionAction, count: number, total: number): string {
+  if (action === 'RESUBMIT') return `${count} ${count === 1 ? 'chain' : 'chains'}`
+  return `${count} of ${total} ${total === 1 ? 'session' : 'sessions'}`
+}
+
+type Refusal = Awaited<ReturnType<ClientContext['client']['resubmissionRefusals']>>[number]
+
+function refusalLine(action: SessionAction, { code, count, message }: Refusal, refused: string): string {
+  if (action === 'RESUBMIT' && code === 'SESSION_HAS_CHILD' && count > 1) {
+    return `${count} were earlier attempts of chains, which go on from their newest (${code})`
+  }
+  return count === 1
+    ? `1 ${refused}: ${message} (${code})`
+    : `${count} ${refused}, the first with: ${message} (${code})`
+}
+
+/** Waits for the end, unless asked not to, and prints what was done. Ctrl-C leaves the rest undone. */
+export async function followMany(
+  context: ClientContext,
+  words: ActionWords,
+  made: Made,
+  { detach }: { detach?: boolean | undefined },
+): Promise<number> {
+  const { out } = context
+  const { state, total } = made.resubmission
+  if (state === 'RUNNING' && !detach) {
+    const end = await waitForEnd(context, words, made.resubmission)
+    return print(context, words, { resubmission: end, sessions: [], refused: await refusedOf(context, end) })
+  }
+  if (state === 'RUNNING') out.note(`${total} sessions go on in the background`)
+  return print(context, words, made)
+}
+
+/** Each refused session, which only programs are shown. */
+async function refusedOf({ client, out }: ClientContext, { resubmissionId }: Resubmission): Promise<Made['refused']> {
+  if (!out.json) return []
+  const items = await takeAll(client.resubmissionItems(resubmissionId, { status: 'REFUSED' }))
+  return items.map(({ sessionId, code, message }) => ({ sessionId, code, message }))
+}
+
+async function waitForEnd(
+  { client, out, signal }: ClientContext,
+  { action, doing }: ActionWords,
+  { resubmissionId }: Resubmission,
+) {
+  const what = action === 'RESUBMIT' ? 'resubmission ' : ''
+  out.note(`${what}${resubmissionId}; Ctrl-C leaves the rest undone`)
+  const bar = progressBar(doing)
+  const onResubmission = ({ total, pending, refusedCount }: Resubmission) =>
+    bar.update(total - pending, total, refusedCount > 0 ? `${refusedCount} refused` : '')
+  try {
+    return await client.waitForResubmission(resubmissionId, { signal, onResubmission })
+  } catch (error) {
+    if (!signal.aborted) throw error
+    await client.abortResubmission(resubmissionId)
+    return await client.resubmission(resubmissionId)
+  } finally {
+    bar.end()
+  }
+}
+
+async function print({ client, out, signal }: ClientContext, words: ActionWords, made: Made): Promise<number> {
+  const { resubmissionId, done, total, state, refusedCount } = made.resubmission
+  const refusals = refusedCount === 0 ? [] : await client.resubmissionRefusals(resubmissionId)
+  out.show({ ...made, refusals }, () => {
+    const lines = made.sessions.map(({ sessionId, name, attempt }) => `${sessionId}  ${name}  attempt ${attempt}`)
+    const rest = state === 'ABORTED' ? ', the rest left undone' : ''
+    return [...lines, `${counted(words.action, done, total)} ${words.done}${rest}`].join('\n')
+  })
+  for (const each of refusals) out.note(refusalLine(words.action, each, 'refused'))
+  if (signal.aborted) return exitStatus('INTERRUPTED')
+  return refusedCount > 0 && done === 0 ? exitStatus('CONFLICT') : 0
+}

@@ -1,0 +1,60 @@
+import type { Client, CreateSessionInput, SessionFilter } from '../../client/node/index.ts'
+import { type FilterOptions, readFilter } from './filter-options.ts'
+import type { AgentOptions } from './session-options.ts'
+import { findAgent, findAgents, findChain, findSession, findSessions } from '../find.ts'
+
+/** The filter that options make, with ids in place of what stands for them. @throws NotFoundError, UsageError */
+export async function findFilter(client: Client, options: FilterOptions): Promise<SessionFilter | undefined> {
+  const { chain, parent, onAgent } = options
+  return readFilter({
+    ...options,
+    chain: chain && (await findChain(client, chain)),
+    parent: parent && (await findSession(client, parent)),
+    onAgent: onAgent && (await findAgent(client, onAgent)),
+  })
+}
+
+/** Options with ids in place of what stands for agents and sessions. @throws NotFoundError, UsageError */
+export async function findNamed<Options extends AgentOptions & { dependsOn?: string[] }>(
+  client: Client,
+  options: Options,
+): Promise<Options> {
+  return {
+    ...options,
+    allowAgent: await findAgents(client, options.allowAgent),
+    avoidAgent: await findAgents(client, options.avoidAgent),
+    excludeAgent: await findAgents(client, options.excludeAgent),
+    dependsOn: options.dependsOn && (await findSessions(client, options.dependsOn)),
+  }
+}
+
+/** Ids that have been looked up, each text once. A name of sessions that were just created means the newest of them. */
+export interface KnownIds {
+  sessions: Map<string, Promise<string>>
+  agents: Map<string, Promise<string>>
+}
+
+/** The session's input with ids in place of names. @throws NotFoundError, UsageError */
+export async function findNamedInput(
+  client: Client,
+  input: CreateSessionInput,
+  { sessions, agents }: KnownIds,
+): Promise<CreateSessionInput> {
+  const of = (known: KnownIds['agents'], find: typeof findSession) => async (texts?: readonly string[] | null) => {
+    if (!texts) return undefined
+    return Promise.all(
+      texts.map((text) => {
+        const id = known.get(text) ?? find(client, text)
+        known.set(text, id)
+        return id
+      }),
+    )
+  }
+  return {
+    ...input,
+    allowAgents: await of(agents, findAgent)(input.allowAgents),
+    avoidAgents: await of(agents, findAgent)(input.avoidAgents),
+    excludeAgents: await of(agents, findAgent)(input.excludeAgents),
+    dependsOn: await of(sessions, findSession)(input.dependsOn),
+  }
+}

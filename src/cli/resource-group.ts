@@ -1,0 +1,211 @@
+import { Command } from 'commander'
+import { act, actAsList, actOnOne, collect, describedCommand } from './client-command.ts'
+import { duration, slotUse } from './output/format.ts'
+import { pairs } from './options/session-options.ts'
+import { formatFields } from './output/table.ts'
+import type { Terminal } from './output/terminal.ts'
+import { type None, nullForNone, orNone, seconds } from './options/values.ts'
+import { type Client, NotFoundError } from '../client/node/index.ts'
+
+export function groupsCommand(): Command {
+  return new Command('groups')
+    .description('resource groups: sets of agents with their own queue')
+    .addCommand(list(), { isDefault: true })
+    .addCommand(create())
+    .addCommand(drain())
+    .addCommand(resume())
+    .addCommand(groupOptions())
+    .addCommand(groupTimeouts())
+    .addCommand(remove())
+}
+
+function list(): Command {
+  return actAsList(
+    describedCommand('list', 'list resource groups with what is in use and what waits', ['reprise groups']),
+    (client, options) => client.resourceGroups(options),
+    [
+      { title: 'GROUP', value: ({ name }) => name },
+      { title: 'STATE', value: ({ draining }) => (draining ? 'DRAINING' : 'OPEN') },
+      { title: 'WAITING', value: (row) => waiting(row), align: 'right' },
+      { title: 'USED', value: ({ slots }) => slots.map(slotUse).join(' '), flexible: true, kept: true },
+      { title: 'SELECTOR', value: ({ selector }) => selector, flexible: true },
+      { title: 'SEQUENCER', value: ({ sequencer }) => sequencer, flexible: true },
+      { title: 'REASON', value: ({ drainReason }) => drainReason ?? '', flexible: true },
+    ],
+    'no resource groups',
+  )
+}
+
+function waiting({ pendingSessions }: { pendingSessions: { totalCount: number; totalCountIsExact: boolean } }): string {
+  const { totalCount, totalCountIsExact } = pendingSessions
+  return totalCountIsExact ? String(totalCount) : `more than ${totalCount}`
+}
+
+function create(): Command {
+  const command = describedCommand('create', 'create a resource group; agents join it by its name', [
+    'reprise groups create tpu',
+  ])
+  return actOnOne(
+    command.argument('<name>'),
+    (client, name) => client.createResourceGroup({ name }),
+    ({ name }) => `${name}: created; \`REPRISE_RESOURCE_GROUP=${name} reprise agent\` joins it`,
+  )
+}
+
+function drain(): Command {
+  const command = describedCommand('drain', 'start nothing new in a group; running kernels finish', [
+    'reprise groups drain gpu --reason "new driver"',
+  ])
+    .argument('<group>')
+    .option('--reason <text>', 'reason, stored for later')
+  return actOnOne(
+    command,
+    (client, name, { reason: drainReason }: { reason?: string }) =>
+      client.updateResourceGroup({ name, draining: true, drainReason }),
+    ({ name }) => `${name}: DRAINING`,
+  )
+}
+
+function resume(): Command {
+  const command = describedCommand('resume', 'give the agents of a group work again', ['reprise groups resume gpu'])
+  return actOnOne(
+    command.argument('<group>'),
+    (client, name) => client.updateResourceGroup({ name, draining: false }),
+    ({ name }) => `${name}: OPEN`,
+  )
+}
+
+function remove(): Command {
+  const command = describedCommand('delete', 'delete a group that no agent and no unfinished session belongs to', [
+    'reprise groups delete tpu',
+  ])
+  return actOnOne(
+    command.argument('<group>'),
+    async (client, name) => ({ deleted: await client.deleteResourceGroup(name) }),
+    ({ deleted }) => `${deleted}: deleted`,
+  )
+}
+
+interface ExecutorOptions {
+  option?: [string, string][]
+  allow?: string[]
+}
+
+function groupOptions(): Command {
+  const command = describedCommand('options', 'show what executors are told in a group, or change it', [
+    'reprise groups options default',
+    'reprise groups options default --option partition=batch --allow qos --allow constraint',
+  ])
+    .argument('<group>')
+    .option(
+      '--option <key=value>',
+      'for all its sessions; may be repeated, replaces those before; `none`: none',
+      orEmpty(pairs),
+    )
+    .option(
+      '--allow <key>',
+      'what sessions may set themselves; may be repeated, replaces those before; `none`: nothing',
+      orEmpty(collect),
+    )
+  return act<ExecutorOptions>(command, async ({ client, out, signal }, { option, allow }, [name]) => {
+    const change = {
+      executorOptions: option?.map(([key, value]) => ({ key, value })),
+      allowedExecutorOptions: allow,
+    }
+    const group =
+      option || allow
+        ? await client.updateResourceGroup({ name: name!, ...change })
+        : await findGroup(client, name!, signal)
+    out.show(group, () => optionsOf(group, out.terminal))
+  })
+}
+
+/** Collects what is given; `none` empties the list. */
+function orEmpty<Item>(more: (text: string, earlier?: Item[]) => Item[]): (text: string, earlier?: Item[]) => Item[] {
+  return (text, earlier) => (text === 'none' ? [] : more(text, earlier))
+}
+
+function optionsOf(
+  { executorOptions, allowedExecutorOptions }: Pick<Group, 'executorOptions' | 'allowedExecutorOptions'>,
+  terminal: Terminal,
+): string {
+  const options = executorOptions.map(({ key, value }) => `${key}=${value}`)
+  return formatFields(
+    [
+      ['options', options.join(', ') || 'none'],
+      ['sessions may set', allowedExecutorOptions.join(', ') || 'none'],
+    ],
+    terminal,
+  )
+}
+
+interface TimeoutOptions {
+  pending?: number | None
+  prepare?: number | None
+  create?: number | None
+  queue?: number | None
+  terminate?: number
+  stopGrace?: number
+  fenceAfter?: number
+}
+
+function groupTimeouts(): Command {
+  const command = describedCommand('timeouts', 'show how long a group lets things take, or change it', [
+    'reprise groups timeouts default',
+    'reprise groups timeouts default --pending 2h --stop-grace 30s --terminate 2m',
+  ])
+    .argument('<group>')
+    .option('--pending <duration>', 'waiting for a place, then it fails; `none`: no limit', orNone(seconds))
+    .option('--prepare <duration>', 'being scheduled and prepared; `none`: no limit', orNone(seconds))
+    .option('--create <duration>', 'its kernels being created; `none`: no limit', orNone(seconds))
+    .option('--queue <duration>', 'waiting in the queue of Slurm, then it fails; `none`: no limit', orNone(seconds))
+    .option('--terminate <duration>', 'ending; more than --stop-grace', seconds)
+    .option('--stop-grace <duration>', 'from asking a kernel to stop to killing it', seconds)
+    .option('--fence-after <duration>', 'an agent without an answer stops its kernels; at least 10s', seconds)
+  return act<TimeoutOptions>(command, async ({ client, out, signal }, options, [name]) => {
+    const { terminate: terminateTimeout, stopGrace, fenceAfter } = options
+    const change = {
+      pendingTimeout: nullForNone(options.pending),
+      prepareTimeout: nullForNone(options.prepare),
+      createTimeout: nullForNone(options.create),
+      queueTimeout: nullForNone(options.queue),
+      terminateTimeout,
+      stopGrace,
+      fenceAfter,
+    }
+    const changes = Object.values(change).some((value) => value !== undefined)
+    const group = changes
+      ? await client.updateResourceGroup({ name: name!, ...change })
+      : await findGroup(client, name!, signal)
+    out.show(group, () => timeoutsOf(group, out.terminal))
+  })
+}
+
+type Timeouts = Pick<Group, (typeof FIELDS)[number][1]>
+
+const FIELDS = [
+  ['pending', 'pendingTimeout'],
+  ['prepare', 'prepareTimeout'],
+  ['create', 'createTimeout'],
+  ['queue', 'queueTimeout'],
+  ['terminate', 'terminateTimeout'],
+  ['stop grace', 'stopGrace'],
+  ['fence after', 'fenceAfter'],
+] as const
+
+function timeoutsOf(group: Timeouts, terminal: Terminal): string {
+  const written = (value: number | null) => (value === null ? 'no limit' : duration(value))
+  return formatFields(
+    FIELDS.map(([title, field]) => [title, written(group[field])]),
+    terminal,
+  )
+}
+
+export type Group = Awaited<ReturnType<Client['resourceGroups']>>[number]
+
+/** @throws NotFoundError */
+export async function findGroup(client: Client, name: string, signal: AbortSignal): Promise<Group> {
+  const found = (await client.resourceGroups({ signal })).find((group) => group.name === name)
+  if (found) return found
+  throw new NotFoundError('RESOURCE_GROUP_NOT_FOUND', `There is no resource group ${name}.`)
+}

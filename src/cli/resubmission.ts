@@ -1,0 +1,143 @@
+import { Command } from 'commander'
+import type { ResubmissionOverrides } from '../client/node/index.ts'
+import { act, actOnOne, type ClientContext, describedCommand, take } from './client-command.ts'
+import { addPolicyOptions, type PolicyOptions, readPolicy } from './options/policy-options.ts'
+import {
+  addAgentOptions,
+  addSpecOptions,
+  addUploadOption,
+  agentLists,
+  type AgentOptions,
+  named,
+  secretsOf,
+  slotsOf,
+  type SpecOptions,
+} from './options/session-options.ts'
+import { withUpload } from './upload.ts'
+import { findNamed } from './options/find-in-options.ts'
+import { findResubmission, SESSION_ARGUMENT } from './find.ts'
+import { addManyOptions, followMany, type ManyOptions, printDryRun, readSelection } from './many-sessions.ts'
+import { statusStyle } from './output/terminal.ts'
+import { relative } from './output/format.ts'
+
+interface ResubmitOptions extends ManyOptions, SpecOptions, AgentOptions, PolicyOptions {
+  upload?: string[]
+  codeSha256?: string
+  freshCheckpoint?: true
+  includeSucceeded?: true
+  includeDependents?: true
+}
+
+export function resubmitCommand(): Command {
+  const command = describedCommand(
+    'resubmit',
+    'give failed work a new retry budget: named sessions, or all that match',
+    [
+      'reprise resubmit nightly --mem 8g --retries 5',
+      'reprise resubmit --cause oom-killed --phase exhausted --since 1d --mem 16g',
+      'reprise resubmit --with-label study=7 --result failure --client-key study-7-again',
+      'reprise resubmit nightly --upload .    # with the files as they are now',
+      'reprise resubmit nightly --fresh-checkpoint',
+      'reprise resubmit nightly --include-succeeded',
+      'reprise resubmit nightly --include-dependents',
+    ],
+  ).argument('[sessions...]', SESSION_ARGUMENT)
+  addManyOptions(command)
+    .option('--include-succeeded', 'also run again what has succeeded')
+    .option('--include-dependents', 'also what was cancelled because it failed')
+  command
+    .optionsGroup('Overrides:')
+    .option('--fresh-checkpoint', 'begin with an empty directory, without what earlier attempts have left')
+  addPolicyOptions(addUploadOption(addAgentOptions(addSpecOptions(command))))
+  return act<ResubmitOptions>(command, resubmit, { endsItself: true })
+}
+
+const WORDS = { action: 'RESUBMIT', doing: 'resubmitting', done: 'resubmitted' } as const
+
+async function resubmit(context: ClientContext, given: ResubmitOptions, names: string[]): Promise<number> {
+  const selection = await readSelection(context, given, names)
+  const options = given.upload === undefined ? given : await uploaded(context, given, selection.sessionIds)
+  const { clientKey, includeSucceeded, includeDependents } = options
+  const overrides = overridesOf(await findNamed(context.client, options))
+  const input = { ...selection, clientKey, overrides, includeSucceeded, includeDependents }
+  if (options.dryRun) return printDryRun(context, WORDS, input)
+  const made = await context.client.resubmitSessions(input)
+  const status = await followMany(context, WORDS, made, options)
+  if (!includeDependents) offerDependents(context, made.cancelledDependents)
+  return status
+}
+
+/** Uploads to the named project, or to that of the first session. Sessions of other projects are refused. */
+async function uploaded(
+  context: ClientContext,
+  options: ResubmitOptions,
+  sessionIds: readonly string[] = [],
+): Promise<ResubmitOptions> {
+  const [first] = sessionIds
+  const project = options.inProject ?? (first && (await context.client.session(first)).project.name)
+  const { codeSha256 } = await withUpload(context, { upload: options.upload, project })
+  return { ...options, codeSha256 }
+}
+
+function offerDependents({ out }: ClientContext, count: number): void {
+  if (count === 0) return
+  const cancelled = count === 1 ? '1 session was cancelled' : `${count} sessions were cancelled`
+  out.note(`${cancelled} because of what failed: --include-dependents brings ${count === 1 ? 'it' : 'them'} back`)
+}
+
+function overridesOf(options: ResubmitOptions): ResubmissionOverrides | undefined {
+  const overrides: ResubmissionOverrides = {
+    resourceSlots: slotsOf(options),
+    environ: named(options.env),
+    secretEnviron: secretsOf(options),
+    codeSha256: options.codeSha256,
+    batchTimeout: options.timeout,
+    priority: options.priority,
+    resourceGroup: options.resourceGroup,
+    ...agentLists(options),
+    retryPolicy: readPolicy(options),
+    freshCheckpoint: options.freshCheckpoint,
+  }
+  return Object.values(overrides).some((value) => value !== undefined) ? overrides : undefined
+}
+
+const SHOWN = 50
+
+export function resubmissionsCommand(): Command {
+  return new Command('resubmissions')
+    .description('resubmissions and their progress')
+    .addCommand(list(), { isDefault: true })
+    .addCommand(abort())
+}
+
+function list(): Command {
+  const command = describedCommand('list', 'list resubmissions, newest first', ['reprise resubmissions'])
+  return act(command, async ({ client, out, signal }) => {
+    const { items } = await take(client.resubmissions({ signal }), SHOWN)
+    await out.table(
+      items,
+      [
+        { title: 'RESUBMISSION', value: ({ resubmissionId }) => resubmissionId, id: true },
+        { title: 'STATE', value: ({ state }) => state, style: ({ state }) => statusStyle(state), kept: true },
+        { title: 'DONE', value: ({ done }) => done, align: 'right' },
+        { title: 'REFUSED', value: ({ refusedCount }) => refusedCount, align: 'right' },
+        { title: 'TOTAL', value: ({ total }) => total, align: 'right' },
+        { title: 'BY', value: ({ actor }) => actor, flexible: true },
+        { title: 'MADE', value: ({ createdAt }) => relative(createdAt), align: 'right' },
+        { title: 'KEY', value: ({ clientKey }) => clientKey, flexible: true },
+      ],
+      'no resubmissions',
+    )
+  })
+}
+
+function abort(): Command {
+  const command = describedCommand('abort', 'abort a resubmission; what it has not done yet is left undone', [
+    'reprise resubmissions abort 01990000-0000-7000-8000-000000000000',
+  ]).argument('<resubmission>', 'id, or its beginning, of a resubmission')
+  return actOnOne(
+    command,
+    async (client, text) => client.abortResubmission(await findResubmission(client, text)),
+    (made) => `${made.resubmissionId}: ${made.state}, ${made.done} of ${made.total} done`,
+  )
+}

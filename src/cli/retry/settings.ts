@@ -1,0 +1,154 @@
+import { Argument, Command, InvalidArgumentError } from 'commander'
+import type { Client, RetryScope } from '../../client/node/index.ts'
+import { act, actAsList, describedCommand } from '../client-command.ts'
+import { addPolicyOptions, type PolicyOptions, readPolicy } from '../options/policy-options.ts'
+import { decimal, future, type None, nullForNone, oneOf, orNone, wholeNumber } from '../options/values.ts'
+import { API_ENUMS } from '../options/api-enums.generated.ts'
+import { UsageError } from '../present-error.ts'
+import { instant } from '../output/format.ts'
+
+export function defaultsCommand(): Command {
+  return new Command('defaults')
+    .description('retry policy defaults for new sessions')
+    .addCommand(showDefaults(), { isDefault: true })
+    .addCommand(setDefaults())
+    .addCommand(clearDefaults())
+}
+
+/** `cluster`, `domain NAME` or `project NAME`, as `scopeOf` reads it. */
+export function addScope(command: Command): Command {
+  const scopes = API_ENUMS.RetryScope.map((scope) => scope.toLowerCase())
+  return command.addArgument(new Argument('<scope>').choices(scopes)).argument('[name]', 'of a domain or project')
+}
+
+/** @throws UsageError */
+export function scopeOf([scope, name]: string[]): { scope: RetryScope; name?: string } {
+  const known = oneOf(scope!, API_ENUMS.RetryScope)
+  if ((known === 'CLUSTER') !== (name === undefined)) {
+    throw new UsageError(known === 'CLUSTER' ? 'The cluster has no name.' : `Which ${scope}? Its name comes next.`)
+  }
+  return { scope: known, name }
+}
+
+function showDefaults(): Command {
+  const command = describedCommand('show', 'show the defaults that are set, widest scope first', ['reprise defaults'])
+  return act(command, async ({ client, out, signal }) => {
+    const all = await client.retryDefaults({ signal })
+    const rows = all.flatMap(({ scope, name, policy }) =>
+      (policy?.given ?? []).map((field) => ({
+        scope,
+        name,
+        field,
+        value: JSON.stringify(policy![field as keyof NonNullable<typeof policy>]),
+      })),
+    )
+    if (out.json) return out.show(all, () => '')
+    await out.table(
+      rows,
+      [
+        { title: 'SCOPE', value: ({ scope }) => scope },
+        { title: 'NAME', value: ({ name }) => name },
+        { title: 'FIELD', value: ({ field }) => field },
+        { title: 'VALUE', value: ({ value }) => value, flexible: true },
+      ],
+      'nothing is set: the built-in defaults apply',
+    )
+  })
+}
+
+function setDefaults(): Command {
+  const command = describedCommand('set', 'replace the defaults of the cluster, a domain or a project', [
+    'reprise defaults set cluster --retries 2',
+    'reprise defaults set project research --retries 5 --backoff exponential --max-elapsed 12h',
+  ])
+  addScope(command)
+  return act<PolicyOptions>(addPolicyOptions(command), async ({ client, out }, options, args) => {
+    const policy = readPolicy(options)
+    if (!policy) throw new UsageError('Say what to set, like --retries 3; `defaults clear` removes everything.')
+    const made = await client.setRetryDefaults({ ...scopeOf(args), policy })
+    out.show(made, () => `set for ${args.join(' ')}: ${(made.policy?.given ?? []).join(', ')}`)
+  })
+}
+
+function clearDefaults(): Command {
+  const command = describedCommand('clear', 'remove the defaults of a scope', [
+    'reprise defaults clear project research',
+  ])
+  addScope(command)
+  return act(command, async ({ client, out }, _options, args) => {
+    const made = await client.setRetryDefaults({ ...scopeOf(args), policy: null })
+    out.show(made, () => `nothing is set for ${args.join(' ')} any more`)
+  })
+}
+
+interface SwitchOptions {
+  off?: boolean
+  on?: boolean
+  rate?: { perSecond: number; burst: number } | None
+  until?: string
+  reason?: string
+}
+
+export function switchCommand(): Command {
+  return new Command('switch')
+    .description('hold due retries, or limit their rate')
+    .addCommand(showSwitches(), { isDefault: true })
+    .addCommand(setSwitch())
+}
+
+function showSwitches(): Command {
+  return actAsList(
+    describedCommand('show', 'show the switches and limits in effect, widest scope first', ['reprise switch']),
+    (client, options) => client.retrySwitches(options),
+    [
+      { title: 'SCOPE', value: ({ scope }) => scope },
+      { title: 'NAME', value: ({ name }) => name },
+      { title: 'RETRIES', value: ({ disabled }) => (disabled ? 'held' : 'on') },
+      { title: 'UNTIL', value: ({ disabledUntil }) => instant(disabledUntil) },
+      { title: 'RATE', value: ({ rateLimit }) => rateLimit && `${rateLimit.perSecond}/s, burst ${rateLimit.burst}` },
+      { title: 'UNTIL', value: ({ rateLimitUntil }) => instant(rateLimitUntil) },
+      { title: 'CHANGED', value: (made) => instant(lastChange(made)?.at ?? null) },
+      { title: 'BY', value: (made) => lastChange(made)?.by },
+      { title: 'REASON', value: (made) => lastChange(made)?.reason, flexible: true },
+    ],
+    'nothing is set: retries go as they become due',
+  )
+}
+
+type Switch = Awaited<ReturnType<Client['retrySwitches']>>[number]
+
+/** The newer change of the two. */
+function lastChange({ disabledChange, rateLimitChange }: Switch) {
+  if (disabledChange === null || rateLimitChange === null) return disabledChange ?? rateLimitChange
+  return disabledChange.at > rateLimitChange.at ? disabledChange : rateLimitChange
+}
+
+function setSwitch(): Command {
+  const command = describedCommand('set', 'hold or release retries of the cluster, a domain or a project', [
+    'reprise switch set cluster --off --until 2h --reason "the file server is down"',
+    'reprise switch set project research --rate 5/10',
+    'reprise switch set project research --on --rate none',
+  ])
+  addScope(command)
+    .option('--off', 'hold them')
+    .option('--on', 'release held retries, gradually')
+    .option('--rate <per-second/burst>', 'rate limit, like 5/10 (per second/burst); `none` removes it', orNone(rate))
+    .option('--until <time>', 'revert at this time, or after this duration', future)
+    .option('--reason <text>', 'why, for people')
+  return act<SwitchOptions>(command, async ({ client, out }, options, args) => {
+    const { on, off, until, reason, rate: rateLimit } = options
+    if (on && off) throw new UsageError('--on and --off exclude each other.')
+    if (!on && !off && rateLimit === undefined) throw new UsageError('Say what to set: --off, --on or --rate.')
+    const disabled = off ? true : on ? false : undefined
+    const input = { ...scopeOf(args), disabled, rateLimit: nullForNone(rateLimit), until, reason }
+    const made = await client.setRetrySwitch(input)
+    const limit = made.rateLimit ? `, at most ${made.rateLimit.perSecond}/s` : ''
+    out.show(made, () => `retries of ${args.join(' ')} are ${made.disabled ? 'held' : 'on'}${limit}`)
+  })
+}
+
+function rate(text: string) {
+  const [perSecond, burst] = text.split('/')
+  if (burst === undefined) throw new InvalidArgumentError('It is not like 5/10: per second, and at once.')
+  return { perSecond: decimal(perSecond!), burst: wholeNumber(burst) }
+}

@@ -1,0 +1,267 @@
+import { Command } from 'commander'
+import type { CreateSessionInput, Schedule, ScheduleOverlap, ScheduleRunOutcome } from '../client/node/index.ts'
+import { act, actOnOne, type ClientContext, describedCommand, showFirst } from './client-command.ts'
+import { API_ENUMS } from './options/api-enums.generated.ts'
+import { choice, choices, seconds, wholeNumber } from './options/values.ts'
+import { duration, instant, relative } from './output/format.ts'
+import { findSchedule, SCHEDULE_ARGUMENT } from './find.ts'
+import { addPolicyOptions } from './options/policy-options.ts'
+import { addTemplateOptions, sessionInput, type SessionOptions } from './options/session-options.ts'
+import { UsageError } from './present-error.ts'
+import { withUpload } from './upload.ts'
+import { type Column, formatFields, formatTable } from './output/table.ts'
+import type { Terminal } from './output/terminal.ts'
+
+const LIMIT = 50
+
+export function schedulesCommand(): Command {
+  const command = new Command('schedules').description('sessions that are created again and again')
+  command.addCommand(listSchedules(), { isDefault: true })
+  const others = [createSchedule(), info(), runs(), updateSchedule(), pause(), resume(), run(), remove()]
+  for (const subcommand of others) command.addCommand(subcommand)
+  return command
+}
+
+function listSchedules(): Command {
+  const command = describedCommand('list', 'list schedules, newest first', [
+    'reprise schedules',
+    'reprise schedules list --project default --paused',
+  ])
+    .option('-p, --project <project>', 'in this project')
+    .option('--paused', 'paused ones only')
+    .option('--limit <n>', `at most so many; 0 is all (default: ${LIMIT})`, wholeNumber)
+  return act<{ project?: string; paused?: boolean; limit?: number }>(
+    command,
+    async ({ client, out, signal }, { project, paused, limit = LIMIT }) => {
+      const schedules = client.schedules({ filter: { project, paused } }, { signal })
+      await showFirst(
+        out,
+        { limit, of: schedules },
+        [
+          { title: 'SCHEDULE', value: ({ scheduleId }) => scheduleId, id: true },
+          { title: 'NAME', value: ({ name }) => name, flexible: true },
+          { title: 'WHEN', value: timingOf },
+          { title: 'NEXT', value: (row) => (row.paused ? 'paused' : relative(row.nextRunAt)), align: 'right' },
+          { title: 'QUEUED', value: ({ queued }) => (queued === 0 ? null : queued), align: 'right' },
+          { title: 'PROJECT', value: (row) => row.project.name, flexible: true },
+          { title: 'WHY', value: (row) => row.statusReason ?? row.pauseReason, flexible: true },
+        ],
+        'no schedules',
+      )
+    },
+  )
+}
+
+function info(): Command {
+  const command = describedCommand('info', 'show a schedule with its next and its last runs', [
+    'reprise schedules info nightly',
+    'reprise schedules info nightly --json',
+  ]).argument('<schedule>', SCHEDULE_ARGUMENT)
+  return act(command, async ({ client, out }, _options, [text]) => {
+    const schedule = await client.schedule(await findSchedule(client, text!))
+    await out.showSoon(schedule, () => describeSchedule(schedule, out.terminal))
+  })
+}
+
+function runs(): Command {
+  const command = describedCommand('runs', 'list what became of its runs, the latest first', [
+    'reprise schedules runs nightly',
+    'reprise schedules runs nightly --outcome refused,missed',
+  ])
+    .argument('<schedule>', SCHEDULE_ARGUMENT)
+    .addOption(choices('--outcome <outcomes>', 'with one of these outcomes', API_ENUMS.ScheduleRunOutcome))
+    .option('--limit <n>', `at most so many; 0 is all (default: ${LIMIT})`, wholeNumber)
+  return act<{ outcome?: ScheduleRunOutcome[]; limit?: number }>(
+    command,
+    async ({ client, out, signal }, { outcome, limit = LIMIT }, [text]) => {
+      const scheduleId = await findSchedule(client, text!)
+      const all = client.scheduleRuns(scheduleId, { outcome }, { signal })
+      await showFirst(out, { limit, of: all }, runColumns, 'no runs')
+    },
+  )
+}
+
+function pause(): Command {
+  const command = describedCommand('pause', 'make no runs until it is resumed', [
+    'reprise schedules pause nightly --reason holidays',
+  ])
+    .argument('<schedule>', SCHEDULE_ARGUMENT)
+    .option('--reason <text>', 'reason, shown with the schedule')
+  return actOnOne(
+    command,
+    async (client, text, { reason }: { reason?: string }) =>
+      client.pauseSchedule(await findSchedule(client, text), reason),
+    ({ name }) => `${name}: paused`,
+  )
+}
+
+function resume(): Command {
+  const command = describedCommand('resume', 'go on with the next planned time', [
+    'reprise schedules resume nightly',
+  ]).argument('<schedule>', SCHEDULE_ARGUMENT)
+  return actOnOne(
+    command,
+    async (client, text) => client.resumeSchedule(await findSchedule(client, text)),
+    ({ name, nextRunAt }) => `${name}: next run ${relative(nextRunAt)}`,
+  )
+}
+
+function run(): Command {
+  const command = describedCommand('run', 'make one more run at once; prints the id of its session', [
+    'reprise schedules run nightly',
+  ]).argument('<schedule>', SCHEDULE_ARGUMENT)
+  return act(command, async ({ client, out }, _options, [text]) => {
+    const made = await client.runScheduleNow(await findSchedule(client, text!))
+    if (made.chainId === null) out.note(`${made.outcome.toLowerCase()}: ${made.reason ?? 'an earlier run goes on'}`)
+    out.show(made, () => made.chainId ?? '')
+    return made.outcome === 'SKIPPED' ? 1 : 0
+  })
+}
+
+function remove(): Command {
+  const command = describedCommand('delete', 'delete a schedule; the sessions that it made stay', [
+    'reprise schedules delete nightly',
+  ]).argument('<schedule>', SCHEDULE_ARGUMENT)
+  return act(command, async ({ client, out }, _options, [text]) => {
+    const scheduleId = await findSchedule(client, text!)
+    await client.deleteSchedule(scheduleId)
+    out.show({ scheduleId }, () => `${text}: deleted`)
+  })
+}
+
+interface TimingOptions {
+  cron?: string
+  every?: number
+  timezone?: string
+  overlap?: ScheduleOverlap
+  catchUp?: number
+  /** The schedule's jitter; `--jitter` is the retry policy's. */
+  spread?: number
+}
+
+function addTimingOptions(command: Command): Command {
+  return command
+    .optionsGroup('Schedule:')
+    .option('--cron <expression>', "when: '30 2 * * 1-5', or a name like @daily")
+    .option('--every <duration>', 'or how often: 15m, 2h', seconds)
+    .option('--timezone <name>', 'time zone of --cron, like Europe/Berlin (default: UTC)')
+    .addOption(choice('--overlap <what>', 'a run that is due while an earlier one goes on', API_ENUMS.ScheduleOverlap))
+    .option('--catch-up <n>', 'missed runs to make after a downtime (default: 1)', wholeNumber)
+    .option('--spread <duration>', 'start each run later by a part of this: its jitter', seconds)
+}
+
+function timingInput({ cron, every, timezone, overlap, catchUp, spread }: TimingOptions) {
+  return { cron, every, timeZone: timezone, overlap, catchUp, jitter: spread }
+}
+
+export function createSchedule(): Command {
+  const command = describedCommand('create', 'create a schedule; prints its id', [
+    "reprise schedules create nightly --cron '30 2 * * *' --timezone Europe/Berlin --retries 3 -- ~/nightly.sh",
+    'reprise schedules create poll --every 15m --overlap queue -e MODE=live -- ~/work.sh',
+  ])
+    .argument('<name>', 'its name, unique in its project')
+    .argument('<command...>', 'command to run, after --')
+  addTimingOptions(command).option('--paused', 'make no runs until it is resumed')
+  return act<TimingOptions & SessionOptions & { paused?: boolean }>(
+    addPolicyOptions(addTemplateOptions(command)),
+    async (context, given, [name, ...program]) => {
+      const { client, out } = context
+      const options = await withUpload(context, given)
+      const session = sessionInput(options, program) as CreateSessionInput
+      const input = { name: name!, ...timingInput(options), paused: options.paused, session }
+      const schedule = await client.createSchedule(input)
+      out.note(schedule.paused ? 'it is paused' : `next run ${relative(schedule.nextRunAt)}`)
+      out.show(schedule, () => schedule.scheduleId)
+    },
+  )
+}
+
+export function updateSchedule(): Command {
+  const command = describedCommand('update', 'change when a schedule runs; with a command, also all of what it runs', [
+    "reprise schedules update nightly --cron '0 4 * * *'",
+    'reprise schedules update poll --every 1h --overlap skip',
+    'reprise schedules update poll --retries 5 --mem 2g -e MODE=live -- ~/work.sh --fast',
+  ])
+    .argument('<schedule>', SCHEDULE_ARGUMENT)
+    .argument('[command...]', 'command to run from now on, after --, with these options and no others')
+  addPolicyOptions(addTemplateOptions(addTimingOptions(command)))
+  return act<TimingOptions & SessionOptions>(command, async (context, given, [text, ...program]) => {
+    const { client, out } = context
+    const timing = timingInput(given)
+    const template = sessionInput(given, program)
+    if (program.length === 0 && (given.upload !== undefined || isAnySet(template)))
+      throw new UsageError(
+        'What it runs is replaced as a whole: say the command as well, after --, with all its options.',
+      )
+    if (program.length === 0 && !isAnySet(timing)) throw new UsageError('Nothing is to be changed.')
+    const scheduleId = await findSchedule(client, text!)
+    const change = {
+      scheduleId,
+      ...timing,
+      ...(program.length > 0 && { session: await replaced(context, scheduleId, given, program) }),
+    }
+    const schedule = await client.updateSchedule(change)
+    out.show(schedule, () => `${schedule.name}: ${timingOf(schedule)}, next run ${relative(schedule.nextRunAt)}`)
+  })
+}
+
+/** The session that a schedule runs from now on. The schedule stays in its project. */
+async function replaced(context: ClientContext, scheduleId: string, given: SessionOptions, program: string[]) {
+  const project = given.project ?? (await context.client.schedule(scheduleId)).project.name
+  return sessionInput(await withUpload(context, { ...given, project }), program) as CreateSessionInput
+}
+
+const isAnySet = (input: object) => Object.values(input).some((value) => value !== undefined)
+
+/** `30 2 * * * Europe/Berlin`, or `every 15 m`. */
+export function timingOf({ cron, every, timeZone }: Pick<Schedule, 'cron' | 'every' | 'timeZone'>): string {
+  return cron === null ? `every ${duration(every)}` : `${cron} ${timeZone}`
+}
+
+type ScheduleRun = Schedule['lastRuns'][number]
+
+const runColumns: Column<ScheduleRun>[] = [
+  { title: 'PLANNED', value: ({ plannedAt }) => instant(plannedAt) },
+  { title: 'RUNS', value: ({ count }) => count, align: 'right' },
+  { title: 'OUTCOME', value: (row) => row.session?.chain.state ?? row.outcome },
+  { title: 'SESSION', value: ({ chainId }) => chainId, id: true },
+  { title: 'WHY', value: ({ reason, askedBy }) => reason ?? (askedBy && `asked for by ${askedBy}`), flexible: true },
+]
+
+export async function describeSchedule(schedule: Schedule, terminal: Terminal): Promise<string> {
+  const { session } = schedule
+  const list = (entries: readonly string[] | undefined) => entries?.join(', ')
+  const fields = formatFields(
+    [
+      ['schedule', schedule.scheduleId],
+      ['name', schedule.name],
+      ['project', schedule.project.name],
+      ['when', timingOf(schedule)],
+      ['overlap', schedule.overlap],
+      ['catch-up', `${schedule.catchUp} missed ${schedule.catchUp === 1 ? 'run' : 'runs'}`],
+      ['jitter', schedule.jitter === 0 ? null : `up to ${duration(schedule.jitter)}`],
+      ['paused', pauseOf(schedule)],
+      ['refused', schedule.statusReason],
+      ['next run', schedule.nextRunAt && `${instant(schedule.nextRunAt)} (${relative(schedule.nextRunAt)})`],
+      ['then', list(schedule.nextRuns.slice(1).map(instant))],
+      ['queued', schedule.queued === 0 ? null : `${schedule.queued}`],
+      ['owner', schedule.owner],
+      ['command', session?.command.join(' ')],
+      ['image', session?.image],
+      ['variables', list(session?.environ.map(({ name, value }) => `${name}=${value}`))],
+      ['secrets', list(session?.secretEnviron)],
+      ['slots', list(session?.resourceSlots.map(({ slot, amount }) => `${slot}=${amount}`))],
+      ['retries', session?.maxRetries == null ? null : `${session.maxRetries}`],
+      ['group', session?.resourceGroup],
+      ['created', `${instant(schedule.createdAt)} by ${schedule.createdBy}`],
+    ],
+    terminal,
+  )
+  if (schedule.lastRuns.length === 0) return fields
+  return `${fields}\n\n${await formatTable(schedule.lastRuns, runColumns, terminal)}`
+}
+
+function pauseOf({ paused, pausedAt, pausedBy, pauseReason }: Schedule): string | null {
+  if (!paused) return null
+  return [`${relative(pausedAt)} by ${pausedBy}`, pauseReason].filter(Boolean).join(': ')
+}

@@ -1,0 +1,182 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Attempt, type AttemptLog, type Client, hasEnded } from '../../client/node/index.ts'
+import { isOver, outcomeOf, whyRetried } from './session-text.ts'
+import type { Output } from '../output/output.ts'
+import { instant, relative } from '../output/format.ts'
+import process from 'node:process'
+import { safeText } from '../output/terminal.ts'
+
+interface ChainFollower {
+  /** `last`: the number of the chain's last attempt, once it has ended; null while there may be others. */
+  onAttempt(attempt: Attempt, last: number | null): void
+  /** Called when nothing runs yet: within a second, and when the reason changes. */
+  onWait(reason: string): void
+  onLog(chunk: AttemptLog): void
+  /** The attempt has ended and its outcome is decided. Called once per attempt. */
+  onAttemptEnd(attempt: Attempt): void
+}
+
+/**
+ * Follows a chain from one of its sessions to its end: the output of each attempt in turn, and its outcome. Returns the
+ * last attempt.
+ */
+export async function followChain(
+  client: Client,
+  options: {
+    sessionId: string
+    signal: AbortSignal
+    from?: 'session' | 'first'
+    kernel?: string | undefined
+    /** Shows only this many last lines of each kernel, of what the first attempt has written. */
+    tail?: number | undefined
+    /** Shows only output that arrived since then. */
+    since?: string | undefined
+  },
+  follower: ChainFollower,
+): Promise<Attempt> {
+  const { sessionId, signal, from = 'session', kernel } = options
+  let { tail, since } = options
+  let shown = 0
+  let ended = 0
+  let last: Attempt | undefined
+  for await (const attempts of client.watchChain(sessionId, { signal })) {
+    if (shown === 0 && from === 'session') {
+      ended = shown = attempts.find((attempt) => attempt.sessionId === sessionId)!.attempt - 1
+    }
+    for (const attempt of attempts) {
+      if (attempt.attempt > shown) {
+        shown = attempt.attempt
+        follower.onAttempt(attempt, hasEnded(attempts) ? attempts.at(-1)!.attempt : null)
+        const begun = new AbortController()
+        const waited = followWaits(client, attempt, AbortSignal.any([signal, begun.signal]), follower)
+        try {
+          for await (const chunk of client.sessionLogs(attempt.sessionId, { signal, tail, since })) {
+            begun.abort()
+            if (kernel === undefined || chunk.kernel === kernel) follower.onLog(chunk)
+          }
+        } finally {
+          begun.abort()
+          await waited
+        }
+        tail = since = undefined
+      }
+      if (attempt.attempt > ended && isDecided(attempt)) {
+        ended = attempt.attempt
+        follower.onAttemptEnd(attempt)
+      }
+    }
+    last = attempts.at(-1)
+    if (hasEnded(attempts)) break
+  }
+  return last!
+}
+
+/** Less than a second. Sessions that start at once print no reason. */
+const POLL_INTERVAL_MS = 700
+const NOT_BEGUN: ReadonlySet<Attempt['status']> = new Set([
+  'PENDING',
+  'SCHEDULED',
+  'PREPARING',
+  'PULLING',
+  'PREPARED',
+  'CREATING',
+])
+
+/**
+ * Until the attempt runs or the signal aborts. A reason that changes is no event, so it is asked for; what goes wrong
+ * with that goes wrong with the logs, too, and is printed there.
+ */
+async function followWaits(client: Client, { sessionId }: Attempt, signal: AbortSignal, follower: ChainFollower) {
+  let shown: string | null = null
+  const poll = async (): Promise<boolean> => {
+    await sleep(POLL_INTERVAL_MS, undefined, { signal })
+    const { status, pendingReason, statusReason } = await client.session(sessionId, { signal })
+    const reason = status === 'PENDING' ? pendingReason : statusReason
+    if (NOT_BEGUN.has(status) && reason !== null && reason !== shown) follower.onWait((shown = reason))
+    return NOT_BEGUN.has(status)
+  }
+  while (await poll().catch(() => false));
+}
+
+function isDecided(attempt: Attempt): boolean {
+  return isOver(attempt) && attempt.retryState.phase !== 'UNDECIDED'
+}
+
+/** Columns of a line between attempts. */
+const WIDTH = 80
+
+/** Writes logs to their own streams; between attempts, announces on standard error the next one and its reason. */
+export function attemptNotes(out: Output): ChainFollower {
+  let kernels = 1
+  const logs = logWriter(out, () => kernels)
+  return {
+    onAttempt(attempt, last) {
+      kernels = attempt.kernels.length
+      const { sessionId } = attempt
+      if (out.json) return out.item({ type: 'attempt', ...attempt }, () => '')
+      const head = `── ${placeOf(attempt, last)} · session ${sessionId} `
+      out.note(out.notes.style('bold', head.padEnd(Math.min(out.notes.columns ?? WIDTH, WIDTH), '─')))
+    },
+    onWait(reason) {
+      if (out.json) return out.item({ type: 'waiting', reason }, () => '')
+      out.note(out.notes.style('dim', `   waiting: ${reason}`))
+    },
+    onLog: logs.write,
+    onAttemptEnd(attempt) {
+      logs.flush()
+      if (out.json) return out.item({ type: 'attempt_ended', ...attempt }, () => '')
+      out.note(out.notes.style(attempt.result === 'SUCCESS' ? 'green' : 'yellow', endOf(attempt)))
+    },
+  }
+}
+
+/** `attempt 2 of 3` of a chain that has ended, `attempt 2 of at most 4` of one that may go on. */
+function placeOf({ attempt, retryState: { maxAttempts, label } }: Attempt, last: number | null): string {
+  if (last !== null) return `attempt ${attempt} of ${last}`
+  return attempt < maxAttempts ? label.replace(' of ', ' of at most ') : label
+}
+
+function endOf(attempt: Attempt): string {
+  const { phase, scheduledAt } = attempt.retryState
+  const head = `── attempt ${attempt.attempt} ${attempt.result === 'SUCCESS' ? 'succeeded' : `ended: ${outcomeOf(attempt)}`}`
+  const why = whyRetried(attempt)
+  if (attempt.result === 'SUCCESS' || why === null) return head
+  if (phase === 'SCHEDULED' && scheduledAt) {
+    return `${head}\n   ${why}\n   next attempt ${relative(scheduledAt)}, at ${instant(scheduledAt)}`
+  }
+  return `${head}\n   ${phase === 'HELD' ? 'held: ' : ''}${why}`
+}
+
+/**
+ * Writes the output of kernels to the stream they wrote it to. With several kernels, each line starts with the kernel's
+ * name, and incomplete lines are held back.
+ */
+export function logWriter(out: Output, kernels: () => number) {
+  const open = new Map<string, { text: string; chunk: AttemptLog }>()
+  const streamOf = ({ stream }: AttemptLog) => (stream === 'STDERR' ? process.stderr : process.stdout)
+  /** Unchanged for a file or a program. A terminal gets colours, but no other control sequences. */
+  const shownOf = (chunk: AttemptLog, text: string) => {
+    const { interactive } = chunk.stream === 'STDERR' ? out.notes : out.terminal
+    return interactive ? safeText(text.replaceAll('\r\n', '\n'), true) : text
+  }
+  const write = (chunk: AttemptLog, line: string) => {
+    const terminal = chunk.stream === 'STDERR' ? out.notes : out.terminal
+    streamOf(chunk).write(`${terminal.style('cyan', `${chunk.kernel} |`)} ${shownOf(chunk, line)}\n`)
+  }
+  return {
+    write(chunk: AttemptLog): void {
+      if (out.json) return out.item({ type: 'log', ...chunk }, () => '')
+      if (kernels() <= 1) return void streamOf(chunk).write(shownOf(chunk, chunk.text))
+      const key = `${chunk.kernelId} ${chunk.stream}`
+      const lines = ((open.get(key)?.text ?? '') + chunk.text).split('\n')
+      const rest = lines.pop()!
+      for (const line of lines) write(chunk, line)
+      open.set(key, { text: rest, chunk })
+    },
+    /** Writes incomplete lines at the end of an attempt. */
+    flush(): void {
+      for (const { text, chunk } of open.values()) if (text !== '') write(chunk, text)
+      open.clear()
+    },
+  }
+}

@@ -1,0 +1,68 @@
+import type { Attempt, SessionSummary } from '../../client/node/index.ts'
+import { binaryBytes, duration } from '../output/format.ts'
+
+type Ended = Pick<
+  SessionSummary,
+  'status' | 'exitCode' | 'failureCause' | 'failureReason' | 'statusReason' | 'pendingReason' | 'result'
+>
+
+/** Words for failures whose cause is too general. */
+const REASONS: Readonly<Record<string, string>> = {
+  'task-timeout': 'batch timeout',
+  'dependency-failed': 'dependency failed',
+  'command-not-found': 'command not found',
+}
+
+/** `exit code 1, KERNEL_NONZERO_EXIT`, or why it is waiting; empty while all is well. */
+export function outcomeOf(ended: Ended): string {
+  const { status, exitCode, failureCause, failureReason, statusReason, pendingReason, result } = ended
+  if (result === 'SUCCESS') return 'succeeded'
+  const reason = REASONS[failureReason ?? '']
+  if (reason !== undefined) return reason
+  if (failureCause !== null) {
+    return [exitCode === null ? null : `exit code ${exitCode}`, failureCause].filter((part) => part !== null).join(', ')
+  }
+  if (status === 'PENDING') return pendingReason ?? ''
+  return statusReason ?? ''
+}
+
+/** The status for people: a session that ended by itself without failing has succeeded. */
+export function statusWord({ status, result }: Pick<SessionSummary, 'status' | 'result'>): string {
+  return status === 'TERMINATED' && result === 'SUCCESS' ? 'SUCCEEDED' : status
+}
+
+/** The phase of its retry; null while nothing has been decided. */
+export function phaseWord({ retryState: { phase } }: Pick<SessionSummary, 'retryState'>): string | null {
+  return phase === 'UNDECIDED' ? null : phase
+}
+
+/** How long it ran, or has been running. */
+export function ranFor({ startedAt, terminatedAt }: Pick<SessionSummary, 'startedAt' | 'terminatedAt'>): string {
+  if (!startedAt) return '–'
+  // The server's clock may be ahead of this machine's.
+  const milliseconds = (terminatedAt ? Date.parse(terminatedAt) : Date.now()) - Date.parse(startedAt)
+  return duration(Math.max(0, milliseconds) / 1000)
+}
+
+/** Why it was, will be or is not retried, as stored by the server. */
+export function whyRetried(attempt: Pick<Attempt, 'retryDecision' | 'retryState'>): string | null {
+  return attempt.retryDecision?.explanation ?? attempt.retryState.reason
+}
+
+const OVER: readonly string[] = ['TERMINATED', 'ERROR', 'CANCELLED']
+
+export function isOver({ status }: Pick<SessionSummary, 'status'>): boolean {
+  return OVER.includes(status)
+}
+
+type Used = Pick<NonNullable<Attempt['usage']>, 'cpuSeconds' | 'peakMemoryBytes'> & { source?: string }
+
+/** `1.2 s CPU, 104 MiB`; what was put together from processes is about that. */
+export function usedWords({ cpuSeconds, peakMemoryBytes, source }: Used): string | null {
+  const words = [
+    cpuSeconds === null ? null : `${duration(cpuSeconds)} CPU`,
+    peakMemoryBytes === null ? null : binaryBytes(peakMemoryBytes),
+  ].filter((each) => each !== null)
+  if (words.length === 0) return null
+  return `${source === 'PROCESSES' ? 'about ' : ''}${words.join(', ')}`
+}

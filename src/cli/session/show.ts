@@ -1,0 +1,172 @@
+import type { Command } from 'commander'
+import type { Session, SessionSummary } from '../../client/node/index.ts'
+import { act, describedCommand, showFirst, takeAll } from '../client-command.ts'
+import { findFilter } from '../options/find-in-options.ts'
+import { addFilterOptions, type FilterOptions } from '../options/filter-options.ts'
+import { wholeNumber } from '../options/values.ts'
+import { statusStyle, type Terminal } from '../output/terminal.ts'
+import { type Column, formatFields } from '../output/table.ts'
+import { binaryBytes, instant, mountText, relative, slotList } from '../output/format.ts'
+import { isOver, outcomeOf, phaseWord, ranFor, statusWord, usedWords, whyRetried } from './session-text.ts'
+import { drawChain } from '../chain.ts'
+import { findSession, SESSION_ARGUMENT } from '../find.ts'
+
+const LIMIT = 50
+
+const SESSION_COLUMNS: readonly Column<SessionSummary>[] = [
+  { title: 'SESSION', value: ({ sessionId }) => sessionId, id: true },
+  { title: 'NAME', value: ({ name }) => name, flexible: true },
+  { title: 'STATUS', value: statusWord, style: (row) => statusStyle(statusWord(row)), kept: true },
+  { title: 'ATTEMPT', value: ({ retryState }) => retryState.label.replace('attempt ', ''), flexible: true },
+  { title: 'RETRY', value: phaseWord, style: (row) => statusStyle(row.retryState.phase) },
+  { title: 'OUTCOME', value: outcomeOf, flexible: true, kept: true },
+  { title: 'RAN', value: ranFor, align: 'right' },
+  { title: 'CREATED', value: ({ createdAt }) => relative(createdAt), align: 'right' },
+]
+
+export function listCommand(): Command {
+  const command = describedCommand('list', 'list sessions, newest first', [
+    'reprise list --status running,pending',
+    'reprise list --cause oom-killed --since 2h',
+    'reprise list --exit-code 1,137 --reason "No space left"',
+    "reprise list --with-name 'nightly*' --limit 500 --json > nightly.json",
+  ])
+    .alias('ls')
+    .alias('sessions')
+    .option('--limit <n>', `at most so many; 0 is all (default: ${LIMIT})`, wholeNumber)
+  return act<FilterOptions & { limit?: number; reason?: string }>(
+    addFilterOptions(command).option('--reason <text>', 'the same as --with-reason'),
+    async ({ client, out, signal }, { withReason, reason = withReason, ...options }) => {
+      const filter = await findFilter(client, { ...options, withReason: reason })
+      const sessions = client.sessions({ filter }, { signal })
+      await showFirst(out, { limit: options.limit ?? LIMIT, of: sessions }, SESSION_COLUMNS, 'no sessions')
+    },
+  )
+}
+
+export function infoCommand(): Command {
+  const command = describedCommand('info', 'show a session: which attempt it is, its chain, and why it was retried', [
+    'reprise info nightly',
+    'reprise info 01990000-0000-7000-8000-000000000000 --json',
+  ]).argument('<session>', SESSION_ARGUMENT)
+  return act(command, async ({ client, out }, _options, [text]) => {
+    const session = await client.session(await findSession(client, text!))
+    out.show(session, () => describe(session, out.terminal))
+  })
+}
+
+function describe(session: Session, terminal: Terminal): string {
+  const { retryState, resourceSlots, labels, environ, secretEnviron } = session
+  const status = statusWord(session)
+  const style = statusStyle(status)
+  const list = (entries: readonly string[]) => entries.join(', ')
+  const fields = formatFields(
+    [
+      ['session', session.sessionId],
+      ['name', session.name],
+      ['project', session.project.name],
+      ['attempt', `${retryState.label} (${session.attempt} of the chain${epochOf(session)})`],
+      ['status', `${style ? terminal.style(style, status) : status}  ${outcomeOf(session)}`.trimEnd()],
+      ['signal', session.exitSignal && `${session.exitSignal.name} (${session.exitSignal.number})`],
+      ['reason', isOver(session) ? session.statusReason : session.pendingReason],
+      ['retry', retryOf(session)],
+      ['why', whyRetried(session)],
+      ['parent', session.parentSession?.sessionId],
+      ['retried for', session.retryCause],
+      ['child', session.childSession?.sessionId],
+      ['chain', session.chainId],
+      ['command', session.command.map(quoted).join(' ')],
+      ['image', session.image],
+      ['digest', digestOf(session)],
+      ['variables', list(environ.map(({ name, value }) => `${name}=${value}`))],
+      ['secrets', list(secretEnviron)],
+      ['slots', slotList(resourceSlots)],
+      ['labels', list(labels.map(({ key, value }) => `${key}=${value}`))],
+      ['group', session.resourceGroup.name],
+      ['executor', list(session.executorOptions.map(({ key, value }) => `${key}=${value}`))],
+      ['volumes', list(session.mounts.map(mountText))],
+      ['code', session.codeSha256],
+      ['key', keyOf(session)],
+      ['kernels', list(session.kernels.map((kernel) => kernelOf(kernel)))],
+      ['created', `${instant(session.createdAt)} (${relative(session.createdAt)})`],
+      ['ran', session.startedAt ? ranFor(session) : null],
+      ['checkpoint', checkpointOf(session)],
+      ['used', session.usage && usedWords(session.usage)],
+      ['policy', policyOf(session)],
+    ],
+    terminal,
+  )
+  const chain = drawChain(session.retryChain, session.sessionId, terminal)
+  return `${fields}\n\n${terminal.style('dim', 'chain')}\n${chain}`
+}
+
+function checkpointOf({ checkpoint: { state, fromAttempt, bytes, publishedAt, note } }: Session): string | null {
+  if (state === 'NONE') return null
+  const size = bytes === null ? '' : `, ${binaryBytes(bytes)}`
+  const when = publishedAt === null ? '' : `, of ${instant(publishedAt)}`
+  return note ?? `${state} of attempt ${fromAttempt ?? '?'}${size}${when}`
+}
+
+/** The image's digest that ran or has to run, with a note if the attempt before ran another one. */
+function digestOf({ imageDigest, requiredImageDigest, parentSession }: Session): string | null {
+  if (imageDigest === null) return requiredImageDigest && `${requiredImageDigest}, as before`
+  const before = parentSession?.imageDigest ?? null
+  const other = before !== null && before !== imageDigest
+  return other ? `${imageDigest}\nanother image than before: ${before}` : imageDigest
+}
+
+function keyOf({ concurrencyKey: key, concurrencyLimit: limit }: Session): string | null {
+  return key === null ? null : `${key}, ${limit} at a time`
+}
+
+function epochOf({ epoch }: Session): string {
+  return epoch === 0 ? '' : `, resubmitted ${epoch === 1 ? 'once' : `${epoch} times`}`
+}
+
+function retryOf(session: Session): string | null {
+  const { phase, scheduledAt } = session.retryState
+  return phase === 'SCHEDULED' && scheduledAt
+    ? `SCHEDULED ${relative(scheduledAt)}, ${instant(scheduledAt)}`
+    : phaseWord(session)
+}
+
+function kernelOf({ role, index, status, agent, host, slurmJobId }: Session['kernels'][number]): string {
+  const where = [agent?.name, host && `node ${host}`, slurmJobId && `Slurm job ${slurmJobId}`].filter(Boolean)
+  return `${role}${index} ${status}${where.length > 0 ? ` on ${where.join(', ')}` : ''}`
+}
+
+function policyOf({ retryPolicy: policy }: Session): string {
+  if (policy.maxRetries === 0) return 'no retries'
+  const growth = policy.backoff === 'FIXED' ? '' : ` × ${policy.backoffMultiplier} each time`
+  const rules = policy.rules.length === 0 ? '' : `, ${policy.rules.length} rules`
+  return `${policy.maxRetries} retries after ${policy.retryDelay} s${growth}${rules}`
+}
+
+function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
+}
+
+export function historyCommand(): Command {
+  const command = describedCommand('history', 'what the scheduler did with a session, oldest first', [
+    'reprise history nightly',
+  ]).argument('<session>', SESSION_ARGUMENT)
+  return act(command, async ({ client, out, signal }, _options, [text]) => {
+    const sessionId = await findSession(client, text!)
+    const isWell = (await client.session(sessionId, { signal })).result === 'SUCCESS'
+    await out.table(
+      await takeAll(client.sessionHistory(sessionId, { signal })),
+      [
+        { title: 'LAST AT', value: ({ lastAt }) => instant(lastAt) },
+        { title: 'TIMES', value: ({ attempts }) => attempts, align: 'right' },
+        { title: 'PHASE', value: ({ phase }) => phase, flexible: true },
+        { title: 'RESULT', value: ({ result }) => result },
+        {
+          title: 'TO',
+          value: ({ toStatus }) => (toStatus === 'TERMINATED' && isWell ? 'SUCCEEDED' : (toStatus ?? '')),
+        },
+        { title: 'MESSAGE', value: ({ message, errorCode }) => message ?? errorCode ?? '', flexible: true },
+      ],
+      'nothing yet',
+    )
+  })
+}

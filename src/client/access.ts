@@ -1,0 +1,110 @@
+import { allPages, payloadOf } from './answers.ts'
+import type { CallOptions, Connection } from './connection/connection.ts'
+import {
+  AuditLogDocument,
+  CreateDomainDocument,
+  CreateProjectDocument,
+  CreateTokenDocument,
+  CreateUserDocument,
+  DomainsDocument,
+  ProjectsDocument,
+  QuotasDocument,
+  RemoveProjectMemberDocument,
+  RevokeTokenDocument,
+  SetProjectMemberDocument,
+  SetQuotaDocument,
+  TokensDocument,
+  UsersDocument,
+  ViewerDocument,
+} from './operations.generated.ts'
+import type {
+  AuditFilter,
+  CreateProjectInput,
+  CreateTokenInput,
+  RemoveProjectMemberInput,
+  SetProjectMemberInput,
+  SetQuotaInput,
+} from './schema-types.generated.ts'
+
+/** Tokens, domains, users, projects, their quotas, and the audit log. */
+export function accessOperations({ request }: Connection) {
+  return {
+    /** The token in use. @throws ForbiddenError if it is not valid */
+    async viewer(options?: CallOptions) {
+      return (await request(ViewerDocument, {}, options)).viewer
+    },
+
+    /** Newest first, including revoked ones; for administrators. @throws ForbiddenError */
+    tokens(options: CallOptions & { idPrefix?: string } = {}) {
+      const { idPrefix } = options
+      // The server returns null only together with an error, which is thrown.
+      return allPages(async (page) => (await request(TokensDocument, { idPrefix, ...page }, options)).tokens!)
+    },
+
+    /** Newest first; for administrators. Those of one project see what concerns it. @throws ForbiddenError */
+    auditLog(filter?: AuditFilter, options?: CallOptions) {
+      // The server returns null only together with an error, which is thrown.
+      return allPages(async (page) => (await request(AuditLogDocument, { ...page, filter }, options)).auditLog!)
+    },
+
+    /** `secret` is the token itself, returned only once. @throws ValidationError, NotFoundError, ForbiddenError */
+    async createToken(input: CreateTokenInput, options?: CallOptions) {
+      const { secret, token } = payloadOf((await request(CreateTokenDocument, { input }, options)).createToken)
+      return { secret, token }
+    },
+
+    /** Safe to repeat: a revoked token stays revoked. @throws NotFoundError, ForbiddenError */
+    async revokeToken(tokenId: string, options?: CallOptions) {
+      const data = await request(RevokeTokenDocument, { input: { tokenId } }, { ...options, idempotent: true })
+      return payloadOf(data.revokeToken).token
+    },
+
+    domains(options?: CallOptions) {
+      return allPages(async (page) => (await request(DomainsDocument, page, options)).domains)
+    },
+
+    /** @throws ValidationError, ConflictError, ForbiddenError */
+    async createDomain(name: string, options?: CallOptions) {
+      return payloadOf((await request(CreateDomainDocument, { input: { name } }, options)).createDomain).domain
+    },
+
+    users(options?: CallOptions) {
+      // The server returns null only together with an error, which is thrown.
+      return allPages(async (page) => (await request(UsersDocument, page, options)).users)
+    },
+
+    /** @throws ValidationError, ConflictError, ForbiddenError */
+    async createUser(name: string, options?: CallOptions) {
+      return payloadOf((await request(CreateUserDocument, { input: { name } }, options)).createUser).user
+    },
+
+    projects(options?: CallOptions) {
+      return allPages(async (page) => (await request(ProjectsDocument, page, options)).projects)
+    },
+
+    /** @throws ValidationError, NotFoundError, ConflictError, ForbiddenError */
+    async createProject(input: CreateProjectInput, options?: CallOptions) {
+      return payloadOf((await request(CreateProjectDocument, { input }, options)).createProject).project
+    },
+
+    /** Adds a user to a project, or changes the role there. @throws NotFoundError, ForbiddenError */
+    async setProjectMember(input: SetProjectMemberInput, options?: CallOptions) {
+      return payloadOf((await request(SetProjectMemberDocument, { input }, options)).setProjectMember).project
+    },
+
+    /** @throws NotFoundError, ForbiddenError */
+    async removeProjectMember(input: RemoveProjectMemberInput, options?: CallOptions) {
+      payloadOf((await request(RemoveProjectMemberDocument, { input }, options)).removeProjectMember)
+    },
+
+    /** Limits and their use. */
+    async quotas(options?: CallOptions) {
+      return (await request(QuotasDocument, {}, options)).quotas
+    },
+
+    /** @throws ValidationError, NotFoundError, ForbiddenError */
+    async setQuota(input: SetQuotaInput, options?: CallOptions) {
+      return payloadOf((await request(SetQuotaDocument, { input }, options)).setQuota).quota
+    },
+  }
+}

@@ -1,0 +1,184 @@
+import { v7 as uuidv7 } from 'uuid'
+import { type ApiError, errorOfFailure, isFailure, NotFoundError } from './errors.ts'
+import type { CallOptions, Connection } from './connection/connection.ts'
+import {
+  CancelRetryDocument,
+  CreateSessionDocument,
+  CreateSessionsDocument,
+  RetryNowDocument,
+  type SessionDetailFragment,
+  SessionStatisticsDocument,
+  type SessionStatisticsQueryVariables,
+  SessionDocument,
+  SessionHistoryDocument,
+  SessionsDocument,
+  type SessionSummaryFragment,
+  TerminateSessionDocument,
+  UpdateRetryDocument,
+} from './operations.generated.ts'
+import type {
+  CreateSessionInput,
+  RetryPolicyInput,
+  SessionFilter,
+  SessionOrder,
+  TerminateSessionInput,
+} from './schema-types.generated.ts'
+import { allPages, type Page, pageOf, type PageOptions, payloadOf } from './answers.ts'
+
+export interface Created {
+  session: SessionSummaryFragment
+  /** False if the `creationId` was known: the session already existed. */
+  created: boolean
+}
+
+export interface SessionsQuery {
+  filter?: SessionFilter
+  orderBy?: SessionOrder[]
+}
+
+/** An archive of files for sessions: what `codeSha256` of a session names. */
+export interface CodeArchive {
+  sha256: string
+  bytes: number
+  /** Its bytes, from the beginning; called again when it is sent again. */
+  read(): AsyncIterable<Uint8Array>
+}
+
+export interface UploadOptions extends CallOptions {
+  /** Default: `default`. */
+  project?: string | undefined
+}
+
+export interface Uploaded {
+  sha256: string
+  bytes: number
+  files: number
+  /** False if the project had it already, and nothing was sent. */
+  sent: boolean
+}
+
+type TerminateOptions = Omit<TerminateSessionInput, 'sessionId'> & CallOptions
+
+export function sessionOperations(connection: Connection) {
+  const { request } = connection
+  return {
+    /**
+     * Creates a session exactly once: a `creationId` is made if none is given, so that the request can safely be
+     * repeated.
+     * @throws ValidationError, NotFoundError, ConflictError, QuotaExceededError, ForbiddenError
+     */
+    async createSession(input: CreateSessionInput, options?: CallOptions): Promise<Created> {
+      const data = await request(CreateSessionDocument, { input: keyed(input) }, { ...options, idempotent: true })
+      return payloadOf(data.createSession)
+    },
+
+    /**
+     * Uploads a tar archive (`tar --format=posix`, not compressed) for sessions of a project, unless it is there.
+     * @throws ValidationError, NotFoundError (no such project), QuotaExceededError, ForbiddenError, RequestError
+     */
+    async uploadCode(
+      { sha256, bytes, read }: CodeArchive,
+      { project = 'default', ...call }: UploadOptions = {},
+    ): Promise<Uploaded> {
+      const path = `v2/code/${encodeURIComponent(sha256)}?project=${encodeURIComponent(project)}`
+      try {
+        const asked = { name: 'getCode', path, method: 'GET', headers: {}, body: null } as const
+        return { ...(await connection.rest<Omit<Uploaded, 'sent'>>(asked, call)), sent: false }
+      } catch (error) {
+        if (!(error instanceof NotFoundError) || error.code !== 'CODE_NOT_FOUND') throw error
+      }
+      const headers = { 'content-type': 'application/x-tar', 'content-length': String(bytes) }
+      const sent = { name: 'uploadCode', path, method: 'PUT', headers, body: read } as const
+      return { ...(await connection.rest<Omit<Uploaded, 'sent'>>(sent, call)), sent: true }
+    },
+
+    /**
+     * Creates up to 1000 sessions, each exactly once and independently; returns their results in the order of the
+     * input.
+     */
+    async createSessions(
+      inputs: readonly CreateSessionInput[],
+      options?: CallOptions,
+    ): Promise<(Created | ApiError)[]> {
+      const input = { sessions: inputs.map(keyed) }
+      const data = await request(CreateSessionsDocument, { input }, { ...options, idempotent: true })
+      return payloadOf(data.createSessions).results.map((member) =>
+        isFailure(member) ? errorOfFailure(member) : (member as Created),
+      )
+    },
+
+    /** Everything about a session, with its chain, policy, decision and kernels. @throws NotFoundError */
+    async session(sessionId: string, options?: CallOptions): Promise<SessionDetailFragment> {
+      const { session } = await request(SessionDocument, { id: sessionId }, options)
+      return session ?? gone(sessionId)
+    },
+
+    /** All sessions, newest first unless ordered otherwise; pages are read as they are needed. */
+    sessions({ filter, orderBy }: SessionsQuery = {}, options?: CallOptions) {
+      return allPages(async (page) => (await request(SessionsDocument, { filter, orderBy, ...page }, options)).sessions)
+    },
+
+    async sessionPage(
+      query: SessionsQuery & PageOptions & { withTotal?: boolean } = {},
+      options?: CallOptions,
+    ): Promise<Page<SessionSummaryFragment>> {
+      return pageOf((await request(SessionsDocument, query, options)).sessions)
+    },
+
+    /** What the scheduler did with it, oldest first. @throws NotFoundError */
+    sessionHistory(sessionId: string, options?: CallOptions) {
+      return allPages(async (page) => {
+        const { session } = await request(SessionHistoryDocument, { id: sessionId, ...page }, options)
+        return (session ?? gone(sessionId)).schedulingHistory
+      })
+    },
+
+    /**
+     * Cancels the retry of a session that waits for one. Not repeated once the request may have arrived.
+     * @throws NotFoundError, InvalidStateError, ForbiddenError
+     */
+    async terminateSession(sessionId: string, options: TerminateOptions = {}): Promise<SessionSummaryFragment> {
+      const { force, reason, ...call } = options
+      const data = await request(TerminateSessionDocument, { input: { sessionId, force, reason } }, call)
+      return payloadOf(data.terminateSession).session
+    },
+
+    /** Cancels a scheduled or held retry. @throws NotFoundError, InvalidStateError, ForbiddenError */
+    async cancelRetry(sessionId: string, options?: CallOptions): Promise<SessionSummaryFragment> {
+      const data = await request(CancelRetryDocument, { input: { sessionId } }, options)
+      return payloadOf(data.cancelRetry).session
+    },
+
+    /** Makes a scheduled or held retry due now. @throws NotFoundError, InvalidStateError, ForbiddenError */
+    async retryNow(sessionId: string, options?: CallOptions): Promise<SessionSummaryFragment> {
+      const data = await request(RetryNowDocument, { input: { sessionId } }, options)
+      return payloadOf(data.retryNow).session
+    },
+
+    /**
+     * Changes the policy of a chain whose retry is scheduled or held, and has that retry decided anew.
+     * @throws ValidationError, NotFoundError, InvalidStateError, ForbiddenError
+     */
+    async updateRetry(
+      sessionId: string,
+      policy: RetryPolicyInput,
+      options?: CallOptions,
+    ): Promise<SessionSummaryFragment> {
+      const data = await request(UpdateRetryDocument, { input: { sessionId, policy } }, options)
+      return payloadOf(data.updateRetry).session
+    },
+
+    /** Counts and rates of sessions that ended within a span of time. @throws ValidationError */
+    async sessionStatistics(query: SessionStatisticsQueryVariables = {}, options?: CallOptions) {
+      return (await request(SessionStatisticsDocument, query, options)).sessionStatistics
+    },
+  }
+}
+
+function keyed(input: CreateSessionInput): CreateSessionInput {
+  return { ...input, creationId: input.creationId ?? uuidv7() }
+}
+
+export function gone(sessionId: string): never {
+  throw new NotFoundError('SESSION_NOT_FOUND', `There is no session ${sessionId}.`)
+}
