@@ -2,7 +2,7 @@ import { useServerNow } from '../api/clock.ts'
 import { RunLine } from '../charts/run-line.tsx'
 import { relativeMoment } from '../words/moment.ts'
 import { useMoments } from './moments.ts'
-import './next-runs.css'
+import './app.css'
 
 /** Of those that are drawn, so many are written as well. */
 const WRITTEN = 5

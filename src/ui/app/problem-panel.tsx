@@ -1,6 +1,6 @@
 import { problemOf } from '../api/problem.ts'
 import { Button } from '../design/button.tsx'
-import './problem-panel.css'
+import './app.css'
 
 /** In the place of the part that could not be read: the server's sentence, and what to tell whoever runs it. */
 export function ProblemPanel({ error, onAgain }: { error: unknown; onAgain: () => void }) {

@@ -6,8 +6,7 @@ import { count, counted } from '../words/count.ts'
 import type { Moments } from '../words/moment.ts'
 import { stacksOf, ticksOf, type CauseBucket, type Stack } from './cause-stacks.ts'
 import { labelsOf, spanWords } from './cause-times.ts'
-import '../design/endings.css'
-import './cause-bars.css'
+import './charts.css'
 
 const TOP = 10
 const FOOT = 24

@@ -2,7 +2,7 @@ import type { MouseEvent } from 'react'
 import { CauseMark } from '../design/cause-mark.tsx'
 import { lookOfCause } from '../design/causes.ts'
 import { count, percentage } from '../words/count.ts'
-import './cause-legend.css'
+import './charts.css'
 
 interface Props {
   /** The most frequent first. */

@@ -3,7 +3,7 @@ import { count } from '../words/count.ts'
 import type { Moments } from '../words/moment.ts'
 import { causesOf, type CauseBucket } from './cause-stacks.ts'
 import { spanWords } from './cause-times.ts'
-import './cause-table.css'
+import './charts.css'
 
 /** What the bars show, in numbers: for screen readers, and for everybody who would rather read. */
 export function CauseTable({ buckets, moments }: { buckets: readonly CauseBucket[]; moments: Moments }) {

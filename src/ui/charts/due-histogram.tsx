@@ -1,6 +1,6 @@
 import { useWidth } from '../design/use-width.ts'
 import { count } from '../words/count.ts'
-import './due-histogram.css'
+import './charts.css'
 
 const HEIGHT = 44
 const GAP = 3

@@ -1,5 +1,5 @@
 import { percentage } from '../words/count.ts'
-import './meter.css'
+import './charts.css'
 
 /** From this share on, little more fits. */
 const NEARLY_FULL = 0.9

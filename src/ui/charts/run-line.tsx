@@ -1,5 +1,5 @@
 import { useWidth } from '../design/use-width.ts'
-import './run-line.css'
+import '../app/app.css'
 
 const HEIGHT = 22
 const MIDDLE = HEIGHT / 2

@@ -1,5 +1,5 @@
 import type { ComponentProps } from 'react'
-import './button.css'
+import './controls.css'
 
 type Kind = 'plain' | 'primary' | 'danger' | 'quiet'
 

@@ -1,5 +1,5 @@
 import type { lookOfCause } from './causes.ts'
-import './cause-mark.css'
+import './panel.css'
 
 /** Beside the words of the cause: its tone and its letter. */
 export function CauseMark({ tone, letter }: ReturnType<typeof lookOfCause>) {

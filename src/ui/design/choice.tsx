@@ -1,5 +1,5 @@
 import { ChevronIcon } from './icons.tsx'
-import './choice.css'
+import './controls.css'
 
 /** One of several words, or `any` of them. */
 export function Choice<Value extends string>(props: {

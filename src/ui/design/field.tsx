@@ -1,6 +1,6 @@
 import { useId, type ReactNode } from 'react'
 import { ChevronIcon } from './icons.tsx'
-import './field.css'
+import './controls.css'
 
 /** For the element that is filled in. */
 interface Control {

@@ -1,4 +1,4 @@
-import './skeleton.css'
+import './panel.css'
 
 const ROWS = 12
 

@@ -1,7 +1,7 @@
 import { Field, FieldChoice } from '../design/field.tsx'
 import { ChevronIcon } from '../design/icons.tsx'
 import { CAUSES, type Draft, type Field as PolicyField, type Section } from './policy-fields.ts'
-import './policy-form.css'
+import './policy.css'
 
 interface Props {
   sections: readonly Section[]

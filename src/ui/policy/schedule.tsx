@@ -1,7 +1,7 @@
 import { duration } from '../words/duration.ts'
 import type { Planned } from './read-preview.ts'
 import { ScheduleChart, ScheduleStrip, startsOf, type Series } from './schedule-chart.tsx'
-import './schedule.css'
+import './policy.css'
 
 /** How many retries there are, and when the last one starts. `isStale`: something that is typed since is wrong. */
 export function ScheduleFigures({ schedule, isStale }: { schedule: readonly Planned[]; isStale: boolean }) {

@@ -12,7 +12,7 @@ import { useMoments } from '../moments.ts'
 import { shortDuration } from '../../words/duration.ts'
 import type { UiChainRowFragment as Row } from './chain-row.generated.ts'
 import { outlookOf } from './outlook.ts'
-import './chain-parts.css'
+import '../app.css'
 
 const STATES = {
   LIVE: { icon: RunningIcon, name: 'running', tone: 'running' },

@@ -5,7 +5,7 @@ import { useStore } from '../../api/store.ts'
 import { build } from '../../api/build.ts'
 import { Button } from '../../design/button.tsx'
 import { useMoments } from '../moments.ts'
-import './connection.css'
+import './frame.css'
 
 const HOLLOW_AFTER_MS = 1_000
 const LINE_AFTER_MS = 5_000

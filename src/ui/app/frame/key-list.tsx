@@ -2,7 +2,7 @@ import { useStore } from '../../api/store.ts'
 import { Button, Keys } from '../../design/button.tsx'
 import { Dialog } from '../../design/dialog.tsx'
 import { boundKeys, keysAreOff, turnKeys } from '../keys.ts'
-import './key-list.css'
+import './palette.css'
 
 export function KeyList({ onClose }: { onClose: () => void }) {
   const bindings = useStore(boundKeys)

@@ -2,7 +2,7 @@ import { useState, type SubmitEvent } from 'react'
 import { logIn } from '../../api/session.ts'
 import { Button } from '../../design/button.tsx'
 import { typed } from '../../design/typed.ts'
-import './login-form.css'
+import './frame.css'
 
 export function LoginForm({ onDone, message = null }: { onDone: () => void; message?: string | null }) {
   const [refusal, setRefusal] = useState(message)

@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router'
-import '../problem-panel.css'
+import '../app.css'
 
 /** For what is not there and for what is not yours alike, as the API has it. */
 export function NotFound() {

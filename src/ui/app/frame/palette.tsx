@@ -7,8 +7,8 @@ import { useQuery } from 'urql'
 import { useStore } from '../../api/store.ts'
 import { Keys } from '../../design/button.tsx'
 import { boundKeys, type KeyBinding } from '../keys.ts'
-import { UiPaletteDocument } from './palette.generated.ts'
-import '../../design/dialog.css'
+import { UiPaletteDocument } from '../viewer.generated.ts'
+import '../../design/overlay.css'
 import './palette.css'
 
 interface Entry {

@@ -1,5 +1,5 @@
 import type { Moments } from '../../words/moment.ts'
-import '../../design/record-table.css'
+import '../../design/table.css'
 
 interface Entry {
   phase: string

@@ -1,5 +1,5 @@
 import { Button } from '../../design/button.tsx'
-import '../../design/empty.css'
+import '../../design/panel.css'
 
 /** Where a filter leaves nothing: what of it can be taken away. */
 export function EmptyUnderFilters(props: {

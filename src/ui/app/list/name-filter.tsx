@@ -1,5 +1,5 @@
 import { typed } from '../../design/typed.ts'
-import './name-filter.css'
+import '../app.css'
 
 /** A part of the name, taken when Enter is pressed. */
 export function NameFilter({

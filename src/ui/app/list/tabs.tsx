@@ -1,5 +1,5 @@
 import { count } from '../../words/count.ts'
-import '../../design/tabs.css'
+import '../../design/controls.css'
 
 interface Tab<Key extends string> {
   tab: Key | undefined

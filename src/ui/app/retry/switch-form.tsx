@@ -9,8 +9,7 @@ import { FormDialog } from '../form/form-dialog.tsx'
 import { toast } from '../toasts.tsx'
 import { useViewer } from '../viewer.ts'
 import { ScopeFields, scopeWords, type Scope } from './scope-fields.tsx'
-import { UiSetSwitchDocument, UiWaitingRetriesDocument } from './switch-form.generated.ts'
-import type { UiSwitchFragment } from './switches.generated.ts'
+import { UiSetSwitchDocument, UiWaitingRetriesDocument, type UiSwitchFragment } from './switches.generated.ts'
 
 type Retries = 'off' | 'on' | 'same'
 

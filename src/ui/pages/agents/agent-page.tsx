@@ -17,10 +17,10 @@ import { AgentStatusMark } from './agent-status.tsx'
 import type { Agent } from './agent.ts'
 import { UiAgentDocument } from './agents.generated.ts'
 import { useAgentActions, type AgentAct } from './use-agent-actions.tsx'
-import '../../design/empty.css'
+import '../../design/panel.css'
 import '../../design/detail.css'
 import '../../design/table.css'
-import './agent.css'
+import './agents.css'
 
 const route = getRouteApi('/frame/agents/$agentId')
 

@@ -1,6 +1,6 @@
 import { CancelledIcon, FailedIcon, HeldIcon, SucceededIcon, WaitingIcon } from '../../design/icons.tsx'
 import type { AgentStatus } from '../../../client/schema-types.generated.ts'
-import './agent-status.css'
+import './agents.css'
 
 const LOOKS = {
   ALIVE: { icon: SucceededIcon, tone: 'succeeded', name: 'alive' },

@@ -11,7 +11,7 @@ import { UiAgentsDocument, type UiAgentsQuery } from './agents.generated.ts'
 import { agentFilterOf, type AgentsSearch, type StatusWord } from './agents-search.ts'
 import { GroupCards } from './group-cards.tsx'
 import { useAgentActions } from './use-agent-actions.tsx'
-import '../../design/empty.css'
+import '../../design/panel.css'
 import './agents.css'
 
 const route = getRouteApi('/frame/agents')

@@ -8,7 +8,7 @@ import { HistoryTab } from './history-tab.tsx'
 import { KernelsTab } from './kernels-tab.tsx'
 import { LogsTab } from './logs-tab.tsx'
 import { SpecTab } from './spec-tab.tsx'
-import '../../design/tabs.css'
+import '../../design/controls.css'
 
 interface Props {
   bar: Bar

@@ -3,7 +3,7 @@ import { duration } from '../../words/duration.ts'
 import type { Moments } from '../../words/moment.ts'
 import type { UiDecisionFragment } from './chain.generated.ts'
 import { DelayParts, decisionWords } from './decision-parts.tsx'
-import '../../design/record-table.css'
+import '../../design/table.css'
 
 /** Why there is another attempt, or none: with all that was weighed. */
 export function DecisionTab({

@@ -1,7 +1,7 @@
 import { bytes } from '../../words/count.ts'
 import type { Moments } from '../../words/moment.ts'
 import type { UiAttemptQuery } from './chain.generated.ts'
-import '../../design/record-table.css'
+import '../../design/table.css'
 
 type Kernel = NonNullable<UiAttemptQuery['session']>['kernels'][number]
 

@@ -1,7 +1,7 @@
 import { Button } from '../../design/button.tsx'
 import type { ChainsSearch } from './chains-search.ts'
 import { useChangeSearch } from './use-change-search.ts'
-import '../../design/empty.css'
+import '../../design/panel.css'
 
 const FIRST = `npx reprise run --name first --retries 3 --retry-delay 5s -- \\
   sh -c 'echo attempt $REPRISE_ATTEMPT; test $REPRISE_ATTEMPT -ge 3'

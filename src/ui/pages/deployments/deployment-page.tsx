@@ -19,10 +19,10 @@ import { UiDeploymentDocument, type UiDeploymentQuery } from './deployments.gene
 import { RevisionsCard } from './revisions-card.tsx'
 import { RoutesCard } from './routes-card.tsx'
 import { useDeploymentActions, type DeploymentActions } from './use-deployment-actions.tsx'
-import '../../design/empty.css'
+import '../../design/panel.css'
 import '../../design/table.css'
 import '../../design/detail.css'
-import './deployment.css'
+import './deployments.css'
 
 const route = getRouteApi('/frame/deployments/$deploymentId')
 

@@ -16,7 +16,7 @@ import {
   type UiDeploymentsQuery,
 } from './deployments.generated.ts'
 import { deploymentFilterOf, type DeploymentsSearch, type StatusWord } from './deployments-search.ts'
-import '../../design/choice.css'
+import '../../design/controls.css'
 import './deployments.css'
 
 const route = getRouteApi('/frame/deployments')

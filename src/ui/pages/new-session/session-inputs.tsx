@@ -1,6 +1,6 @@
 import { Field, FieldChoice } from '../../design/field.tsx'
 import type { Draft } from '../../policy/policy-fields.ts'
-import '../../policy/policy-form.css'
+import '../../policy/policy.css'
 import { MountInputs, type KnownVolume } from './mount-inputs.tsx'
 import { secretField, secretRows } from './session-draft.ts'
 

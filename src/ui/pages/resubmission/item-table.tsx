@@ -6,10 +6,10 @@ import { Button } from '../../design/button.tsx'
 import { FailedIcon, SucceededIcon } from '../../design/icons.tsx'
 import { Skeleton } from '../../design/skeleton.tsx'
 import { count } from '../../words/count.ts'
-import type { UiResubmissionItemFragment } from './resubmission.generated.ts'
+import type { UiResubmissionItemFragment } from '../resubmissions/resubmissions.generated.ts'
 import type { ShowWord } from './resubmission-search.ts'
 import type { Items } from './use-items.ts'
-import '../../design/empty.css'
+import '../../design/panel.css'
 import '../../design/table.css'
 
 interface Props {

@@ -20,9 +20,9 @@ import { counted } from '../../words/count.ts'
 import { duration } from '../../words/duration.ts'
 import { ItemTable } from './item-table.tsx'
 import { SHOWN, type ShowWord } from './resubmission-search.ts'
-import { UiResubmissionDocument, type UiResubmissionQuery } from './resubmission.generated.ts'
+import { UiResubmissionDocument, type UiResubmissionQuery } from '../resubmissions/resubmissions.generated.ts'
 import { useItems } from './use-items.ts'
-import './resubmission.css'
+import '../resubmissions/resubmissions.css'
 
 const route = getRouteApi('/frame/resubmissions/$resubmissionId')
 

@@ -1,7 +1,10 @@
 import { useCallback, useEffect, useRef, useState } from 'react'
 import { useClient } from 'urql'
 import type { ResubmissionItemStatus } from '../../../client/schema-types.generated.ts'
-import { UiResubmissionItemsDocument, type UiResubmissionItemFragment } from './resubmission.generated.ts'
+import {
+  UiResubmissionItemsDocument,
+  type UiResubmissionItemFragment,
+} from '../resubmissions/resubmissions.generated.ts'
 
 const PAGE_ROWS = 100
 

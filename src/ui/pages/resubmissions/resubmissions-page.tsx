@@ -15,7 +15,7 @@ import { Choice } from '../../design/choice.tsx'
 import { count, counted } from '../../words/count.ts'
 import { ACTION_OF, type ActionWord, type ResubmissionsSearch } from './resubmissions-search.ts'
 import { UiResubmissionsDocument, type UiResubmissionsQuery } from './resubmissions.generated.ts'
-import '../../design/empty.css'
+import '../../design/panel.css'
 import './resubmissions.css'
 
 const route = getRouteApi('/frame/resubmissions')

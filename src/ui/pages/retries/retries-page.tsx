@@ -16,7 +16,7 @@ import { count, counted } from '../../words/count.ts'
 import { REASONS, type PhaseWord, type ReasonWord, type RetriesSearch } from './retries-search.ts'
 import { RetryRow } from './retry-row.tsx'
 import { useRetries, type Queue, type Retries, type Retry } from './use-retries.ts'
-import '../../design/empty.css'
+import '../../design/panel.css'
 import './retries-page.css'
 
 const Confirm = lazy(async () => ({ default: (await import('../../app/act/confirm.tsx')).Confirm }))

@@ -12,7 +12,7 @@ import { Tabs } from '../../app/list/tabs.tsx'
 import { LastRuns, Timing, Until } from './schedule-parts.tsx'
 import { scheduleFilterOf, type SchedulesSearch, type StatusWord } from './schedules-search.ts'
 import { UiSchedulesDocument, type UiScheduleRowFragment, type UiSchedulesQuery } from './schedules.generated.ts'
-import '../../design/choice.css'
+import '../../design/controls.css'
 import './schedules.css'
 
 const route = getRouteApi('/frame/schedules')

@@ -4,7 +4,7 @@ import { useQuery } from 'urql'
 import { ProblemPanel } from '../../app/problem-panel.tsx'
 import { Skeleton } from '../../design/skeleton.tsx'
 import { UiSessionPlaceDocument } from './sessions.generated.ts'
-import '../../design/empty.css'
+import '../../design/panel.css'
 
 const route = getRouteApi('/frame/sessions/$sessionId')
 

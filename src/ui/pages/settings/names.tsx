@@ -1,7 +1,7 @@
 import { useId } from 'react'
 import { useQuery } from 'urql'
 import { Field } from '../../design/field.tsx'
-import { UiNamesDocument } from './names.generated.ts'
+import { UiNamesDocument } from './settings.generated.ts'
 
 /** Names that there are, as far as the viewer sees them: proposed while one is typed. */
 export function useNames() {

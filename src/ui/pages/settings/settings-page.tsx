@@ -1,8 +1,8 @@
 import { Link, Outlet, useLocation } from '@tanstack/react-router'
 import { useEffect, useRef } from 'react'
-import '../../design/tabs.css'
+import '../../design/controls.css'
 import '../../design/table.css'
-import '../../design/empty.css'
+import '../../design/panel.css'
 import './settings.css'
 
 const SECTIONS = [

@@ -10,7 +10,7 @@ import { Part, Section } from '../section.tsx'
 import type { AuditSearch } from '../settings-search.ts'
 import { usePlace } from '../../../app/list/place.ts'
 import { At } from '../when.tsx'
-import { UiAuditDocument, type UiAuditQuery } from './audit.generated.ts'
+import { UiAuditDocument, type UiAuditQuery } from '../settings.generated.ts'
 
 type Entry = NonNullable<UiAuditQuery['auditLog']>['edges'][number]['node']
 

@@ -9,7 +9,7 @@ import { draftOfPolicy, untypedOf } from '../../../policy/policy-draft.ts'
 import { POLICY_FIELDS, POLICY_SECTIONS, type Draft } from '../../../policy/policy-fields.ts'
 import { PolicyInputs } from '../../../policy/policy-form.tsx'
 import { readDraft } from '../../../policy/read-draft.ts'
-import { UiSetDefaultsDocument, type UiDefaultFragment } from './defaults.generated.ts'
+import { UiSetDefaultsDocument, type UiDefaultFragment } from '../settings.generated.ts'
 
 interface Props {
   changed: UiDefaultFragment | undefined

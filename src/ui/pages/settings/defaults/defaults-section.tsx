@@ -10,7 +10,7 @@ import { draftOfPolicy, type SetPolicy } from '../../../policy/policy-draft.ts'
 import { POLICY_FIELDS } from '../../../policy/policy-fields.ts'
 import { Rows, type Column } from '../rows.tsx'
 import { Part, Section } from '../section.tsx'
-import { UiDefaultsDocument, UiSetDefaultsDocument, type UiDefaultFragment } from './defaults.generated.ts'
+import { UiDefaultsDocument, UiSetDefaultsDocument, type UiDefaultFragment } from '../settings.generated.ts'
 
 const DefaultsForm = lazy(async () => ({ default: (await import('./defaults-form.tsx')).DefaultsForm }))
 const Confirm = lazy(async () => ({ default: (await import('../../../app/act/confirm.tsx')).Confirm }))

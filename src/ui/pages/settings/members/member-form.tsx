@@ -4,7 +4,7 @@ import { toast } from '../../../app/toasts.tsx'
 import { Field, FieldChoice } from '../../../design/field.tsx'
 import { typed } from '../../../design/typed.ts'
 import { NameField, useNames } from '../names.tsx'
-import { UiSetMemberDocument } from './members.generated.ts'
+import { UiSetMemberDocument } from '../settings.generated.ts'
 import type { Member } from './member.ts'
 
 interface Props {

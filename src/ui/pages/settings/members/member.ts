@@ -1,4 +1,4 @@
-import type { UiMembersQuery } from './members.generated.ts'
+import type { UiMembersQuery } from '../settings.generated.ts'
 
 export type User = UiMembersQuery['users']['edges'][number]['node']
 

@@ -8,7 +8,7 @@ import { useViewer } from '../../../app/viewer.ts'
 import { Foot, Rows, type Column } from '../rows.tsx'
 import { Part, Section } from '../section.tsx'
 import { usePlace } from '../../../app/list/place.ts'
-import { UiMembersDocument, UiRemoveMemberDocument } from './members.generated.ts'
+import { UiMembersDocument, UiRemoveMemberDocument } from '../settings.generated.ts'
 import type { Member, User } from './member.ts'
 import type { Made } from './tenant-form.tsx'
 

@@ -4,7 +4,7 @@ import { toast } from '../../../app/toasts.tsx'
 import { Field } from '../../../design/field.tsx'
 import { typed, typedOrNull } from '../../../design/typed.ts'
 import { NameField, useNames } from '../names.tsx'
-import { UiCreateDomainDocument, UiCreateProjectDocument, UiCreateUserDocument } from './members.generated.ts'
+import { UiCreateDomainDocument, UiCreateProjectDocument, UiCreateUserDocument } from '../settings.generated.ts'
 
 export type Made = 'user' | 'project' | 'domain'
 

@@ -5,7 +5,7 @@ import { toast } from '../../../app/toasts.tsx'
 import { Field, FieldChoice } from '../../../design/field.tsx'
 import { typed, typedNumber } from '../../../design/typed.ts'
 import { NameField, useNames } from '../names.tsx'
-import { UiSetQuotaDocument, type UiQuotaFragment } from './quotas.generated.ts'
+import { UiSetQuotaDocument, type UiQuotaFragment } from '../settings.generated.ts'
 import { readSlots, slotWords } from './slot-words.ts'
 
 interface Props {

@@ -9,7 +9,7 @@ import { roughAmount } from '../../../words/amount.ts'
 import { count } from '../../../words/count.ts'
 import { Rows, type Column } from '../rows.tsx'
 import { Part, Section } from '../section.tsx'
-import { UiQuotasDocument, UiSetQuotaDocument, type UiQuotaFragment } from './quotas.generated.ts'
+import { UiQuotasDocument, UiSetQuotaDocument, type UiQuotaFragment } from '../settings.generated.ts'
 import { slotWords } from './slot-words.ts'
 
 const QuotaForm = lazy(async () => ({ default: (await import('./quota-form.tsx')).QuotaForm }))

@@ -7,7 +7,7 @@ import { HeldIcon, RunningIcon } from '../../../design/icons.tsx'
 import { Rows, type Column } from '../rows.tsx'
 import { Part, Section } from '../section.tsx'
 import { At, When } from '../when.tsx'
-import { UiSwitchSettingsDocument } from './switches.generated.ts'
+import { UiSwitchSettingsDocument } from '../settings.generated.ts'
 
 const EVERY_MS = 5_000
 const route = getRouteApi('/frame/settings/switches')

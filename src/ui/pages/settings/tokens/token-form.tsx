@@ -5,7 +5,7 @@ import { useViewer } from '../../../app/viewer.ts'
 import { Field, FieldChoice } from '../../../design/field.tsx'
 import { typed, typedMoment, typedOrNull } from '../../../design/typed.ts'
 import { NameField, useNames } from '../names.tsx'
-import { UiCreateTokenDocument, type UiTokenFragment } from './tokens.generated.ts'
+import { UiCreateTokenDocument, type UiTokenFragment } from '../settings.generated.ts'
 
 type Role = UiTokenFragment['role']
 

@@ -10,7 +10,7 @@ import { Foot, Rows, type Column } from '../rows.tsx'
 import { Part, Section } from '../section.tsx'
 import { usePlace } from '../../../app/list/place.ts'
 import { At, When } from '../when.tsx'
-import { UiRevokeTokenDocument, UiTokensDocument, type UiTokenFragment } from './tokens.generated.ts'
+import { UiRevokeTokenDocument, UiTokensDocument, type UiTokenFragment } from '../settings.generated.ts'
 
 const SecretDialog = lazy(async () => ({ default: (await import('../secret-dialog.tsx')).SecretDialog }))
 const TokenForm = lazy(async () => ({ default: (await import('./token-form.tsx')).TokenForm }))

@@ -9,7 +9,7 @@ import { FailedIcon, SucceededIcon, WaitingIcon } from '../../../design/icons.ts
 import { duration } from '../../../words/duration.ts'
 import { Rows, type Column } from '../rows.tsx'
 import { At, When } from '../when.tsx'
-import { UiPayloadDocument, UiReplayDeliveryDocument, type UiDeliveryFragment } from './webhook.generated.ts'
+import { UiPayloadDocument, UiReplayDeliveryDocument, type UiDeliveryFragment } from '../webhooks.generated.ts'
 
 interface Props {
   deliveries: readonly UiDeliveryFragment[]

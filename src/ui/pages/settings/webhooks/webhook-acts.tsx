@@ -8,8 +8,14 @@ import { useViewer } from '../../../app/viewer.ts'
 import { Field } from '../../../design/field.tsx'
 import { typedMoment, typedNumber } from '../../../design/typed.ts'
 import { counted } from '../../../words/count.ts'
-import { UiReplayWebhookDocument, UiRotateSecretDocument, UiSendTestEventDocument } from './webhook.generated.ts'
-import { UiDeleteWebhookDocument, UiUpdateWebhookDocument, type UiWebhookFragment } from './webhooks.generated.ts'
+import {
+  UiReplayWebhookDocument,
+  UiRotateSecretDocument,
+  UiSendTestEventDocument,
+  UiDeleteWebhookDocument,
+  UiUpdateWebhookDocument,
+  type UiWebhookFragment,
+} from '../webhooks.generated.ts'
 
 const SecretDialog = lazy(async () => ({ default: (await import('../secret-dialog.tsx')).SecretDialog }))
 const WebhookForm = lazy(async () => ({ default: (await import('./webhook-form.tsx')).WebhookForm }))

@@ -5,7 +5,7 @@ import { useViewer } from '../../../app/viewer.ts'
 import { Field } from '../../../design/field.tsx'
 import { typed, typedOrNull } from '../../../design/typed.ts'
 import { NameField, useNames } from '../names.tsx'
-import { UiCreateWebhookDocument, UiUpdateWebhookDocument, type UiWebhookFragment } from './webhooks.generated.ts'
+import { UiCreateWebhookDocument, UiUpdateWebhookDocument, type UiWebhookFragment } from '../webhooks.generated.ts'
 
 interface Props {
   changed: UiWebhookFragment | undefined

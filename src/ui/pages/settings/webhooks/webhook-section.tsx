@@ -9,7 +9,7 @@ import { usePlace } from '../../../app/list/place.ts'
 import { Deliveries } from './deliveries.tsx'
 import { WebhookActs } from './webhook-acts.tsx'
 import { WebhookState } from './webhook-state.tsx'
-import { UiWebhookPageDocument, type UiWebhookPageQuery } from './webhook.generated.ts'
+import { UiWebhookPageDocument, type UiWebhookPageQuery } from '../webhooks.generated.ts'
 
 const EVERY_MS = 3_000
 const ROWS = 50

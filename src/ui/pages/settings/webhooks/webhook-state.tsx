@@ -1,6 +1,6 @@
 import { CancelledIcon, FailedIcon, SucceededIcon } from '../../../design/icons.tsx'
 import { At } from '../when.tsx'
-import type { UiWebhookFragment } from './webhooks.generated.ts'
+import type { UiWebhookFragment } from '../webhooks.generated.ts'
 
 /** Whether it is sent to, and whether that works. */
 export function WebhookState({ webhook }: { webhook: UiWebhookFragment }) {

@@ -9,7 +9,7 @@ import { Part, Section } from '../section.tsx'
 import { usePlace } from '../../../app/list/place.ts'
 import { When } from '../when.tsx'
 import { WebhookState } from './webhook-state.tsx'
-import { UiWebhooksDocument, type UiWebhookFragment } from './webhooks.generated.ts'
+import { UiWebhooksDocument, type UiWebhookFragment } from '../webhooks.generated.ts'
 
 const SecretDialog = lazy(async () => ({ default: (await import('../secret-dialog.tsx')).SecretDialog }))
 const WebhookForm = lazy(async () => ({ default: (await import('./webhook-form.tsx')).WebhookForm }))
