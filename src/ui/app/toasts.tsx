@@ -1,5 +1,5 @@
 import { createStore, useStore } from '../api/store.ts'
-import { Button } from '../design/button.tsx'
+import { Button } from '../design/controls.tsx'
 import { CrossIcon } from '../design/icons.tsx'
 import './app.css'
 

@@ -1,4 +1,4 @@
-import { percentage } from '../words/count.ts'
+import { percentage } from '../words/numbers.ts'
 import './charts.css'
 
 /** From this share on, little more fits. */

@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from 'react'
-import { LogText, type LogPiece } from './log-text.ts'
+import { type LogPiece, LogText } from './log-text.ts'
 
 /** A log that is read from its end. */
 export interface LogSource {

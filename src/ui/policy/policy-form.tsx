@@ -1,4 +1,4 @@
-import { Field, FieldChoice } from '../design/field.tsx'
+import { Field, FieldChoice } from '../design/controls.tsx'
 import { ChevronIcon } from '../design/icons.tsx'
 import { CAUSES, type Draft, type Field as PolicyField, type Section } from './policy-fields.ts'
 import './policy.css'

@@ -1,14 +1,11 @@
 import { memo } from 'react'
-import { letterOf, toneOf, type Tone } from '../design/endings.ts'
-import { countdown } from '../words/duration.ts'
-import type { Moments } from '../words/moment.ts'
-import { ticksOf } from './axis.ts'
+import { letterOf, type Tone, toneOf } from '../design/causes.ts'
+import { countdown, type Moments } from '../words/time.ts'
 import type { Bar, FoundCheckpoint, Ghost, Item, Timeline } from './bars.ts'
-import { representative, type DrawnBar } from './bundles.ts'
-import { NUMBER_CHARACTER_PX, type Drawing } from './drawing.ts'
-import { barSentence, bundleSentence, ghostSentence } from './item-words.ts'
-import { capsule, cutStrokes, diamond, Patterns, rectangles } from './shapes.tsx'
-import type { Seen } from './view-range.ts'
+import { type Drawing, type DrawnBar, NUMBER_CHARACTER_PX, representative, ticksOf } from './drawing.ts'
+import { capsule, cutStrokes, diamond, Patterns, rectangles } from './legend.tsx'
+import type { Seen } from './scale.ts'
+import { barSentence, bundleSentence, ghostSentence } from './words.ts'
 
 export interface EpochMark {
   epoch: number

@@ -1,5 +1,5 @@
 import { useStore } from '../../api/store.ts'
-import { Button, Keys } from '../../design/button.tsx'
+import { Button, Keys } from '../../design/controls.tsx'
 import { Dialog } from '../../design/dialog.tsx'
 import { boundKeys, keysAreOff, turnKeys } from '../keys.ts'
 import './palette.css'

@@ -1,4 +1,4 @@
-import { Field, FieldChoice } from '../../design/field.tsx'
+import { Field, FieldChoice } from '../../design/controls.tsx'
 import type { Viewer } from '../viewer.ts'
 
 export type Scope = 'CLUSTER' | 'DOMAIN' | 'PROJECT'

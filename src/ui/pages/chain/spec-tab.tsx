@@ -1,9 +1,9 @@
 import { useState } from 'react'
 import { useQuery } from 'urql'
-import { duration } from '../../words/duration.ts'
-import { UiSpecDocument, type UiSpecQuery } from './chain.generated.ts'
-import { amountWords } from '../../words/amount.ts'
 import { mountWords } from '../../words/mount.ts'
+import { amountWords } from '../../words/numbers.ts'
+import { duration } from '../../words/time.ts'
+import { UiSpecDocument, type UiSpecQuery } from './chain.generated.ts'
 
 type Spec = NonNullable<UiSpecQuery['session']>
 

@@ -1,4 +1,4 @@
-import { Field, FieldChoice } from '../../design/field.tsx'
+import { Field, FieldChoice } from '../../design/controls.tsx'
 import type { Draft } from '../../policy/policy-fields.ts'
 
 interface Props {

@@ -2,7 +2,7 @@ import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import { useQuery } from 'urql'
 import { ProblemPanel } from '../../app/problem-panel.tsx'
-import { Skeleton } from '../../design/skeleton.tsx'
+import { Skeleton } from '../../design/panel.tsx'
 import { UiSessionPlaceDocument } from './sessions.generated.ts'
 import '../../design/panel.css'
 
