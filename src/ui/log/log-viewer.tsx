@@ -12,7 +12,7 @@ import { count, counted } from '../words/numbers.ts'
 import { plainText } from './ansi.ts'
 import { FindBar, LogLineRow, useFind } from './log-parts.tsx'
 import type { LogText } from './log-text.ts'
-import { type Rows, scrollHeight, scrollTopOf, type Window, windowAt } from './window.ts'
+import { scrollHeight, scrollTopOf, windowAt } from './window.ts'
 import './log.css'
 
 export interface LogViewerProps {
