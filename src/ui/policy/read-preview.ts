@@ -7,7 +7,7 @@ import {
   UiPolicyPreviewDocument,
   type UiPolicyPreviewQuery,
   type UiPolicyPreviewQueryVariables,
-} from './preview.generated.ts'
+} from './policy.generated.ts'
 
 type PolicyPreview = UiPolicyPreviewQuery['retryPolicyPreview']
 export type Planned = PolicyPreview['schedule'][number]
