@@ -3,7 +3,7 @@ import { UiViewerDocument } from './app/app.generated.ts'
 import { searchReader } from './app/list/search.ts'
 import { beginToRead } from './pages/chains/read-chains.ts'
 
-/** Of all pages. */
+/** The GraphQL client of all pages. */
 export const client = createGraphCache()
 
 // Every page but one waits for who is looking: it is asked before the rest of the program is run.
@@ -12,7 +12,7 @@ if (location.pathname !== '/login') void client.query(UiViewerDocument, {}, AT_O
 // The first rows are asked for before the rest of the program is run, its router included.
 if (location.pathname === '/chains') beginToRead(client, searchReader('chains')(searchOf(location.search)))
 
-/** As the router has it. */
+/** Parses the query string as the router does. */
 function searchOf(text: string): Record<string, unknown> {
   return Object.fromEntries([...new URLSearchParams(text)].map(([name, value]) => [name, valueOf(value)]))
 }

@@ -102,7 +102,7 @@ export function createGraphCache(): Client {
   })
 }
 
-/** Of a node, as the server makes them. */
+/** The global id of a node, as the server makes it. */
 export function globalId(typeName: 'Agent' | 'Deployment' | 'Session' | 'Webhook', id: string): string {
   return btoa(`${typeName}:${id}`)
 }

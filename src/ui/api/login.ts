@@ -101,9 +101,9 @@ export async function download(path: string): Promise<void> {
 }
 
 interface Build {
-  /** Of the first answer that this page got. */
+  /** The build in the first answer that this page got. */
   loaded: string | null
-  /** Of the newest one. */
+  /** The build in the newest answer. */
   served: string | null
 }
 

@@ -78,7 +78,7 @@ export function useRereadWhen(version: string | number, reread: () => Promise<vo
 }
 
 interface Polled<Data> {
-  /** What was read last, also when it could not be read again since. */
+  /** The last answer, also if later reads failed. */
   data: Data | undefined
   /** Why it could not be read the last time. */
   error: Error | undefined

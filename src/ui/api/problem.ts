@@ -1,7 +1,7 @@
 import { CombinedError, makeErrorResult, makeResult, type Operation, type OperationResult } from '@urql/core'
 import { ApiError, type GraphQLFault, RepriseClientError } from '../../client/connection/create-connection.ts'
 
-/** What went wrong, as people are told. */
+/** An error, in words for people. */
 export interface Problem {
   message: string
   code: string | null
@@ -58,7 +58,7 @@ function hasSome(data: unknown): data is Record<string, unknown> {
 export interface Faults {
   /** By names of fields. */
   fields: Readonly<Record<string, string>>
-  /** What is about no field. */
+  /** Faults that belong to no field. */
   rest: string | null
 }
 

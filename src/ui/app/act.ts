@@ -10,7 +10,7 @@ interface Refused {
   issues?: readonly { path: string; message: string }[]
 }
 
-/** What a mutation answers if it was done. */
+/** The answer of a mutation that succeeded. */
 type Payload<Data> = Exclude<Data[Exclude<keyof Data, '__typename'>], { message: string }>
 
 export type Sent<Data> = { done: Payload<Data>; problem: null } | { done: null; problem: Problem }

@@ -11,7 +11,7 @@ import {
   WaitingIcon,
 } from '../design/icons.tsx'
 import { countdown, shortDuration } from '../words/time.ts'
-import type { UiChainRowFragment as ChainRow, UiChainRowFragment as Row } from './app.generated.ts'
+import type { UiChainRowFragment as ChainRow } from './app.generated.ts'
 import { useMoments } from './moments.tsx'
 import './app.css'
 
@@ -26,13 +26,13 @@ const STATES = {
 
 const QUEUED = { icon: QueuedIcon, name: 'queued', tone: 'queued' } as const
 
-export function StateIcon({ chain: { state, newestAttempt } }: { chain: Row }) {
+export function StateIcon({ chain: { state, newestAttempt } }: { chain: ChainRow }) {
   const { icon: Icon, name, tone } = state === 'LIVE' && newestAttempt.status === 'PENDING' ? QUEUED : STATES[state]
   return <Icon label={name} className={`tone-${tone}`} />
 }
 
-/** What it is at and what comes next, ticking where that counts down. */
-export function Outlook({ chain }: { chain: Row }) {
+/** The chain's state and its next step; a countdown ticks. */
+export function Outlook({ chain }: { chain: ChainRow }) {
   const { ticks } = outlookOf(chain, serverNow())
   const now = useServerNow(ticks)
   const { words, why } = outlookOf(chain, now)
@@ -63,7 +63,7 @@ export function Latest({ at }: { at: string }) {
   )
 }
 
-/** What a chain is at, and what comes next, in few words. @param now milliseconds, by the server's clock */
+/** A chain's state and its next step, in few words. @param now milliseconds, by the server's clock */
 function outlookOf(chain: ChainRow, now: number): { words: string; why: string | null; ticks: boolean } {
   const { state, newestAttempt: newest, attempts } = chain
   const cause = chain.cause === null ? null : causeInWords(chain.cause, newest.exitCode)

@@ -17,9 +17,9 @@ export function Confirm({ title, ...form }: ConfirmProps) {
 }
 
 export interface ConfirmFormProps {
-  /** What happens then. */
+  /** The consequences, in words. */
   children: ReactNode
-  /** Of the button that does it: `Terminate`. */
+  /** The text of the button: `Terminate`. */
   act: string
   keep?: string
   kind?: 'danger' | 'primary'
@@ -30,7 +30,7 @@ export interface ConfirmFormProps {
   onClose: () => void
 }
 
-/** What a dialog has that asks: of many things, their number is to be typed. */
+/** The form of a dialog that asks for confirmation. For many things, their number has to be typed. */
 export function ConfirmForm(props: ConfirmFormProps) {
   const { children, act, keep = 'Keep it', kind = 'danger', count = 1, isBusy = false, onAct, onClose } = props
   const [typed, setTyped] = useState('')

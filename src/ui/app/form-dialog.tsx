@@ -5,9 +5,9 @@ import { Dialog } from '../design/dialog.tsx'
 
 interface Props {
   title: string
-  /** What it is about, above the fields. */
+  /** The subject of the form, above the fields. */
   note?: ReactNode
-  /** Of the button that sends it. */
+  /** The text of the button that sends the form. */
   act: string
   isDanger?: boolean
   /** Not before something else is done. */

@@ -12,7 +12,7 @@ type Entry = UiHistoryPageFragment['edges'][number]['node']
 /** Pages are read until there are no more, as the newest come last. */
 const PAGES_MAX = 20
 
-/** What became of an agent or a deployment, the newest first. Read again when its `state` is another one. */
+/** The history of an agent or a deployment, the newest entry first. Read again when its `state` changes. */
 export function HistoryCard({ id, state }: { id: string; state: string }) {
   const client = useClient()
   const moments = useMoments()
@@ -82,7 +82,7 @@ interface ShownEntry {
   lastAt: string
 }
 
-/** What the scheduler did with something, one row for what it did several times in a row. */
+/** The scheduler's decisions; equal ones in a row share one row. */
 export function HistoryTable(props: {
   label: string
   entries: readonly ShownEntry[]

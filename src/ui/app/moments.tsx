@@ -2,7 +2,7 @@ import { serverNow, useServerNow } from '../api/clock.ts'
 import { createStore, useStore } from '../api/store.ts'
 import { type Moments, momentsIn, relativeMoment } from '../words/time.ts'
 
-/** In which zone times are written: that of this browser, or UTC. */
+/** The time zone of displayed times: the browser's, or UTC. */
 export const ZONES = ['local', 'utc'] as const
 export type Zone = (typeof ZONES)[number]
 

@@ -4,7 +4,7 @@ import { relativeMoment } from '../words/time.ts'
 import { useMoments } from './moments.tsx'
 import './app.css'
 
-/** Of those that are drawn, so many are written as well. */
+/** The number of drawn runs that are also written out. */
 const WRITTEN = 5
 
 /** When something runs next: along a line, and the first ones in words. */

@@ -5,7 +5,7 @@ export type Viewer = NonNullable<UiViewerQuery['viewer']>
 
 export const ViewerContext = createContext<Viewer | null>(null)
 
-/** Whoever is logged in, and what they may do. */
+/** The user who is logged in, and their permissions. */
 export function useViewer(): Viewer {
   return useContext(ViewerContext)!
 }

@@ -84,7 +84,7 @@ const STATES: Readonly<Record<string, string>> = {
   CANCELLED: 'cancelled',
 }
 
-/** What selected the sessions, a condition each: `failed`, `out of memory`, `team=cms`, `project research`. */
+/** The conditions that selected the sessions: `failed`, `out of memory`, `team=cms`, `project research`. */
 export function filterInWords(filter: string | null): string[] {
   if (filter === null) return ['named one by one']
   const { chains, ...conditions } = JSON.parse(filter) as Record<string, unknown>
@@ -125,7 +125,7 @@ function minute(at: string): string {
   return `${at.slice(0, 10)} ${at.slice(11, 16)} UTC`
 }
 
-/** What is changed, or with what force and reason: `priority 7`, `mem 8g`. */
+/** The changes, or the force and reason of a termination: `priority 7`, `mem 8g`. */
 export function overridesInWords(overrides: string): string[] {
   const given = Object.entries(JSON.parse(overrides) as Record<string, unknown>)
   return given.flatMap(([name, value]) => {

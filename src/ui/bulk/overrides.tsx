@@ -3,7 +3,7 @@ import type { ResubmissionOverrides } from '../../client/schema-types.generated.
 import { placeFaults, type Problem } from '../api/problem.ts'
 import { Field } from '../design/controls.tsx'
 
-/** What was typed of what a resubmission changes, by names of fields: `slot.cpu`, `env.LR`, `maxRetries`, `freshCheckpoint`. */
+/** The typed changes of a resubmission, by names of fields: `slot.cpu`, `env.LR`, `maxRetries`, `freshCheckpoint`. */
 type Changed = Readonly<Record<string, string>>
 
 /** The same as the API takes it. What is no number stays the text that it is, for the server to say so. */
@@ -34,7 +34,7 @@ export function overridesOf(changed: Changed): ResubmissionOverrides {
 
 const SETTLED_MS = 400
 
-/** What is to be changed for all of them, tried anew once nobody types. */
+/** The changes for all of them; a dry run follows when typing pauses. */
 export function useChanges(tryWith: (overrides: ResubmissionOverrides) => Promise<void>) {
   const [draft, setDraft] = useState<Changed>({})
   const { changed, faults } = readOverrides(draft)
@@ -84,7 +84,7 @@ export function Changes({ changes: { draft, faults, change }, problem }: UseChan
   )
 }
 
-/** What an error without a place is about. */
+/** The field of an error that names no place, by its code. */
 const CODES = { RESOURCE_GROUP_NOT_FOUND: 'overrides.resourceGroup' }
 
 interface OverrideFieldsProps {
@@ -117,7 +117,7 @@ const FIELDS: readonly (readonly [name: string, label: string])[] = [
   ['resourceGroup', 'resource group'],
 ]
 
-/** What a resubmission of many changes for all of them. */
+/** The fields that a resubmission of many can change. */
 function OverrideFields({ draft, faults, onChange }: OverrideFieldsProps) {
   const shared = (name: string) => ({
     value: draft[name] ?? '',
@@ -146,7 +146,7 @@ function OverrideFields({ draft, faults, onChange }: OverrideFieldsProps) {
   )
 }
 
-/** What was typed, one by one, and what of it cannot be read. */
+/** The typed values one by one, and the faults of those that cannot be read. */
 function readOverrides(draft: Changed): { changed: Changed; faults: Record<string, string> } {
   const changed: Record<string, string> = {}
   const faults: Record<string, string> = {}

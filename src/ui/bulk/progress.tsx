@@ -100,7 +100,7 @@ export function StateMark({ state, refused }: { state: ResubmissionState; refuse
   return <SucceededIcon label="completed" className="tone-succeeded" />
 }
 
-/** What was done stays done. */
+/** Aborts the rest; finished items stay as they are. */
 export function AbortButton({ id, onAborted }: { id: string; onAborted: (outcome: UiOutcomeFragment) => void }) {
   const send = useSend()
   const [isBusy, setBusy] = useState(false)

@@ -18,7 +18,7 @@ import {
   UiTerminateManyDocument,
 } from './bulk.generated.ts'
 
-/** What is acted on: these, or the newest attempts of what matches. */
+/** The target: these sessions, or the newest attempts of all chains that match. */
 export type Selection = { sessionIds: readonly string[] } | { chainFilter: ChainFilter }
 
 type Answer = ({ __typename: 'DryRun' } & UiDryRunFragment) | { resubmission: UiOutcomeFragment }

@@ -1,7 +1,7 @@
 import { roundUp } from '../words/numbers.ts'
 import type { Moments } from '../words/time.ts'
 
-/** Of a span of time, how often attempts failed for which cause. */
+/** The number of failed attempts by cause, in a span of time. */
 export interface CauseBucket {
   from: string
   /** Exclusive. */
@@ -16,7 +16,7 @@ export interface Stack {
   parts: { cause: string; failed: number; from: number; to: number }[]
 }
 
-/** What failed of each cause over all of the spans, the most frequent first. */
+/** The number of failures of each cause over all spans, the most frequent first. */
 export function causesOf(buckets: readonly CauseBucket[]): { cause: string; failed: number }[] {
   const sums = new Map<string, number>()
   for (const { byCause } of buckets) {
@@ -61,7 +61,7 @@ const DAY_MS = 86_400_000
 const ROUND_MS = [2, 4, 10, 20, 30, 60, 120, 180, 240, 360, 720, 1_440, 2_880, 5_760, 10_080].map(
   (each) => each * MINUTE_MS,
 )
-/** Of what is written below the bars. */
+/** The width of a label below the bars. */
 const LABEL_PX = 62
 
 /** `14:00 to 15:00`, with the day where that is not the whole of it: `23 Nov`, `23 Nov 06:00 to 12:00`. */

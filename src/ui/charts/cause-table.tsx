@@ -14,7 +14,7 @@ interface Props {
   linkOf: (cause: string) => { href: string; onClick: (event: MouseEvent) => void }
 }
 
-/** What the colours of the bars are, and how much there is of each. */
+/** The legend of the bars' colours, with the number of each. */
 export function CauseLegend({ causes, chosen, linkOf }: Props) {
   const total = causes.reduce((sum, { failed }) => sum + failed, 0)
   return (
@@ -38,7 +38,7 @@ export function CauseLegend({ causes, chosen, linkOf }: Props) {
   )
 }
 
-/** What the bars show, in numbers: for screen readers, and for everybody who would rather read. */
+/** The numbers of the bars as a table, for screen readers and for people who prefer to read. */
 export function CauseTable({ buckets, moments }: { buckets: readonly CauseBucket[]; moments: Moments }) {
   const causes = causesOf(buckets).map(({ cause }) => cause)
   const rows = buckets.filter(({ byCause }) => byCause.some(({ failed }) => failed > 0)).toReversed()

@@ -5,7 +5,7 @@ import './charts.css'
 const NEARLY_FULL = 0.9
 
 interface Meter {
-  /** What is measured: `cpu`. */
+  /** The name of the resource: `cpu`. */
   name: string
   /** 0 to 1. */
   share: number

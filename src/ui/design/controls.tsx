@@ -66,7 +66,7 @@ interface Control {
 
 interface Props {
   label: string
-  /** What is wrong with what was typed, in the place of the hint. */
+  /** The fault of the typed text; replaces the hint. */
   fault?: string | undefined
   hint?: string | undefined
   /** Takes the whole width of `.fields`. */
@@ -105,7 +105,7 @@ export function FieldChoice({ children }: { children: ReactNode }) {
   )
 }
 
-/** What is in a text field of a form. */
+/** The value of a text field of a form. */
 export function typed(form: HTMLFormElement, name: string): string {
   const value = new FormData(form).get(name)
   return typeof value === 'string' ? value.trim() : ''
@@ -123,7 +123,7 @@ export function typedNumber(form: HTMLFormElement, name: string): number | null 
   return text === '' ? null : Number.isNaN(number) ? (text as unknown as number) : number
 }
 
-/** What is in a field of day and time, in the browser's zone; null where there is nothing. */
+/** The value of a field of day and time, in the browser's zone; null where there is nothing. */
 export function typedMoment(form: HTMLFormElement, name: string): string | null {
   const at = Date.parse(typed(form, name))
   return Number.isNaN(at) ? null : new Date(at).toISOString()

@@ -19,7 +19,7 @@ export function Panel(props: { title: string; aside?: ReactNode; className?: str
 
 const ROWS = 12
 
-/** Of the height of rows, and only once somebody has waited. */
+/** As high as the rows, and visible only after a short wait. */
 export function Skeleton() {
   return (
     <div className="skeleton" aria-hidden="true">

@@ -3,7 +3,7 @@ import { type Draft, type Field, type Kind, POLICY_FIELDS } from './policy-field
 /** Fields of a policy as the API has them; `given` are those that are set. */
 export type SetPolicy = Readonly<Record<string, unknown>> & { given: readonly string[] }
 
-/** What would have to be typed for this policy. */
+/** The texts of the form that give this policy. */
 export function draftOfPolicy(policy: SetPolicy): Draft {
   return Object.fromEntries(
     POLICY_FIELDS.filter(({ path }) => policy.given.includes(path))
@@ -12,7 +12,7 @@ export function draftOfPolicy(policy: SetPolicy): Draft {
   ) as Draft
 }
 
-/** What is set and cannot be typed: it stays. */
+/** Fields that are set but have no input: they stay. */
 export function untypedOf(policy: SetPolicy): Record<string, unknown> {
   const typed = new Set(
     POLICY_FIELDS.filter((field) => textOf(field, policy[field.path]) !== '').map(({ path }) => path),
@@ -50,7 +50,7 @@ function inWords(name: string): string {
 interface Given {
   /** As the API takes it. */
   input: Record<string, unknown>
-  /** What cannot be sent, by names of fields. */
+  /** Faults that keep the input from being sent, by names of fields. */
   faults: Record<string, string>
 }
 
@@ -139,7 +139,7 @@ export function policyAsCommand(draft: Draft, policy: object): string {
   return ['npx reprise run', ...options, '-- COMMAND'].join(' \\\n  ')
 }
 
-/** What is typed as options of the command line; null where they do not do. */
+/** The typed policy as options of the command line; null where no options exist for it. */
 export function policyOptions(draft: Draft): string[] | null {
   const given = POLICY_FIELDS.filter(({ name }) => (draft[name]?.trim() ?? '') !== '')
   if (given.some(({ option }) => option === undefined) || draft['on'] === 'none') return null

@@ -12,7 +12,7 @@ interface Props {
   onChange: (name: string, text: string) => void
 }
 
-/** What is typed of a policy, within a form. */
+/** The fields of a policy, within a form. */
 export function PolicyInputs({ sections, foldedFrom, draft, faults, onChange }: Props) {
   return (
     <>

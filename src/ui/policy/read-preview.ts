@@ -12,7 +12,7 @@ import {
 type PolicyPreview = UiPolicyPreviewQuery['retryPolicyPreview']
 export type Planned = PolicyPreview['schedule'][number]
 
-/** What cannot be drawn: what is wrong by names of fields, and what is wrong with no field. */
+/** Faults by names of fields, and those that belong to no field. */
 export interface Refused {
   faults: Readonly<Record<string, string>>
   error?: Error
@@ -21,7 +21,7 @@ export interface Refused {
 /** It is asked for as often as somebody types; nothing else has to keep it. */
 export const FRESH = { requestPolicy: 'network-only' } as const
 
-/** What the server says that a typed policy would do, for the failure that is typed with it. */
+/** The server's preview of a typed policy, for the failure that is typed with it. */
 export async function readPreview(
   client: Client,
   draft: Draft,
@@ -43,7 +43,7 @@ export function refusedAt(error: Error, fields: readonly Field[]): Refused {
   return { faults: placed.faults, ...((!isAboutInput || placed.rest !== null) && { error }) }
 }
 
-/** What the server says, at the field that it is about; the rest is about no field. */
+/** The server's faults, each at its field; the rest belongs to no field. */
 export function placeIssues(
   issues: readonly { path: string; message: string }[],
   message: string,

@@ -22,7 +22,7 @@ export interface Label {
   item: Item
 }
 
-/** What is drawn of a timeline, in pixels from the left of its view. */
+/** The drawn parts of a timeline, in pixels from the left of its view. */
 export interface Drawing {
   bars: readonly DrawnBar[]
   gaps: readonly DrawnGap[]
@@ -247,7 +247,7 @@ export function ticksOf(scale: Scale, { offset, width }: View, offsetMinutes = 0
   return ticks
 }
 
-/** What lies between two cuts. */
+/** The time between two cuts. */
 function wholes({ pieces }: Scale): { from: number; to: number; px: number }[] {
   const all: { from: number; to: number; px: number }[] = []
   let open: { from: number; to: number; px: number } | null = null

@@ -13,7 +13,7 @@ const TONE_WORDS: Readonly<Record<Tone, string>> = {
   terminated: 'terminated',
 }
 
-/** What occurs in this chain, and nothing else. */
+/** Explains only the marks that occur in this chain. */
 export function Legend({ timeline }: { timeline: Timeline }) {
   const { items, ghost } = timeline
   const tones = [...new Set(items.flatMap((item) => (item.type === 'bar' ? [toneOf(item)] : [])))]

@@ -16,7 +16,7 @@ interface Props {
 }
 
 const HEIGHT = 22
-/** What a click without a drag zooms to. */
+/** The range that a click without a drag zooms to. */
 const SPAN_PX_MIN = 12
 
 /** The whole chain, small, with what is seen of it: a drag chooses another part. */

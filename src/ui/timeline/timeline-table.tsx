@@ -12,7 +12,7 @@ interface Props {
   now: number
 }
 
-/** What the drawing shows, for those who cannot see it. */
+/** The drawing as a table, for people who cannot see it. */
 export function TimelineTable({ timeline, moments, now }: Props) {
   const bars = barsOf(timeline)
   const shown = bars.slice(-ROWS_MAX)

@@ -28,7 +28,7 @@ import { TimelineTable } from './timeline-table.tsx'
 import { textsUnder, timelineText } from './words.ts'
 import './timeline.css'
 
-/** What a card is about. */
+/** The subject of a card. */
 export type Target = { kind: 'item'; item: Item } | { kind: 'ghost'; ghost: Ghost }
 
 interface Props {

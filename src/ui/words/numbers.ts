@@ -37,7 +37,7 @@ export function percentage(part: number, whole: number): string {
 
 const BINARY = ['', 'k', 'm', 'g', 't', 'p']
 
-/** Of a resource: `8g`, `1.5`, as the command line takes it. */
+/** An amount of a resource, as the command line takes it: `8g`, `1.5`. */
 export function amountWords(slot: string, amount: string): string {
   if (slot !== 'mem') return amount
   let value = Number(amount)

@@ -30,7 +30,7 @@ export function duration(seconds: number): string {
   return parts.join(SPACE)
 }
 
-/** What is left until something happens: `0:06`, `12:05`, `2:14:07`, `3 d 4 h`. `0:00` once it is due. */
+/** The time left until something happens: `0:06`, `12:05`, `2:14:07`, `3 d 4 h`. `0:00` once it is due. */
 export function countdown(seconds: number): string {
   const left = Math.max(0, Math.ceil(seconds))
   if (left >= 86_400) return duration(left)
@@ -58,7 +58,7 @@ export interface Moments {
   day(at: number): string
   /** `UTC`, `+02:00`: of what is written without it. */
   zone(at: number): string
-  /** What that zone is ahead of UTC. */
+  /** The zone's offset from UTC. */
   offsetMinutes(at: number): number
 }
 

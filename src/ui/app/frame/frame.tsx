@@ -47,7 +47,7 @@ const PAGES = [
   { to: '/settings', name: 'Settings', keys: 'g s', icon: SettingsIcon },
 ] as const
 
-/** What surrounds every page, once it is known who looks at it. */
+/** The frame around every page, once the viewer is known. */
 export function Frame() {
   const [{ data, error, fetching }, again] = useQuery({ query: UiViewerDocument })
   const isStranger = !data && error !== undefined && isUnauthenticated(error)
@@ -76,7 +76,7 @@ export function Frame() {
   )
 }
 
-/** What stands over or beside the page. */
+/** Dialogs and toasts over the page. */
 type Opened = 'keys' | 'rail' | 'palette'
 
 function Framed({ data }: { data: UiViewerQuery }) {

@@ -10,7 +10,7 @@ interface Tab<Key extends string> {
   counted?: { count: number; isExact: boolean } | null | undefined
 }
 
-/** What a list is narrowed to, and how much there is of each. */
+/** The tabs above a list, each with its number of rows. */
 export function Tabs<Key extends string>(props: {
   label: string
   tabs: readonly Tab<Key>[]

@@ -129,7 +129,7 @@ export function PageFoot({ noun, rows, offset, first, next }: PageFootProps) {
   )
 }
 
-/** What of the address was not understood. */
+/** Query parameters that could not be parsed. */
 export function Dropped({ names }: { names: readonly string[] | undefined }) {
   if (names === undefined) return null
   return (

@@ -215,7 +215,7 @@ type Understood<Read> = Read extends (value: unknown) => infer Value ? Exclude<V
 
 type Whole<Part> = { [Name in keyof Part]: Part[Name] }
 
-/** What the address of a page says. */
+/** The parsed parameters of a page's address. */
 export type SearchOf<Of extends Page> = Whole<
   { [Name in keyof ReadersOf<Of>]?: Understood<ReadersOf<Of>[Name]> } & {
     /** Query parameters that could not be parsed, and are left out. */

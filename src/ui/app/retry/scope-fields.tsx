@@ -7,7 +7,7 @@ interface Props {
   viewer: Viewer
   scope: Scope
   onScope: (scope: Scope) => void
-  /** Of the domain or project, at first. */
+  /** The id of the domain or project that is chosen at first. */
   name: string
   /** Once it is typed. */
   onName?: (name: string) => void

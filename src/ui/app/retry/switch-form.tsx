@@ -15,7 +15,7 @@ type Retries = 'off' | 'on' | 'same'
 interface Props {
   /** The switch that is changed; undefined for another one. */
   changed: UiSwitchFragment | undefined
-  /** What is chosen at first. */
+  /** The scope that is chosen at first. */
   retries: Retries
   onDone: () => void
   onClose: () => void

@@ -16,14 +16,14 @@ const DrainDialog = lazy(async () => ({ default: (await import('./drain-dialog.t
 
 type Agent = UiAgentRowFragment
 
-/** What can be done with an agent, and why not, if it cannot. */
+/** An action on an agent, and the reason if it is not allowed. */
 export interface AgentAct {
   name: 'Drain' | 'Resume' | 'Remove'
   whyNot: string | null
   run: () => void
 }
 
-/** What administrators of the cluster can do with an agent, and the dialog that asks them. */
+/** The actions of the cluster's administrators on an agent, and the dialog that asks for confirmation. */
 export function useAgentActions(onDone: () => void): { actsOn: (agent: Agent) => AgentAct[]; dialog: ReactNode } {
   const act = useAct()
   const { can, project } = useViewer()
@@ -102,7 +102,7 @@ const LOOKS = {
   TERMINATED: { icon: CancelledIcon, tone: 'unknown', name: 'removed' },
 } as const satisfies Record<AgentStatus, object>
 
-/** As an icon and a word. */
+/** The status as an icon and a word. */
 export function AgentStatusMark({ status }: { status: AgentStatus }) {
   const { icon: Icon, tone, name } = LOOKS[status]
   return (

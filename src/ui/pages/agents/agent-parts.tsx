@@ -64,7 +64,7 @@ export function AgentFailures({ failed, agentId }: { failed: UiAgentQuery['faile
   )
 }
 
-/** What holds its resources now, each with the chain that it belongs to. */
+/** The kernels that hold the agent's resources, each with its chain. */
 export function AgentKernels({ agent, onMore }: { agent: Agent; onMore: (() => void) | null }) {
   const kernels = agent.running.edges.map(({ node }) => node)
   const all = agent.kernels.totalCount
@@ -124,5 +124,5 @@ export function AgentKernels({ agent, onMore }: { agent: Agent; onMore: (() => v
   )
 }
 
-/** What the page of an agent reads of it. */
+/** The agent, as its page reads it. */
 export type Agent = Extract<NonNullable<UiAgentQuery['node']>, { __typename: 'Agent' }>

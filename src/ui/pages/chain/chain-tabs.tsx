@@ -81,7 +81,7 @@ export function ChainTabs({ bar, bars, timeline, moments, now, tab, onTab, line,
   )
 }
 
-/** What the scheduler did with an attempt. */
+/** The scheduler's history of an attempt. */
 function HistoryTab({ sessionId, status, moments }: { sessionId: string; status: string; moments: Moments }) {
   const variables = { sessionId, after: null }
   const [{ data, error }] = useQuery({ query: UiHistoryDocument, variables, requestPolicy: 'cache-and-network' })

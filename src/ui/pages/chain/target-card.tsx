@@ -59,7 +59,7 @@ function BarCard({ bar, moments }: { bar: Bar; moments: Moments }) {
 
 const LINES = 3
 
-/** What the main kernel wrote last. */
+/** The last lines of the main kernel's log. */
 function useLastLines(session: UiAttemptQuery['session'] | undefined): string[] {
   const kernel = session?.kernels[0]
   const [lines, setLines] = useState<string[]>([])

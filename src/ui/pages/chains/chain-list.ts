@@ -24,7 +24,7 @@ import {
 
 const UNTOUCHED_MS = 3_000
 
-/** What has changed and is not shown, since the list does not move under the pointer. */
+/** Changes that are not shown yet, because the list does not move under the pointer. */
 export interface Pending {
   fresh: ReadonlySet<string>
   moved: ReadonlySet<string>

@@ -69,7 +69,7 @@ const ORDER_NAMES = {
   due: 'next retry first',
 } satisfies Record<OrderWord, string>
 
-/** What narrows the list, each to be taken away by itself; and its order. */
+/** The filters of the list, each of which can be removed, and its order. */
 export function Filters({ search }: { search: SearchOf<'chains'> }) {
   const change = useChangeSearch()
   return (
@@ -185,7 +185,7 @@ function LabelFilter({ label }: { label: string | undefined }) {
   )
 }
 
-/** What narrows the list and is chosen elsewhere, each to be taken away by itself. */
+/** Filters that were chosen elsewhere; each can be removed. */
 function FilterChips({ search }: { search: SearchOf<'chains'> }) {
   const change = useChangeSearch()
   const moments = useMoments()

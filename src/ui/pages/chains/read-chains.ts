@@ -31,14 +31,14 @@ export interface Listed {
   cursor: string
 }
 
-/** What a list begins with. */
+/** Reads the first page of a list. */
 export interface FirstRead {
   rows: Promise<Listed>
   /** Null without an answer: the list does without. */
   counts: Promise<Counts | null>
 }
 
-/** What follows what is listed. */
+/** Reads the next page of a list. */
 export async function readMore(client: Client, filter: ChainFilter, orderBy: ChainOrder, after: string) {
   return listedIn(await ask(client, { filter, orderBy, first: PAGE_ROWS, after, together: false }))
 }

@@ -39,7 +39,7 @@ export function useAll(search: SearchOf<'chains'>, chosen: Rows['chosen']): All 
   return { filter, isAll, setAll: (wanted) => setAll(wanted ? { key, filter } : null) }
 }
 
-/** What is selected, rows or all that match, and what can be done to it. */
+/** The selection, some rows or all that match, and the actions on it. */
 export function SelectionBar({ rows, all, total, onDone }: Props) {
   const { can, role } = useViewer()
   const { chosen, clear } = rows

@@ -25,7 +25,7 @@ export interface DeploymentActions {
   dialog: ReactNode
 }
 
-/** What can be done with a deployment, and the dialogs that ask for it. */
+/** The actions on a deployment, with their dialogs. */
 export function useDeploymentActions(deployment: UiDeploymentRowFragment, onDone: () => void): DeploymentActions {
   const act = useAct()
   const { can } = useViewer()

@@ -88,7 +88,7 @@ function RouteRow({ route }: { route: UiRouteFragment }) {
   )
 }
 
-/** What it was made from, the newest first, each with what it changed; the way back to an earlier one. */
+/** The deployment's revisions, the newest first, each with its changes and the way back to it. */
 export function RevisionsCard(props: {
   revisions: readonly UiRevisionFragment[]
   current: number

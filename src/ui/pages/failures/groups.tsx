@@ -26,7 +26,7 @@ interface Props {
   onBy: (by: GroupingWord | undefined) => void
 }
 
-/** What failed attempts have in common, the largest groups first, each with the chains that they are of. */
+/** Groups of failed attempts, the largest first, each with its chains. */
 export function Groups({ data: { groups, statistics }, search, onBy }: Props) {
   const { by = 'cause', cause, range = '24h' } = search
   const tabs = Object.keys(GROUPINGS).map((word) => ({

@@ -40,7 +40,7 @@ export function NewSchedulePage() {
   return <SessionFormPage what="schedule" title="New schedule" search={scheduleRoute.useSearch()} />
 }
 
-/** What is made: one session, or one again and again. */
+/** The kind of thing that the form creates. */
 type Made = 'session' | 'schedule'
 
 interface PageProps {
@@ -219,5 +219,5 @@ function under(field: string, places: Readonly<Record<string, string>>, isCodes 
   )
 }
 
-/** What an error without a place is about. */
+/** The field of an error that names no place, by its code. */
 const CODES = { PROJECT_NOT_FOUND: 'project', RESOURCE_GROUP_NOT_FOUND: 'resourceGroup' }

@@ -5,7 +5,7 @@ import type { UiNewSessionQuery } from './new-session.generated.ts'
 
 export interface SessionGiven {
   input: CreateSessionInput
-  /** What cannot be sent, by names of fields. */
+  /** Faults that keep the input from being sent, by names of fields. */
   faults: Record<string, string>
   /** Which field what the server says about a place of the input belongs to. */
   places: Record<string, string>
@@ -270,7 +270,7 @@ export function shellWords(line: string): string[] | null {
   return word === null ? words : [...words, word]
 }
 
-/** As a shell takes it for one word. */
+/** Quotes a text as one word of a shell. */
 export function shellQuoted(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`
 }

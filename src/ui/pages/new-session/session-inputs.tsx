@@ -16,7 +16,7 @@ interface SessionInputsProps {
   onChange: (name: string, text: string) => void
 }
 
-/** What is typed of a session, but for its retry policy. */
+/** The fields of a session, without its retry policy. */
 export function SessionInputs({
   draft,
   faults,

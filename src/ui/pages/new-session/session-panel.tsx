@@ -25,7 +25,7 @@ interface Props {
   onFaults: (faults: Readonly<Record<string, string>>) => void
 }
 
-/** What its retries would be, and how else the same session is created. */
+/** The session's retries if it fails, and other ways to create the same session. */
 export function SessionPanel({ draft, input, timing, defaults, isReady, onFaults }: Props) {
   const { schedule, error, isStale } = useSchedule(draft, defaults.draft, onFaults)
   return (

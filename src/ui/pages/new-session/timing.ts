@@ -7,7 +7,7 @@ const DRAWN = 12
 
 export interface TimingGiven {
   input: Omit<CreateScheduleInput, 'session'>
-  /** What cannot be sent, by names of fields. */
+  /** Faults that keep the input from being sent, by names of fields. */
   faults: Record<string, string>
   /** The next planned times; none while something is wrong. */
   times: readonly number[]

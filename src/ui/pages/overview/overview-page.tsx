@@ -19,7 +19,7 @@ import './overview.css'
 
 const route = getRouteApi('/frame/')
 
-/** What there is at a glance, and what needs a person first. */
+/** The state of everything at a glance, with what needs attention at the top. */
 export function OverviewPage() {
   const { range = '24h', project, dropped } = route.useSearch()
   const navigate = route.useNavigate()

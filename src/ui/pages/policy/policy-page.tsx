@@ -17,7 +17,7 @@ interface Typed {
   from: PolicySearch['from']
 }
 
-/** What a retry policy does, drawn while it is typed. Its address is the policy. */
+/** Draws what a retry policy does while it is typed. Its address is the policy. */
 export function PolicyPage() {
   const { dropped } = route.useSearch()
   const [typed, setTyped, settled] = useTyped()

@@ -1,6 +1,6 @@
 import { type Draft, FAILURE_FIELDS, type Field, POLICY_FIELDS, type Section } from '../../policy/policy-fields.ts'
 
-/** What the address says about a policy: what is typed, by names of fields. */
+/** The parameters of the policy page's address: the typed texts, by names of fields. */
 export interface PolicySearch {
   /** The settings are those of an operator of Airflow. */
   from?: 'airflow'
@@ -12,7 +12,7 @@ export interface PolicySearch {
 const TEXT_LENGTH_MAX = 200
 const RULES_LENGTH_MAX = 4_000
 
-/** What is not understood is left out, and named. Wrong values stay: they are said at their fields. */
+/** Leaves out what it does not understand, and names it. Wrong values stay: they are said at their fields. */
 export function readPolicySearch(given: Record<string, unknown>): PolicySearch {
   const read: PolicySearch = {}
   const dropped: string[] = []

@@ -140,7 +140,7 @@ function Copies({ preview, isStale, onTake }: Props) {
   )
 }
 
-/** What the server says that the typed policy would do. */
+/** The server's preview of the typed policy. */
 export interface Preview {
   /** As the API takes it. */
   policy: object

@@ -19,7 +19,7 @@ interface Props {
   show: keyof typeof ITEM_STATUSES | undefined
 }
 
-/** What became of each chain. */
+/** The outcome for each chain. */
 export function ItemTable({ items: { rows, error, more, refresh }, action, show }: Props) {
   const showsProject = new Set(rows?.map(({ session }) => session?.project.id)).size > 1
   return (
@@ -153,7 +153,7 @@ interface Items {
   refresh: () => void
 }
 
-/** What became of each, a page at a time. */
+/** The outcomes of the items, a page at a time. */
 export function useItems(id: string, status: ResubmissionItemStatus | null): Items {
   const client = useClient()
   const key = `${id} ${status}`

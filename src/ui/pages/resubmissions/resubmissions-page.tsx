@@ -20,7 +20,7 @@ type Row = UiResubmissionsQuery['resubmissions']['edges'][number]['node']
 const PAGE_ROWS = 50
 const EVERY_MS = 2_000
 
-/** What was done to many chains at once, by whom, and how far it is. */
+/** Actions on many chains at once, with their authors and progress. */
 export function ResubmissionsPage() {
   const search = route.useSearch()
   const change = useChangeSearch()

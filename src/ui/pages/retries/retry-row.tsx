@@ -72,7 +72,7 @@ export function RetryRow({ retry, rowIndex, showsProject, isBusy, onRetryNow, on
   )
 }
 
-/** What the viewer may not do has no button; what cannot be done now says why. */
+/** Actions that the viewer may not use have no button; a disabled button says why. */
 function Act(props: {
   retry: Retry
   action: 'RETRY_NOW' | 'CANCEL_RETRY'

@@ -225,7 +225,7 @@ interface ScheduleActions {
   dialog: ReactNode
 }
 
-/** What becomes of a run that is asked for. */
+/** Messages for the outcomes of a requested run. */
 const OUTCOME_WORDS: Readonly<Record<ScheduleRunOutcome, string>> = {
   STARTED: 'a run has started.',
   QUEUED: 'the run waits until an earlier one has ended.',
@@ -234,7 +234,7 @@ const OUTCOME_WORDS: Readonly<Record<ScheduleRunOutcome, string>> = {
   REFUSED: 'the run was refused.',
 }
 
-/** What can be done with a schedule. */
+/** The actions on a schedule. */
 export function useScheduleActions({ schedule: { scheduleId, name }, onDone, onDeleted }: Options): ScheduleActions {
   const act = useAct()
   const { can, role } = useViewer()

@@ -61,7 +61,7 @@ const OUTCOMES: Readonly<Record<ScheduleRunOutcome, { words: string; mark: Strip
   REFUSED: { words: 'refused', mark: 'exit' },
 }
 
-/** What became of a run: of the chain that it made, or why it made none. */
+/** The outcome of a run: its chain's state, or why it made no chain. */
 export function outcomeOf({ session, outcome }: Run): { words: string; mark: StripMark } {
   return session ? STATES[session.chain.state] : OUTCOMES[outcome]
 }
@@ -84,7 +84,7 @@ interface Props {
   next: (() => void) | null
 }
 
-/** What became of its runs, the latest first, each with the chain that it made. */
+/** The schedule's runs, the latest first, each with its chain. */
 export function RunsCard({ runs, place: { first }, next }: Props) {
   return (
     <section className="card flush" aria-label="Runs">

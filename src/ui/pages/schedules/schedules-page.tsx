@@ -17,7 +17,7 @@ const PAGE_ROWS = 50
 /** Their runs are not among what is told of changes. */
 const EVERY_MS = 5_000
 
-/** What is made again and again, with its next run and what became of the last ones. */
+/** The list of schedules, each with its next run and the outcomes of the last ones. */
 export function SchedulesPage() {
   const search = route.useSearch()
   const navigate = route.useNavigate()

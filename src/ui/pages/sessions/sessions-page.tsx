@@ -130,7 +130,7 @@ interface FiltersProps {
   onChange: (part: Partial<SearchOf<'sessions'>>) => void
 }
 
-/** What narrows the list, each to be taken away by itself. */
+/** The filters of the list; each can be removed. */
 export function Filters({ search, onChange }: FiltersProps) {
   const { status, q, agent, group } = search
   return (
@@ -201,7 +201,7 @@ export function SessionRow({ session, rowIndex, showsProject }: SessionRowProps)
   )
 }
 
-/** As an icon and words; why, as far as there is a reason. */
+/** The status as an icon and words, with its reason if there is one. */
 function Status({
   session: { status, result, failureCause, exitCode, pendingReason, statusReason },
 }: Pick<SessionRowProps, 'session'>) {

@@ -16,7 +16,7 @@ const Confirm = lazy(async () => ({ default: (await import('../../app/confirm.ts
 const EVERY_MS = 5_000
 const route = getRouteApi('/frame/settings/defaults')
 
-/** What new sessions have where their policy says nothing. */
+/** The defaults of new sessions for fields that their policy leaves out. */
 export function DefaultsSection() {
   const { dropped } = route.useSearch()
   const viewer = useViewer()

@@ -14,7 +14,7 @@ const Confirm = lazy(async () => ({ default: (await import('../../app/confirm.ts
 const EVERY_MS = 5_000
 const route = getRouteApi('/frame/settings/quotas')
 
-/** What users, projects and domains may have at once, and what they have. */
+/** The quotas of users, projects and domains, and their use. */
 export function QuotasSection() {
   const { dropped } = route.useSearch()
   const refusal = noAdministration(useViewer(), 'CLUSTER')

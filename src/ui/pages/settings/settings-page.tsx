@@ -15,7 +15,7 @@ const SECTIONS = [
   { to: '/settings/audit', name: 'Audit log' },
 ] as const
 
-/** What surrounds the sections of the settings. */
+/** The frame around the sections of the settings. */
 export function SettingsPage() {
   const { pathname, search } = useLocation()
   const { project } = search as { project?: string }

@@ -10,7 +10,7 @@ import { UiSwitchSettingsDocument } from './settings.generated.ts'
 const EVERY_MS = 5_000
 const route = getRouteApi('/frame/settings/switches')
 
-/** What holds retries back by somebody's will. */
+/** The switches that hold retries back. */
 export function SwitchesSection() {
   const { dropped } = route.useSearch()
   const read = usePolled(UiSwitchSettingsDocument, {}, EVERY_MS)

@@ -24,7 +24,7 @@ const Confirm = lazy(async () => ({ default: (await import('../../app/confirm.ts
 
 type Open = 'change' | 'off' | 'delete' | 'rotate' | 'replay'
 
-/** What can be done with a webhook. */
+/** The actions on a webhook. */
 export function WebhookActs({ webhook, again }: { webhook: UiWebhookFragment; again: () => void }) {
   const { webhookId, enabled, url } = webhook
   const refusal = noChange(useViewer())

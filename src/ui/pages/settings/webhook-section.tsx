@@ -120,7 +120,7 @@ interface Props {
   again: () => void
 }
 
-/** What was sent, what came back, and what is still to be sent. */
+/** Deliveries that were sent, with their answers, and those still to be sent. */
 export function Deliveries({ deliveries, isNarrowed, again }: Props) {
   const refusal = noChange(useViewer())
   const act = useAct()
