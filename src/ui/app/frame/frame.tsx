@@ -76,7 +76,7 @@ export function Frame() {
   )
 }
 
-/** Dialogs and toasts over the page. */
+/** The part that is open over or beside the page. */
 type Opened = 'keys' | 'rail' | 'palette'
 
 function Framed({ data }: { data: UiViewerQuery }) {

@@ -7,7 +7,7 @@ interface Props {
   viewer: Viewer
   scope: Scope
   onScope: (scope: Scope) => void
-  /** The id of the domain or project that is chosen at first. */
+  /** The name of the domain or project that the field has at first. */
   name: string
   /** Once it is typed. */
   onName?: (name: string) => void

@@ -15,7 +15,7 @@ type Retries = 'off' | 'on' | 'same'
 interface Props {
   /** The switch that is changed; undefined for another one. */
   changed: UiSwitchFragment | undefined
-  /** The scope that is chosen at first. */
+  /** The choice that is selected at first. */
   retries: Retries
   onDone: () => void
   onClose: () => void

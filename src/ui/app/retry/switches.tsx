@@ -93,7 +93,7 @@ const SwitchForm = lazy(async () => ({ default: (await import('./switch-form.tsx
 interface Props extends ComponentProps<typeof Button> {
   /** Missing: one that is named in the form. */
   changed?: UiSwitchFragment
-  /** The scope that is chosen at first. */
+  /** The choice that is selected at first. */
   retries: 'off' | 'on' | 'same'
   onDone: () => void
 }

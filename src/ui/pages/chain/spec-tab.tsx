@@ -133,7 +133,7 @@ function policyRows(policy: Spec['retryPolicy']): [string, string][] {
   ]
 }
 
-/** Quotes the command for a shell. */
+/** Quotes an argument for a shell. */
 function quoted(argument: string): string {
   return /^[\w@%+=:,./-]+$/.test(argument) ? argument : `'${argument.replaceAll("'", String.raw`'\''`)}'`
 }

@@ -31,7 +31,7 @@ export interface Listed {
   cursor: string
 }
 
-/** Reads the first page of a list. */
+/** The data that a list begins with. */
 export interface FirstRead {
   rows: Promise<Listed>
   /** Null without an answer: the list does without. */
