@@ -15,17 +15,9 @@ import { drawingOf } from './drawing.ts'
 import { Legend } from './legend.tsx'
 import { Overview } from './overview.tsx'
 import { panned, panTo, type Range, seenOf, stretchesOf, zoomed } from './scale.ts'
-import {
-  type EpochMark,
-  type Focus,
-  FURTHER_PX,
-  heightOf,
-  optionId,
-  partSentences,
-  TimelineSvg,
-} from './timeline-svg.tsx'
+import { type EpochMark, type Focus, FURTHER_PX, heightOf, optionId, TimelineSvg } from './timeline-svg.tsx'
 import { TimelineTable } from './timeline-table.tsx'
-import { textsUnder, timelineText } from './words.ts'
+import { partSentences, textsUnder, timelineText } from './words.ts'
 import './timeline.css'
 
 /** The subject of a card. */

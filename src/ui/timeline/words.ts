@@ -168,3 +168,15 @@ function partsOf(bar: Bar): string {
 function plain(text: string): string {
   return text.replaceAll(/[\u00a0\u202f]/g, ' ')
 }
+
+/** The segments of a bar and the gaps after it, in words. */
+export function partSentences(bar: Bar, after: readonly Item[]): string[] {
+  return [...bar.parts, ...after].map((part) => spanSentence(part))
+}
+
+function spanSentence(part: { kind: string; from: number; to: number } | Item): string {
+  const seconds = (part.to - part.from) / 1000
+  const kind = 'kind' in part ? part.kind.toLowerCase().replace('_', ' ') : ''
+  const reason = 'reason' in part && part.reason ? `: ${part.reason}` : ''
+  return `${kind} ${seconds.toFixed(1)} seconds${reason}`
+}
