@@ -33,7 +33,7 @@ export const AT_ONCE = { requestPolicy: 'network-only', atOnce: true } as const
 export const UNCACHED = { ...AT_ONCE, uncached: true } as const
 
 /** Goes before the cache: what is not to be kept passes it by. */
-export const uncachedExchange: Exchange = (input) => (operations) => {
+const uncachedExchange: Exchange = (input) => (operations) => {
   const all = pipe(operations, share)
   const isUncached = ({ context }: Operation) => context['uncached'] === true
   return merge([
@@ -47,7 +47,7 @@ export const uncachedExchange: Exchange = (input) => (operations) => {
 }
 
 /** Sends queries and mutations through the client's own transport, with its timeouts and retries. */
-export const connectionExchange: Exchange = () => (operations) =>
+const connectionExchange: Exchange = () => (operations) =>
   pipe(
     operations,
     filter(({ kind }) => kind === 'query' || kind === 'mutation'),

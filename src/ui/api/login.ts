@@ -27,7 +27,7 @@ function newBrowserKey(): string {
     .replaceAll('=', '')
 }
 
-export function keyHeaders(key: string | null): Record<string, string> {
+function keyHeaders(key: string | null): Record<string, string> {
   return key === null ? {} : { [HEADER]: key }
 }
 

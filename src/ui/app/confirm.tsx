@@ -16,7 +16,7 @@ export function Confirm({ title, ...form }: ConfirmProps) {
   )
 }
 
-export interface ConfirmFormProps {
+interface ConfirmFormProps {
   /** The consequences, in words. */
   children: ReactNode
   /** The text of the button: `Terminate`. */

@@ -124,7 +124,7 @@ function Empty({ search: { status, group } }: { search: SearchOf<'agents'> }) {
 type Group = UiAgentsQuery['resourceGroups'][number]
 
 /** The resource groups with what is used of them. One that is chosen narrows the list of agents, and back. */
-export function GroupCards({ groups, search }: { groups: readonly Group[]; search: SearchOf<'agents'> }) {
+function GroupCards({ groups, search }: { groups: readonly Group[]; search: SearchOf<'agents'> }) {
   return (
     <ul className="group-cards" aria-label="Resource groups">
       {groups.map((group) => (
@@ -212,7 +212,7 @@ interface Props {
   change: AgentAct | undefined
 }
 
-export function AgentRow({ agent, rowIndex, showsGroup, change }: Props) {
+function AgentRow({ agent, rowIndex, showsGroup, change }: Props) {
   const { agentId, name, status, drainReason, resourceGroup, slots, kernels, lastHeardAt } = agent
   return (
     <div role="row" aria-rowindex={rowIndex} className="table-row agent-row" data-status={status}>

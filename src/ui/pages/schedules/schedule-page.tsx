@@ -235,7 +235,7 @@ const OUTCOME_WORDS: Readonly<Record<ScheduleRunOutcome, string>> = {
 }
 
 /** The actions on a schedule. */
-export function useScheduleActions({ schedule: { scheduleId, name }, onDone, onDeleted }: Options): ScheduleActions {
+function useScheduleActions({ schedule: { scheduleId, name }, onDone, onDeleted }: Options): ScheduleActions {
   const act = useAct()
   const { can, role } = useViewer()
   const [isAsked, setAsked] = useState(false)

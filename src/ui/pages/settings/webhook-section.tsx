@@ -121,7 +121,7 @@ interface Props {
 }
 
 /** Deliveries that were sent, with their answers, and those still to be sent. */
-export function Deliveries({ deliveries, isNarrowed, again }: Props) {
+function Deliveries({ deliveries, isNarrowed, again }: Props) {
   const refusal = noChange(useViewer())
   const act = useAct()
   const replay = async ({ deliveryId, eventType }: UiDeliveryFragment) => {
