@@ -1,11 +1,18 @@
-import { client } from './app/first-read.ts'
-import { readChainsSearch } from './pages/chains/chains-search.ts'
+import { AT_ONCE, createGraphCache } from './api/connection.ts'
+import { UiViewerDocument } from './app/app.generated.ts'
+import { searchReader } from './app/list/search.ts'
 import { beginToRead } from './pages/chains/read-chains.ts'
 
-// The first rows are asked for before the rest of the program is run, its router included.
-if (location.pathname === '/chains') beginToRead(client, readChainsSearch(searchOf(location.search)))
+/** The GraphQL client of all pages. */
+export const client = createGraphCache()
 
-/** As the router has it. */
+// Every page but one waits for who is looking: it is asked before the rest of the program is run.
+if (location.pathname !== '/login') void client.query(UiViewerDocument, {}, AT_ONCE).toPromise()
+
+// The first rows are asked for before the rest of the program is run, its router included.
+if (location.pathname === '/chains') beginToRead(client, searchReader('chains')(searchOf(location.search)))
+
+/** Parses the query string as the router does. */
 function searchOf(text: string): Record<string, unknown> {
   return Object.fromEntries([...new URLSearchParams(text)].map(([name, value]) => [name, valueOf(value)]))
 }
@@ -17,5 +24,3 @@ function valueOf(text: string): unknown {
     return text
   }
 }
-
-export { client }

@@ -1,26 +1,9 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router'
 import { Frame } from './app/frame/frame.tsx'
-import { NotFound } from './app/frame/not-found.tsx'
-import { readAgentsSearch } from './pages/agents/agents-search.ts'
+import { searchReader } from './app/list/search.ts'
+import { NotFound } from './app/problem-panel.tsx'
 import { readChainSearch } from './pages/chain/chain-search.ts'
-import { readChainsSearch } from './pages/chains/chains-search.ts'
-import { readDeploymentsSearch } from './pages/deployments/deployments-search.ts'
-import { readFailuresSearch } from './pages/failures/failures-search.ts'
-import { readLoginSearch } from './pages/login/login-search.ts'
-import { readOverviewSearch } from './pages/overview/overview-search.ts'
-import { readNewSessionSearch } from './pages/new-session/new-session-search.ts'
 import { readPolicySearch } from './pages/policy/policy-search.ts'
-import { readResubmissionSearch } from './pages/resubmission/resubmission-search.ts'
-import { readResubmissionsSearch } from './pages/resubmissions/resubmissions-search.ts'
-import { readRetriesSearch } from './pages/retries/retries-search.ts'
-import {
-  readAuditSearch,
-  readProjectSearch,
-  readTokensSearch,
-  readWebhookSearch,
-} from './pages/settings/settings-search.ts'
-import { readSchedulesSearch } from './pages/schedules/schedules-search.ts'
-import { readSessionsSearch } from './pages/sessions/sessions-search.ts'
 
 const root = createRootRoute({ notFoundComponent: NotFound })
 
@@ -28,7 +11,7 @@ const login = createRoute({
   getParentRoute: () => root,
   path: '/login',
   validateSearch: readLoginSearch,
-  component: lazyRouteComponent(() => import('./pages/login/login-page.tsx'), 'LoginPage'),
+  component: lazyRouteComponent(() => import('./pages/login-page.tsx'), 'LoginPage'),
 })
 
 const frame = createRoute({ getParentRoute: () => root, id: 'frame', component: Frame })
@@ -36,14 +19,14 @@ const frame = createRoute({ getParentRoute: () => root, id: 'frame', component: 
 const overview = createRoute({
   getParentRoute: () => frame,
   path: '/',
-  validateSearch: readOverviewSearch,
+  validateSearch: searchReader('overview'),
   component: lazyRouteComponent(() => import('./pages/overview/overview-page.tsx'), 'OverviewPage'),
 })
 
 const chains = createRoute({
   getParentRoute: () => frame,
   path: '/chains',
-  validateSearch: readChainsSearch,
+  validateSearch: searchReader('chains'),
   component: lazyRouteComponent(() => import('./pages/chains/chains-page.tsx'), 'ChainsPage'),
 })
 
@@ -64,21 +47,21 @@ const policy = createRoute({
 const retries = createRoute({
   getParentRoute: () => frame,
   path: '/retries',
-  validateSearch: readRetriesSearch,
+  validateSearch: searchReader('retries'),
   component: lazyRouteComponent(() => import('./pages/retries/retries-page.tsx'), 'RetriesPage'),
 })
 
 const failures = createRoute({
   getParentRoute: () => frame,
   path: '/failures',
-  validateSearch: readFailuresSearch,
+  validateSearch: searchReader('failures'),
   component: lazyRouteComponent(() => import('./pages/failures/failures-page.tsx'), 'FailuresPage'),
 })
 
 const agents = createRoute({
   getParentRoute: () => frame,
   path: '/agents',
-  validateSearch: readAgentsSearch,
+  validateSearch: searchReader('agents'),
   component: lazyRouteComponent(() => import('./pages/agents/agents-page.tsx'), 'AgentsPage'),
 })
 
@@ -91,7 +74,7 @@ const agent = createRoute({
 const deployments = createRoute({
   getParentRoute: () => frame,
   path: '/deployments',
-  validateSearch: readDeploymentsSearch,
+  validateSearch: searchReader('deployments'),
   component: lazyRouteComponent(() => import('./pages/deployments/deployments-page.tsx'), 'DeploymentsPage'),
 })
 
@@ -104,15 +87,15 @@ const deployment = createRoute({
 const schedules = createRoute({
   getParentRoute: () => frame,
   path: '/schedules',
-  validateSearch: readSchedulesSearch,
+  validateSearch: searchReader('schedules'),
   component: lazyRouteComponent(() => import('./pages/schedules/schedules-page.tsx'), 'SchedulesPage'),
 })
 
 const newSchedule = createRoute({
   getParentRoute: () => frame,
   path: '/schedules/new',
-  validateSearch: readNewSessionSearch,
-  component: lazyRouteComponent(() => import('./pages/new-session/new-schedule-page.tsx'), 'NewSchedulePage'),
+  validateSearch: searchReader('newSession'),
+  component: lazyRouteComponent(() => import('./pages/new-session/new-session-page.tsx'), 'NewSchedulePage'),
 })
 
 const schedule = createRoute({
@@ -124,7 +107,7 @@ const schedule = createRoute({
 const sessions = createRoute({
   getParentRoute: () => frame,
   path: '/sessions',
-  validateSearch: readSessionsSearch,
+  validateSearch: searchReader('sessions'),
   component: lazyRouteComponent(() => import('./pages/sessions/sessions-page.tsx'), 'SessionsPage'),
 })
 
@@ -137,23 +120,25 @@ const session = createRoute({
 const newSession = createRoute({
   getParentRoute: () => frame,
   path: '/chains/new',
-  validateSearch: readNewSessionSearch,
+  validateSearch: searchReader('newSession'),
   component: lazyRouteComponent(() => import('./pages/new-session/new-session-page.tsx'), 'NewSessionPage'),
 })
 
 const resubmissions = createRoute({
   getParentRoute: () => frame,
   path: '/resubmissions',
-  validateSearch: readResubmissionsSearch,
+  validateSearch: searchReader('resubmissions'),
   component: lazyRouteComponent(() => import('./pages/resubmissions/resubmissions-page.tsx'), 'ResubmissionsPage'),
 })
 
 const resubmission = createRoute({
   getParentRoute: () => frame,
   path: '/resubmissions/$resubmissionId',
-  validateSearch: readResubmissionSearch,
-  component: lazyRouteComponent(() => import('./pages/resubmission/resubmission-page.tsx'), 'ResubmissionPage'),
+  validateSearch: searchReader('resubmission'),
+  component: lazyRouteComponent(() => import('./pages/resubmissions/resubmission-page.tsx'), 'ResubmissionPage'),
 })
+
+const readSettingsSearch = searchReader('settings')
 
 const settings = createRoute({
   getParentRoute: () => frame,
@@ -164,7 +149,7 @@ const settings = createRoute({
 const settingsStart = createRoute({
   getParentRoute: () => settings,
   path: '/',
-  validateSearch: readProjectSearch,
+  validateSearch: readSettingsSearch,
   beforeLoad: ({ search: { project } }) =>
     redirect({ to: '/settings/switches', search: { project }, replace: true, throw: true }),
 })
@@ -172,58 +157,64 @@ const settingsStart = createRoute({
 const switchesSection = createRoute({
   getParentRoute: () => settings,
   path: 'switches',
-  validateSearch: readProjectSearch,
-  component: lazyRouteComponent(() => import('./pages/settings/switches/switches-section.tsx'), 'SwitchesSection'),
+  validateSearch: readSettingsSearch,
+  component: lazyRouteComponent(() => import('./pages/settings/switches-section.tsx'), 'SwitchesSection'),
 })
 
 const defaultsSection = createRoute({
   getParentRoute: () => settings,
   path: 'defaults',
-  validateSearch: readProjectSearch,
-  component: lazyRouteComponent(() => import('./pages/settings/defaults/defaults-section.tsx'), 'DefaultsSection'),
+  validateSearch: readSettingsSearch,
+  component: lazyRouteComponent(() => import('./pages/settings/defaults-section.tsx'), 'DefaultsSection'),
 })
 
 const quotasSection = createRoute({
   getParentRoute: () => settings,
   path: 'quotas',
-  validateSearch: readProjectSearch,
-  component: lazyRouteComponent(() => import('./pages/settings/quotas/quotas-section.tsx'), 'QuotasSection'),
+  validateSearch: readSettingsSearch,
+  component: lazyRouteComponent(() => import('./pages/settings/quotas-section.tsx'), 'QuotasSection'),
 })
 
 const webhooksSection = createRoute({
   getParentRoute: () => settings,
   path: 'webhooks',
-  validateSearch: readProjectSearch,
-  component: lazyRouteComponent(() => import('./pages/settings/webhooks/webhooks-section.tsx'), 'WebhooksSection'),
+  validateSearch: readSettingsSearch,
+  component: lazyRouteComponent(() => import('./pages/settings/webhooks-section.tsx'), 'WebhooksSection'),
 })
 
 const webhookSection = createRoute({
   getParentRoute: () => settings,
   path: 'webhooks/$webhookId',
-  validateSearch: readWebhookSearch,
-  component: lazyRouteComponent(() => import('./pages/settings/webhooks/webhook-section.tsx'), 'WebhookSection'),
+  validateSearch: searchReader('webhook'),
+  component: lazyRouteComponent(() => import('./pages/settings/webhook-section.tsx'), 'WebhookSection'),
 })
 
 const membersSection = createRoute({
   getParentRoute: () => settings,
   path: 'members',
-  validateSearch: readProjectSearch,
-  component: lazyRouteComponent(() => import('./pages/settings/members/members-section.tsx'), 'MembersSection'),
+  validateSearch: readSettingsSearch,
+  component: lazyRouteComponent(() => import('./pages/settings/members-section.tsx'), 'MembersSection'),
 })
 
 const tokensSection = createRoute({
   getParentRoute: () => settings,
   path: 'tokens',
-  validateSearch: readTokensSearch,
-  component: lazyRouteComponent(() => import('./pages/settings/tokens/tokens-section.tsx'), 'TokensSection'),
+  validateSearch: searchReader('tokens'),
+  component: lazyRouteComponent(() => import('./pages/settings/tokens-section.tsx'), 'TokensSection'),
 })
 
 const auditSection = createRoute({
   getParentRoute: () => settings,
   path: 'audit',
-  validateSearch: readAuditSearch,
-  component: lazyRouteComponent(() => import('./pages/settings/audit/audit-section.tsx'), 'AuditSection'),
+  validateSearch: searchReader('audit'),
+  component: lazyRouteComponent(() => import('./pages/settings/audit-section.tsx'), 'AuditSection'),
 })
+
+/** Where to go on after the login: only a path of this server. Anything else is named as missing, or the router would keep it as it was given. */
+function readLoginSearch({ to }: Record<string, unknown>): { to?: string } {
+  const isPath = typeof to === 'string' && /^\/(?![/\\])/.test(to) && !to.startsWith('/login')
+  return { to: isPath ? to : undefined }
+}
 
 export const router = createRouter({
   routeTree: root.addChildren([

@@ -42,7 +42,7 @@ const ALLOWED_IN_PROGRAM: Record<string, readonly string[]> = {
 
 /** The same within the web UI. Its pages do not know each other, and only its door to the server knows the client. */
 const ALLOWED_IN_UI: Record<string, readonly string[] | 'everything'> = {
-  'begin.ts': ['app', 'pages'],
+  'begin.ts': ['api', 'app', 'pages'],
   'main.tsx': 'everything',
   'routes.tsx': 'everything',
   pages: ['bulk', 'app', 'api', 'policy', 'timeline', 'log', 'charts', 'design', 'words', 'paths.ts'],

@@ -1,11 +1,84 @@
-import type { AnyVariables, TypedDocumentNode } from '@urql/core'
-import { useCallback, useEffect, useEffectEvent, useRef, useState } from 'react'
+import type { AnyVariables, Client, OperationResult, TypedDocumentNode } from '@urql/core'
+import { useCallback, useEffect, useEffectEvent, useMemo, useRef, useState } from 'react'
 import { useClient } from 'urql'
 import { serverNow, setServerNow } from './clock.ts'
-import { readAnew } from './read-anew.ts'
+
+const SENT_AT = 'sentAt'
+
+/** For the answer to a request: when that was sent. */
+export function withSentAt<Result extends OperationResult>(result: Result, sentAt: number): Result {
+  return { ...result, extensions: { ...result.extensions, [SENT_AT]: sentAt } }
+}
+
+/**
+ * What the server has from now on. The client sends nothing while the same is being read already, and takes for an
+ * answer what the cache makes of it meanwhile: both may be older than what this is called for.
+ */
+export async function readAnew<Data, Variables extends AnyVariables>(
+  client: Client,
+  document: TypedDocumentNode<Data, Variables>,
+  variables: Variables,
+): Promise<OperationResult<Data, Variables>> {
+  const calledAt = performance.now()
+  for (;;) {
+    const result = await client.query(document, variables, { requestPolicy: 'network-only' }).toPromise()
+    const sentAt = (result.extensions as Record<string, number> | undefined)?.[SENT_AT]
+    if (sentAt !== undefined && sentAt >= calledAt) return result
+  }
+}
+
+/**
+ * Runs the work one at a time. Whoever asks while it runs gets another run that begins after it, shared with all who
+ * ask meanwhile; what is returned ends with it.
+ */
+export function oneAtATime(work: () => Promise<unknown>): () => Promise<void> {
+  let running: Promise<void> | null = null
+  let isWanted = false
+  const run = async () => {
+    try {
+      do {
+        isWanted = false
+        await work()
+      } while (isWanted)
+    } finally {
+      running = null
+    }
+  }
+  return () => {
+    isWanted = running !== null
+    return (running ??= run())
+  }
+}
+
+/**
+ * Reads again what is shown, one read at a time: of two that overlap, the older answer may come last, and stay.
+ * `variables` that say the same are the same.
+ */
+export function useReread<Variables extends AnyVariables>(
+  document: TypedDocumentNode<unknown, Variables>,
+  variables: Variables,
+): () => Promise<void> {
+  const client = useClient()
+  const key = JSON.stringify(variables)
+  return useMemo(
+    () => oneAtATime(() => readAnew(client, document, JSON.parse(key) as Variables)),
+    [client, document, key],
+  )
+}
+
+/** Reads again when what it is about has become another than it was at first. */
+export function useRereadWhen(version: string | number, reread: () => Promise<void>): void {
+  const first = useRef({ reread, version })
+  const again = useEffectEvent(() => void reread())
+  useEffect(() => {
+    const { reread: before, version: at } = first.current
+    first.current = { reread, version }
+    if (before === reread && at !== version) again()
+  }, [version, reread])
+}
 
 interface Polled<Data> {
-  /** What was read last, also when it could not be read again since. */
+  /** The last answer, also if later reads failed. */
   data: Data | undefined
   /** Why it could not be read the last time. */
   error: Error | undefined

@@ -18,7 +18,7 @@ export const CAUSES = {
 } as const
 export type CauseWord = keyof typeof CAUSES
 
-/** What each is called. */
+/** The name of each cause. */
 export function namesOfCauses<Word extends string>(causes: Readonly<Record<Word, string>>): Record<Word, string> {
   const names = Object.entries<string>(causes).map(([word, cause]) => [word, lookOfCause(cause).words])
   return Object.fromEntries(names) as Record<Word, string>

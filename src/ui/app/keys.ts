@@ -12,7 +12,7 @@ export interface KeyBinding {
 const OFF = 'reprise-keys-off'
 const SEQUENCE_WITHIN_MS = 1_500
 
-/** What the page offers at present, for the list of keys. */
+/** The keys that the page binds at present, for the list of keys. */
 export const boundKeys = createStore<readonly KeyBinding[]>([])
 /** Keys of one letter can be turned off, as speech input types letters by mistake. */
 export const keysAreOff = createStore(localStorage.getItem(OFF) === 'true')

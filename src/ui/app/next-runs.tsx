@@ -1,10 +1,10 @@
 import { useServerNow } from '../api/clock.ts'
-import { RunLine } from '../charts/run-line.tsx'
-import { relativeMoment } from '../words/moment.ts'
-import { useMoments } from './moments.ts'
-import './next-runs.css'
+import { useWidth } from '../design/use-width.ts'
+import { relativeMoment } from '../words/time.ts'
+import { useMoments } from './moments.tsx'
+import './app.css'
 
-/** Of those that are drawn, so many are written as well. */
+/** The number of drawn runs that are also written out. */
 const WRITTEN = 5
 
 /** When something runs next: along a line, and the first ones in words. */
@@ -23,6 +23,32 @@ export function NextRuns({ times }: { times: readonly number[] }) {
           </li>
         ))}
       </ol>
+    </div>
+  )
+}
+
+const HEIGHT = 22
+const MIDDLE = HEIGHT / 2
+const RADIUS = 4
+const LEFT = 5
+
+/** Runs along a line of time that begins now; the words beside it say when they are. */
+function RunLine({ times, now }: { times: readonly number[]; now: number }) {
+  const [ref, width] = useWidth()
+  const end = times.at(-1) ?? now
+  const span = Math.max(end - now, 1)
+  const x = (time: number) => LEFT + ((width - LEFT - RADIUS - 1) * Math.max(0, time - now)) / span
+  return (
+    <div className="run-line" ref={ref}>
+      {width > 0 && (
+        <svg width={width} height={HEIGHT} aria-hidden="true">
+          <line x1={LEFT} x2={width} y1={MIDDLE} y2={MIDDLE} />
+          <line className="run-line-now" x1={LEFT} x2={LEFT} y1={3} y2={HEIGHT - 3} />
+          {times.map((time, index) => (
+            <circle key={time} cx={x(time)} cy={MIDDLE} r={RADIUS} data-next={index === 0 || undefined} />
+          ))}
+        </svg>
+      )}
     </div>
   )
 }

@@ -1,6 +1,7 @@
+import { Link } from '@tanstack/react-router'
 import { problemOf } from '../api/problem.ts'
-import { Button } from '../design/button.tsx'
-import './problem-panel.css'
+import { Button } from '../design/controls.tsx'
+import './app.css'
 
 /** In the place of the part that could not be read: the server's sentence, and what to tell whoever runs it. */
 export function ProblemPanel({ error, onAgain }: { error: unknown; onAgain: () => void }) {
@@ -24,6 +25,19 @@ export function ProblemPanel({ error, onAgain }: { error: unknown; onAgain: () =
         </p>
       )}
       <Button onClick={onAgain}>Try again</Button>
+    </div>
+  )
+}
+
+/** For what is not there and for what is not yours alike, as the API has it. */
+export function NotFound() {
+  return (
+    <div className="problem-panel">
+      <h1 tabIndex={-1}>Nothing here</h1>
+      <p>There is no such page, or what it shows does not exist or is not yours to see.</p>
+      <Link to="/chains" className="button">
+        To the chains
+      </Link>
     </div>
   )
 }

@@ -1,7 +1,7 @@
 import { createStore, useStore } from '../api/store.ts'
-import { Button } from '../design/button.tsx'
+import { Button } from '../design/controls.tsx'
 import { CrossIcon } from '../design/icons.tsx'
-import './toasts.css'
+import './app.css'
 
 interface Toast {
   id: number

@@ -1,4 +1,4 @@
-import './attempt-strip.css'
+import './charts.css'
 
 /** A tone of causes, or what the attempt is at. */
 export type StripMark =

@@ -1,13 +1,11 @@
-import { useState, type KeyboardEvent, type MouseEvent } from 'react'
+import { type KeyboardEvent, type MouseEvent, useState } from 'react'
 import { lookOfCause } from '../design/causes.ts'
-import { CauseMark } from '../design/cause-mark.tsx'
+import { CauseMark } from '../design/panel.tsx'
 import { useWidth } from '../design/use-width.ts'
-import { count, counted } from '../words/count.ts'
-import type { Moments } from '../words/moment.ts'
-import { stacksOf, ticksOf, type CauseBucket, type Stack } from './cause-stacks.ts'
-import { labelsOf, spanWords } from './cause-times.ts'
-import '../design/endings.css'
-import './cause-bars.css'
+import { count, counted } from '../words/numbers.ts'
+import type { Moments } from '../words/time.ts'
+import { type CauseBucket, labelsOf, spanWords, type Stack, stacksOf, ticksOf } from './cause-stacks.ts'
+import './charts.css'
 
 const TOP = 10
 const FOOT = 24

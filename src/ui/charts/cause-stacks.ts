@@ -1,6 +1,7 @@
-import { roundUp } from './round-up.ts'
+import { roundUp } from '../words/numbers.ts'
+import type { Moments } from '../words/time.ts'
 
-/** Of a span of time, how often attempts failed for which cause. */
+/** The number of failed attempts by cause, in a span of time. */
 export interface CauseBucket {
   from: string
   /** Exclusive. */
@@ -15,7 +16,7 @@ export interface Stack {
   parts: { cause: string; failed: number; from: number; to: number }[]
 }
 
-/** What failed of each cause over all of the spans, the most frequent first. */
+/** The number of failures of each cause over all spans, the most frequent first. */
 export function causesOf(buckets: readonly CauseBucket[]): { cause: string; failed: number }[] {
   const sums = new Map<string, number>()
   for (const { byCause } of buckets) {
@@ -53,4 +54,42 @@ export function ticksOf(highest: number, most: number): number[] {
   const ticks = [0]
   while (ticks.at(-1)! < highest || ticks.length < 2) ticks.push(ticks.length * step)
   return ticks
+}
+
+const MINUTE_MS = 60_000
+const DAY_MS = 86_400_000
+const ROUND_MS = [2, 4, 10, 20, 30, 60, 120, 180, 240, 360, 720, 1_440, 2_880, 5_760, 10_080].map(
+  (each) => each * MINUTE_MS,
+)
+/** The width of a label below the bars. */
+const LABEL_PX = 62
+
+/** `14:00 to 15:00`, with the day where that is not the whole of it: `23 Nov`, `23 Nov 06:00 to 12:00`. */
+export function spanWords({ from, to }: Pick<CauseBucket, 'from' | 'to'>, moments: Moments): string {
+  const [begins, ends] = [Date.parse(from), Date.parse(to)]
+  if (moments.minute(begins) === '00:00' && ends - begins > DAY_MS / 2) return moments.day(begins)
+  return `${moments.day(begins)}, ${moments.minute(begins)} to ${moments.minute(ends)}`
+}
+
+/** What is written below which bars, where a round time begins: hours within two days, beyond that days. */
+export function labelsOf(
+  buckets: readonly CauseBucket[],
+  slot: number,
+  moments: Moments,
+): { index: number; words: string }[] {
+  const begins = buckets.map(({ from }) => Date.parse(from))
+  const [first, second] = begins
+  if (first === undefined || second === undefined || slot <= 0) return []
+  const bucketMs = second - first
+  const isLong = begins.length * bucketMs > 2 * DAY_MS
+  const leastMs = Math.max((LABEL_PX / slot) * bucketMs, isLong ? DAY_MS : 0)
+  const everyMs = ROUND_MS.find((ms) => ms >= leastMs && ms % bucketMs === 0) ?? 7 * DAY_MS
+  const aheadMs = moments.offsetMinutes(first) * MINUTE_MS
+  return begins.flatMap((at, index) => {
+    // The last one would be cut off.
+    const hasRoom = (begins.length - index) * slot > LABEL_PX * 0.6
+    return (at + aheadMs) % everyMs === 0 && hasRoom
+      ? [{ index, words: isLong ? moments.day(at) : moments.minute(at) }]
+      : []
+  })
 }

@@ -1,11 +1,44 @@
+import type { MouseEvent } from 'react'
 import { lookOfCause } from '../design/causes.ts'
-import { count } from '../words/count.ts'
-import type { Moments } from '../words/moment.ts'
-import { causesOf, type CauseBucket } from './cause-stacks.ts'
-import { spanWords } from './cause-times.ts'
-import './cause-table.css'
+import { CauseMark } from '../design/panel.tsx'
+import { count, percentage } from '../words/numbers.ts'
+import type { Moments } from '../words/time.ts'
+import { type CauseBucket, causesOf, spanWords } from './cause-stacks.ts'
+import './charts.css'
 
-/** What the bars show, in numbers: for screen readers, and for everybody who would rather read. */
+interface Props {
+  /** The most frequent first. */
+  causes: readonly { cause: string; failed: number }[]
+  chosen?: string | undefined
+  /** Where a cause leads. */
+  linkOf: (cause: string) => { href: string; onClick: (event: MouseEvent) => void }
+}
+
+/** The legend of the bars' colours, with the number of each. */
+export function CauseLegend({ causes, chosen, linkOf }: Props) {
+  const total = causes.reduce((sum, { failed }) => sum + failed, 0)
+  return (
+    <ul className="cause-legend" aria-label="Causes">
+      {causes.map(({ cause, failed }) => (
+        <li key={cause}>
+          <a
+            className="cause-entry"
+            aria-current={cause === chosen ? 'true' : undefined}
+            data-faint={(chosen !== undefined && cause !== chosen) || undefined}
+            {...linkOf(cause)}
+          >
+            <CauseMark {...lookOfCause(cause)} />
+            <span>{lookOfCause(cause).words}</span>
+            <b>{count(failed)}</b>
+            <span className="cause-share">{percentage(failed, total)}</span>
+          </a>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+/** The numbers of the bars as a table, for screen readers and for people who prefer to read. */
 export function CauseTable({ buckets, moments }: { buckets: readonly CauseBucket[]; moments: Moments }) {
   const causes = causesOf(buckets).map(({ cause }) => cause)
   const rows = buckets.filter(({ byCause }) => byCause.some(({ failed }) => failed > 0)).toReversed()

@@ -1,11 +1,11 @@
-import { percentage } from '../words/count.ts'
-import './meter.css'
+import { percentage } from '../words/numbers.ts'
+import './charts.css'
 
 /** From this share on, little more fits. */
 const NEARLY_FULL = 0.9
 
 interface Meter {
-  /** What is measured: `cpu`. */
+  /** The name of the resource: `cpu`. */
   name: string
   /** 0 to 1. */
   share: number

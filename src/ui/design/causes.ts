@@ -1,5 +1,5 @@
 /** How failures look wherever they are shown: the name of a colour, a letter beside it, and words. */
-export interface CauseLook {
+interface CauseLook {
   tone: 'exit' | 'memory' | 'agent' | 'image' | 'scheduler' | 'unknown'
   letter: string
   words: string
@@ -35,3 +35,40 @@ export function causeInWords(cause: string | null, exitCode: number | null): str
 function isFailure(exitCode: number | null): boolean {
   return exitCode !== null && exitCode !== 0
 }
+
+/** How an attempt ended, as a colour and a mark: never as a colour alone. */
+export type Tone = CauseLook['tone'] | 'succeeded' | 'running' | 'terminated'
+
+interface Ending {
+  outcome: 'LIVE' | 'SUCCEEDED' | 'FAILED' | 'TERMINATED'
+  cause: string | null
+  exitCode: number | null
+}
+
+export function toneOf({ outcome, cause, exitCode }: Ending): Tone {
+  if (outcome === 'LIVE') return 'running'
+  if (outcome === 'SUCCEEDED') return 'succeeded'
+  return outcome === 'TERMINATED' ? 'terminated' : lookOfCause(cause, exitCode).tone
+}
+
+/** A letter or the exit code; null where an icon says it. */
+export function letterOf({ outcome, cause, exitCode }: Ending): string | null {
+  if (outcome !== 'FAILED') return null
+  const { tone, letter } = lookOfCause(cause, exitCode)
+  return tone === 'exit' && exitCode !== null ? String(exitCode) : letter
+}
+
+/** `running`, `succeeded`, `exit code 3`. */
+export function endingWords({ outcome, cause, exitCode }: Ending): string {
+  if (outcome === 'LIVE') return 'running'
+  if (outcome === 'SUCCEEDED') return 'succeeded'
+  return outcome === 'TERMINATED' ? 'terminated' : causeInWords(cause, exitCode)
+}
+
+/** Why retries are held, in words. */
+export const HOLDS = {
+  DISABLED: 'retries are switched off',
+  RATE_LIMITED: 'rate limit',
+  QUOTA: 'quota of the project',
+  PARENT_ALIVE: 'the attempt before may still run',
+} as const

@@ -1,8 +1,8 @@
 import { CSPProvider } from '@base-ui/react/csp-provider'
 import { Menu as Base } from '@base-ui/react/menu'
 import type { ReactNode } from 'react'
-import { Button, Keys } from './button.tsx'
-import './menu.css'
+import { Button, Keys } from './controls.tsx'
+import './overlay.css'
 
 export type MenuEntry =
   | 'line'

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState, type RefObject } from 'react'
+import { type RefObject, useEffect, useRef, useState } from 'react'
 
 /** How wide an element is, in whole pixels; 0 until it is known. For drawings that fit it. */
 export function useWidth(): readonly [RefObject<HTMLDivElement | null>, number] {

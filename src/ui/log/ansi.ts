@@ -14,7 +14,7 @@ export interface Span {
 
 type Style = Omit<Span, 'text' | 'href'>
 
-/** What has more changes than these shows the rest in the last style. */
+/** Text with more changes of style than this shows the rest in the last style. */
 const SPANS_MAX = 500
 
 /** SGR is obeyed; other control sequences, titles and links are left out. All of them end where the line does. */
@@ -42,7 +42,7 @@ export function parseAnsi(line: string): Span[] {
   return spans.flatMap(withLinks)
 }
 
-/** What is seen, without escapes: for copies. */
+/** The visible text without escapes, for copying. */
 export function plainText(line: string): string {
   return overwritten(line).replaceAll(ESCAPES, '').replaceAll(INVISIBLE, '')
 }
@@ -131,7 +131,7 @@ function nearest(red: number, green: number, blue: number): number {
 
 /** Only these lead anywhere, and all of the address is shown. */
 const LINK = /https?:\/\/[^\s"'<>`\ufffd]+/g
-/** What ends a sentence rather than an address. */
+/** Characters that end a sentence, not an address. */
 const AFTER_LINK = /[.,;:!?)\]}]+$/
 
 function withLinks(span: Span): Span[] {

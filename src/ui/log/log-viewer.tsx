@@ -1,20 +1,19 @@
 import {
+  type KeyboardEvent,
+  type ReactNode,
   useEffect,
   useEffectEvent,
   useLayoutEffect,
   useMemo,
   useRef,
   useState,
-  type KeyboardEvent,
-  type ReactNode,
 } from 'react'
-import { count, counted } from '../words/count.ts'
+import { count, counted } from '../words/numbers.ts'
 import { plainText } from './ansi.ts'
-import { FindBar, useFind } from './find.tsx'
-import { LogLineRow } from './log-line.tsx'
+import { FindBar, LogLineRow, useFind } from './log-parts.tsx'
 import type { LogText } from './log-text.ts'
-import './log.css'
 import { scrollHeight, scrollTopOf, windowAt } from './window.ts'
+import './log.css'
 
 export interface LogViewerProps {
   /** Another object whenever lines were added. */

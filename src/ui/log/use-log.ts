@@ -1,15 +1,15 @@
 import { useCallback, useEffect, useRef, useState } from 'react'
-import { LogText, type LogPiece } from './log-text.ts'
+import { type LogPiece, LogText } from './log-text.ts'
 
 /** A log that is read from its end. */
 export interface LogSource {
   /** Whether there is more before what was read. True before the first reading. */
   hasEarlier: () => boolean
-  /** What comes before all that was read; at first its end. */
+  /** The part before all that was read; at first, the end of the log. */
   earlier: (chunks: number, signal: AbortSignal) => Promise<readonly LogPiece[]>
   /** Whether all of it may be read at once: lines then have numbers. Known after the first reading. */
   isShort: () => boolean
-  /** What comes after the first reading, for as long as anything can. */
+  /** The lines after the first reading, as long as more can come. */
   later: (signal: AbortSignal) => AsyncIterable<readonly LogPiece[]>
 }
 
@@ -94,7 +94,7 @@ export function useLog(of: string, open: () => LogSource, isWhole: boolean) {
   return { ...state, onEarlier: (all: boolean) => void earlier(all) }
 }
 
-/** What comes within a frame is shown with it. */
+/** All lines that arrive within a frame are shown with that frame. */
 function appender(signal: AbortSignal, show: (pieces: readonly LogPiece[]) => void) {
   let waiting: LogPiece[] = []
   return (pieces: readonly LogPiece[]) => {

@@ -21,7 +21,7 @@ export function scrollHeight({ count, height }: Rows): number {
   return Math.min(count * height, ELEMENT_PX_MAX)
 }
 
-/** What is seen at a scroll position. Where the rows are higher than an element may be, positions are scaled. */
+/** The rows that are visible at a scroll position. Where the rows are higher than an element may be, positions are scaled. */
 export function windowAt(rows: Rows, scrollTop: number): Window {
   const position = positionAt(rows, scrollTop)
   const first = Math.min(Math.max(0, rows.count - 1), Math.floor(position / rows.height))

@@ -1,9 +1,9 @@
-import { POLICY_FIELDS, type Draft, type Field } from './policy-fields.ts'
+import { type Draft, type Field, type Kind, POLICY_FIELDS } from './policy-fields.ts'
 
 /** Fields of a policy as the API has them; `given` are those that are set. */
 export type SetPolicy = Readonly<Record<string, unknown>> & { given: readonly string[] }
 
-/** What would have to be typed for this policy. */
+/** The texts of the form that give this policy. */
 export function draftOfPolicy(policy: SetPolicy): Draft {
   return Object.fromEntries(
     POLICY_FIELDS.filter(({ path }) => policy.given.includes(path))
@@ -12,7 +12,7 @@ export function draftOfPolicy(policy: SetPolicy): Draft {
   ) as Draft
 }
 
-/** What is set and cannot be typed: it stays. */
+/** Fields that are set but have no input: they stay. */
 export function untypedOf(policy: SetPolicy): Record<string, unknown> {
   const typed = new Set(
     POLICY_FIELDS.filter((field) => textOf(field, policy[field.path]) !== '').map(({ path }) => path),
@@ -45,4 +45,110 @@ function textOf({ kind, on }: Field, value: unknown): string {
 /** `OOM_KILLED` → `oom-killed` */
 function inWords(name: string): string {
   return name.toLowerCase().replaceAll('_', '-')
+}
+
+interface Given {
+  /** As the API takes it. */
+  input: Record<string, unknown>
+  /** Faults that keep the input from being sent, by names of fields. */
+  faults: Record<string, string>
+}
+
+/** The typed values of these fields. */
+export function readDraft(draft: Draft, fields: readonly Field[]): Given {
+  const given: Given = { input: {}, faults: {} }
+  for (const field of fields) {
+    const text = draft[field.name]?.trim() ?? ''
+    if (text === '') continue
+    const value = valueOf(field, text)
+    if (value === undefined) given.faults[field.name] = WANTED[field.kind] ?? 'It is not one of these.'
+    else given.input[field.path] = value
+  }
+  return given
+}
+
+const WANTED: Partial<Record<Kind, string>> = {
+  count: 'It is not a whole number.',
+  decimal: 'It is not a number.',
+  duration: 'It is not a duration, like 30, 90s, 5m, 2h or 1d.',
+  rules: 'It is not a list in JSON.',
+  growth: 'It is not True, False or a number.',
+}
+
+/** Undefined where the text is none. */
+function valueOf(field: Field, text: string): unknown {
+  switch (field.kind) {
+    case 'count':
+      return /^-?\d+$/.test(text) ? Number(text) : undefined
+    case 'decimal':
+      return numberOf(text)
+    case 'duration':
+      return text === 'none' ? null : secondsOf(text)
+    case 'switch':
+      return field.on
+    case 'causes':
+      return text
+        .split(',')
+        .filter((cause) => cause !== 'none')
+        .map(inApi)
+    case 'rules':
+      return listOf(text)
+    case 'growth':
+      return /^(true|false)$/i.test(text) ? text.toLowerCase() === 'true' : numberOf(text)
+    case 'choice':
+      return Object.hasOwn(field.choices!, text) ? inApi(text) : undefined
+    case 'text':
+      return text
+  }
+}
+
+function numberOf(text: string): number | undefined {
+  return Number.isFinite(Number(text)) ? Number(text) : undefined
+}
+
+const UNITS = { ms: 0.001, s: 1, m: 60, h: 3_600, d: 86_400, w: 604_800 } as const
+
+export function secondsOf(text: string): number | undefined {
+  const [, amount, unit = 's'] = /^(-?\d+(?:\.\d+)?)\s*(ms|s|m|h|d|w)?$/.exec(text) ?? []
+  return amount === undefined ? undefined : Number(amount) * UNITS[unit as keyof typeof UNITS]
+}
+
+function listOf(text: string): unknown[] | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return Array.isArray(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** `oom-killed` → `OOM_KILLED` */
+function inApi(word: string): string {
+  return word.toUpperCase().replaceAll('-', '_')
+}
+
+/** For `--policy`, or `retryPolicy` of the API. */
+export function policyAsJson(policy: object): string {
+  return JSON.stringify(policy, null, 2)
+}
+
+/** A command that runs something under this policy: with options, or with the policy as text where options do not do. */
+export function policyAsCommand(draft: Draft, policy: object): string {
+  const options = policyOptions(draft)
+  if (options === null || options.length === 0) return policyAsInput(policy)
+  return ['npx reprise run', ...options, '-- COMMAND'].join(' \\\n  ')
+}
+
+/** The typed policy as options of the command line; null where no options exist for it. */
+export function policyOptions(draft: Draft): string[] | null {
+  const given = POLICY_FIELDS.filter(({ name }) => (draft[name]?.trim() ?? '') !== '')
+  if (given.some(({ option }) => option === undefined) || draft['on'] === 'none') return null
+  return given.map(({ name, kind, option }) =>
+    kind === 'switch' ? option! : `${option!} ${draft[name]!.trim().replace(/\s+/g, '')}`,
+  )
+}
+
+/** With the policy from standard input. */
+export function policyAsInput(policy: object): string {
+  return `npx reprise run --policy - -- COMMAND <<'JSON'\n${policyAsJson(policy)}\nJSON`
 }

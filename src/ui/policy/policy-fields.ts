@@ -9,7 +9,7 @@ export interface Field {
   kind: Kind
   label: string
   hint?: string
-  /** What holds where nothing is typed. */
+  /** The default if nothing is typed. */
   standard?: string
   /** Words of a choice, as the command line has them, and how they are shown. */
   choices?: Readonly<Record<string, string>>
@@ -17,7 +17,7 @@ export interface Field {
   option?: string
   /** `none` is a value. */
   canBeNone?: true
-  /** What the field is when the switch is on. */
+  /** The field's value when the switch is on. */
   on?: boolean
 }
 

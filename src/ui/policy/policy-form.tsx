@@ -1,7 +1,7 @@
-import { Field, FieldChoice } from '../design/field.tsx'
+import { Field, FieldChoice } from '../design/controls.tsx'
 import { ChevronIcon } from '../design/icons.tsx'
 import { CAUSES, type Draft, type Field as PolicyField, type Section } from './policy-fields.ts'
-import './policy-form.css'
+import './policy.css'
 
 interface Props {
   sections: readonly Section[]
@@ -12,7 +12,7 @@ interface Props {
   onChange: (name: string, text: string) => void
 }
 
-/** What is typed of a policy, within a form. */
+/** The fields of a policy, within a form. */
 export function PolicyInputs({ sections, foldedFrom, draft, faults, onChange }: Props) {
   return (
     <>

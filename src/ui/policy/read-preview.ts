@@ -1,19 +1,18 @@
 import type { Client } from 'urql'
 import type { RetryPolicyInput } from '../../client/schema-types.generated.ts'
 import { problemOf } from '../api/problem.ts'
-import { placeIssues } from './place-issues.ts'
-import { FAILURE_FIELDS, POLICY_FIELDS, type Draft, type Field } from './policy-fields.ts'
+import { readDraft } from './policy-draft.ts'
+import { type Draft, FAILURE_FIELDS, type Field, POLICY_FIELDS } from './policy-fields.ts'
 import {
   UiPolicyPreviewDocument,
   type UiPolicyPreviewQuery,
   type UiPolicyPreviewQueryVariables,
-} from './preview.generated.ts'
-import { readDraft } from './read-draft.ts'
+} from './policy.generated.ts'
 
 type PolicyPreview = UiPolicyPreviewQuery['retryPolicyPreview']
 export type Planned = PolicyPreview['schedule'][number]
 
-/** What cannot be drawn: what is wrong by names of fields, and what is wrong with no field. */
+/** Faults by names of fields, and those that belong to no field. */
 export interface Refused {
   faults: Readonly<Record<string, string>>
   error?: Error
@@ -22,7 +21,7 @@ export interface Refused {
 /** It is asked for as often as somebody types; nothing else has to keep it. */
 export const FRESH = { requestPolicy: 'network-only' } as const
 
-/** What the server says that a typed policy would do, for the failure that is typed with it. */
+/** The server's preview of a typed policy, for the failure that is typed with it. */
 export async function readPreview(
   client: Client,
   draft: Draft,
@@ -42,4 +41,27 @@ export function refusedAt(error: Error, fields: readonly Field[]): Refused {
   const placed = placeIssues(issues, message, fields)
   const isAboutInput = code === 'VALIDATION_FAILED' || Object.keys(placed.faults).length > 0
   return { faults: placed.faults, ...((!isAboutInput || placed.rest !== null) && { error }) }
+}
+
+/** The server's faults, each at its field; the rest belongs to no field. */
+export function placeIssues(
+  issues: readonly { path: string; message: string }[],
+  message: string,
+  fields: readonly Field[],
+): { faults: Record<string, string>; rest: string | null } {
+  // A value that has not even the type is refused before the input is read, and the place is in the sentence.
+  const [, place, sentence] = /at "(.+?)"; (.+)$/.exec(message) ?? []
+  const placed = issues.length > 0 || place === undefined ? issues : [{ path: place, message: sentence! }]
+  const faults: Record<string, string> = {}
+  const rest: string[] = []
+  for (const issue of placed) {
+    const [first, ...names] = issue.path.split('.')
+    const within = names.length === 0 ? [first!] : names
+    const field = fields.find(({ path }) => path === within[0])
+    const [, ...deeper] = within
+    const words = deeper.length === 0 ? issue.message : `${deeper.join('.')}: ${issue.message}`
+    if (field) faults[field.name] = [faults[field.name], words].filter(Boolean).join('; ')
+    else rest.push(`${issue.path}: ${issue.message}`)
+  }
+  return { faults, rest: placed.length === 0 ? message : rest.join('; ') || null }
 }

@@ -1,6 +1,5 @@
-import { barsOf, type Gap, type Item, type Timeline } from './bars.ts'
-import { bundled, NARROW_PX, type DrawnBar } from './bundles.ts'
-import type { Scale } from './elastic-scale.ts'
+import { type Bar, barsOf, type Gap, type Item, type Timeline } from './bars.ts'
+import type { Scale } from './scale.ts'
 
 /** The part of a scale that is seen. */
 export interface View {
@@ -23,7 +22,7 @@ export interface Label {
   item: Item
 }
 
-/** What is drawn of a timeline, in pixels from the left of its view. */
+/** The drawn parts of a timeline, in pixels from the left of its view. */
 export interface Drawing {
   bars: readonly DrawnBar[]
   gaps: readonly DrawnGap[]
@@ -149,4 +148,116 @@ function numbersOf(bars: readonly DrawnBar[], width: number): Drawing['numbers']
     free = end + TEXTS_APART_PX
   }
   return numbers
+}
+
+/** What is drawn for one attempt, or for several that are too narrow to be told apart. */
+export interface DrawnBar {
+  x: number
+  width: number
+  /** Consecutive attempts; more than one are a bundle. */
+  bars: readonly Bar[]
+}
+
+/** Narrower ones are merged with narrow neighbours that are as near. */
+const NARROW_PX = 3
+/** A bundle as wide as so many narrow bars takes no more in. */
+const BUNDLE_BARS = 8
+/** What is narrower is drawn as wide as this, as far as there is room. */
+const DRAWN_PX_MIN = 2
+
+/**
+ * In the order of the bars, without overlap. `spanOf`: where a bar begins and ends in pixels; never before the one
+ * before it.
+ */
+export function bundled(
+  bars: readonly Bar[],
+  spanOf: (bar: Bar) => { x: number; width: number },
+  narrowPx = NARROW_PX,
+): DrawnBar[] {
+  const drawn: { x: number; end: number; bars: Bar[]; isNarrow: boolean }[] = []
+  for (const bar of bars) {
+    const { x, width } = spanOf(bar)
+    const isNarrow = width < narrowPx
+    const last = drawn.at(-1)
+    const joins = isNarrow && last?.isNarrow && x - last.end < narrowPx && x + width - last.x <= narrowPx * BUNDLE_BARS
+    if (joins) {
+      last.bars.push(bar)
+      last.end = x + width
+    } else drawn.push({ x, end: x + width, bars: [bar], isNarrow })
+  }
+  return drawn.map(({ x, end, bars: own }, index) => {
+    const next = drawn[index + 1]?.x ?? Infinity
+    return { x, width: Math.min(Math.max(end - x, DRAWN_PX_MIN), Math.max(end, next) - x), bars: own }
+  })
+}
+
+/** The bar in whose colour a bundle is drawn: the newest of those with its most frequent end. */
+export function representative(bars: readonly Bar[]): Bar {
+  const keyOf = ({ outcome, cause }: Bar) => `${outcome} ${cause ?? ''}`
+  const counts = Map.groupBy(bars, keyOf)
+  const most = Math.max(...[...counts.values()].map(({ length }) => length))
+  return bars.findLast((bar) => counts.get(keyOf(bar))!.length === most)!
+}
+
+interface Tick {
+  /** Pixels from the left of the view. */
+  x: number
+  at: number
+  /** How exact its text has to be. */
+  unit: 'second' | 'minute' | 'day'
+}
+
+const SECOND = 1000
+const MINUTE = 60 * SECOND
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+
+const STEPS = [
+  ...[1, 2, 5, 10, 15, 30].map((count) => count * SECOND),
+  ...[1, 2, 5, 10, 15, 30].map((count) => count * MINUTE),
+  ...[1, 2, 3, 6, 12].map((count) => count * HOUR),
+  ...[1, 2, 7, 14, 28].map((count) => count * DAY),
+]
+
+const APART_PX = 84
+/** Half of a text. */
+const MARGIN_PX = 26
+
+/**
+ * Round moments, far enough from each other for their texts. What lies between two cuts and is too short for a round
+ * one has its beginning. `offsetMinutes`: what the zone of the texts is ahead of UTC.
+ */
+export function ticksOf(scale: Scale, { offset, width }: View, offsetMinutes = 0): Tick[] {
+  const ticks: Tick[] = []
+  const ahead = offsetMinutes * MINUTE
+  const push = (at: number, unit: Tick['unit']) => {
+    const x = scale.x(at) - offset
+    if (x >= 0 && x <= width - MARGIN_PX && (ticks.length === 0 || x - ticks.at(-1)!.x >= APART_PX))
+      ticks.push({ x, at, unit })
+  }
+  for (const { from, to, px } of wholes(scale)) {
+    if (scale.x(to) < offset || scale.x(from) > offset + width || px === 0) continue
+    const [first, last] = [Math.max(from, scale.at(offset)), Math.min(to, scale.at(offset + width))]
+    const step = STEPS.find((each) => (each * px) / (to - from) >= APART_PX) ?? STEPS.at(-1)!
+    const unit = step >= DAY ? 'day' : step >= MINUTE ? 'minute' : 'second'
+    const round = Math.ceil((first + ahead) / step) * step - ahead
+    if (scale.x(round) - scale.x(first) > APART_PX || round > last) push(first, step >= HOUR ? 'minute' : 'second')
+    for (let at = round; at <= last; at += step) push(at, unit)
+  }
+  return ticks
+}
+
+/** The time between two cuts. */
+function wholes({ pieces }: Scale): { from: number; to: number; px: number }[] {
+  const all: { from: number; to: number; px: number }[] = []
+  let open: { from: number; to: number; px: number } | null = null
+  for (const { from, to, width, isCut } of pieces) {
+    if (isCut) open = null
+    else if (open === null) all.push((open = { from, to, px: width }))
+    else {
+      open.to = to
+      open.px += width
+    }
+  }
+  return all
 }

@@ -1,6 +1,5 @@
-import { toneOf, type Tone } from '../design/endings.ts'
+import { type Tone, toneOf } from '../design/causes.ts'
 import type { Timeline } from './bars.ts'
-import { diamond } from './shapes.tsx'
 
 const TONE_WORDS: Readonly<Record<Tone, string>> = {
   succeeded: 'succeeded',
@@ -14,7 +13,7 @@ const TONE_WORDS: Readonly<Record<Tone, string>> = {
   terminated: 'terminated',
 }
 
-/** What occurs in this chain, and nothing else. */
+/** Explains only the marks that occur in this chain. */
 export function Legend({ timeline }: { timeline: Timeline }) {
   const { items, ghost } = timeline
   const tones = [...new Set(items.flatMap((item) => (item.type === 'bar' ? [toneOf(item)] : [])))]
@@ -82,5 +81,77 @@ function CheckpointSwatch({ className }: { className: string }) {
     <svg width="11" height="11" viewBox="0 0 11 11">
       <path className={className} d={diamond(1, 5.5, 9)} />
     </svg>
+  )
+}
+
+interface Rectangle {
+  x: number
+  y: number
+  width: number
+  height: number
+}
+
+/** One path for all of them. */
+export function rectangles(all: readonly Rectangle[], radius = 0): string {
+  return all
+    .filter(({ width }) => width > 0)
+    .map(({ x, y, width, height }) =>
+      radius > 0 && width > radius * 2
+        ? capsule(x, y, width, height, radius)
+        : `M${px(x)} ${y}h${px(width)}v${height}h${px(-width)}z`,
+    )
+    .join('')
+}
+
+/** A rectangle with round corners. */
+export function capsule(x: number, y: number, width: number, height: number, wanted = 4): string {
+  const r = Math.max(0, Math.min(wanted, width / 2))
+  const [across, down] = [px(width - 2 * r), height - 2 * r]
+  const corner = (dx: number, dy: number) => `a${r} ${r} 0 0 1 ${dx} ${dy}`
+  return `M${px(x + r)} ${y}h${across}${corner(r, r)}v${down}${corner(-r, r)}h${-across}${corner(-r, -r)}v${-down}${corner(r, -r)}z`
+}
+
+/** Its left corner is at `x`, its middle at `y`. */
+export function diamond(x: number, y: number, width: number): string {
+  const half = width / 2
+  return `M${x} ${y}l${half} ${-half}l${half} ${half}l${-half} ${half}z`
+}
+
+/** A line that is interrupted by two slanted strokes. */
+export function cutStrokes(x: number, width: number, y: number): string {
+  const middle = x + width / 2
+  const slant = (at: number) => `M${px(at - 3)} ${y + 8}l6 -16`
+  if (width < 18) return slant(middle)
+  return `M${px(x + 4)} ${y}H${px(middle - 5)}${slant(middle - 3)}${slant(middle + 3)}M${px(middle + 5)} ${y}H${px(x + width - 4)}`
+}
+
+function px(value: number): number {
+  return Math.round(value * 100) / 100
+}
+
+/** What fills the segments; each in the colour of the class that it has. */
+export function Patterns({ id }: { id: string }) {
+  return (
+    <defs>
+      <Hatch id={`${id}-queued`} size={5} className="hatch-queued" />
+      <Hatch id={`${id}-preparing`} size={3.5} className="hatch-preparing" />
+      <Hatch id={`${id}-held`} size={6} className="hatch-held" />
+      <Hatch id={`${id}-memory`} size={3.5} className="hatch-on-tone" />
+      <Hatch id={`${id}-agent`} size={8} className="hatch-on-tone" />
+      <pattern id={`${id}-image`} width={5} height={5} patternUnits="userSpaceOnUse">
+        <circle className="dot-on-tone" cx={2.5} cy={2.5} r={0.9} />
+      </pattern>
+      <pattern id={`${id}-scheduler`} width={5} height={5} patternUnits="userSpaceOnUse">
+        <path className="hatch-on-tone" d="M0 2.5h5" />
+      </pattern>
+    </defs>
+  )
+}
+
+function Hatch({ id, size, className }: { id: string; size: number; className: string }) {
+  return (
+    <pattern id={id} width={size} height={size} patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
+      <path className={className} d={`M${size / 2} 0v${size}`} />
+    </pattern>
   )
 }

@@ -1,10 +1,9 @@
-import { useRef, type PointerEvent } from 'react'
-import { toneOf, type Tone } from '../design/endings.ts'
+import { type PointerEvent, useRef } from 'react'
+import { type Tone, toneOf } from '../design/causes.ts'
 import { barsOf, type Timeline } from './bars.ts'
-import { bundled, representative } from './bundles.ts'
-import { createScale, type Stretch } from './elastic-scale.ts'
-import { rectangles } from './shapes.tsx'
-import type { Range, Seen } from './view-range.ts'
+import { bundled, representative } from './drawing.ts'
+import { rectangles } from './legend.tsx'
+import { createScale, type Range, type Seen, type Stretch } from './scale.ts'
 
 interface Props {
   timeline: Timeline
@@ -17,7 +16,7 @@ interface Props {
 }
 
 const HEIGHT = 22
-/** What a click without a drag zooms to. */
+/** The range that a click without a drag zooms to. */
 const SPAN_PX_MIN = 12
 
 /** The whole chain, small, with what is seen of it: a drag chooses another part. */

@@ -1,14 +1,11 @@
 import { memo } from 'react'
-import { letterOf, toneOf, type Tone } from '../design/endings.ts'
-import { countdown } from '../words/duration.ts'
-import type { Moments } from '../words/moment.ts'
-import { ticksOf } from './axis.ts'
+import { letterOf, type Tone, toneOf } from '../design/causes.ts'
+import { countdown, type Moments } from '../words/time.ts'
 import type { Bar, FoundCheckpoint, Ghost, Item, Timeline } from './bars.ts'
-import { representative, type DrawnBar } from './bundles.ts'
-import { NUMBER_CHARACTER_PX, type Drawing } from './drawing.ts'
-import { barSentence, bundleSentence, ghostSentence } from './item-words.ts'
-import { capsule, cutStrokes, diamond, Patterns, rectangles } from './shapes.tsx'
-import type { Seen } from './view-range.ts'
+import { type Drawing, type DrawnBar, NUMBER_CHARACTER_PX, representative, ticksOf } from './drawing.ts'
+import { capsule, cutStrokes, diamond, Patterns, rectangles } from './legend.tsx'
+import type { Seen } from './scale.ts'
+import { barSentence, bundleSentence, ghostSentence, partSentences } from './words.ts'
 
 export interface EpochMark {
   epoch: number
@@ -232,17 +229,6 @@ function FocusedPart({
       height={0}
     />
   )
-}
-
-export function partSentences(bar: Bar, after: readonly Item[]): string[] {
-  return [...bar.parts, ...after].map((part) => spanSentence(part))
-}
-
-function spanSentence(part: { kind: string; from: number; to: number } | Item): string {
-  const seconds = (part.to - part.from) / 1000
-  const kind = 'kind' in part ? part.kind.toLowerCase().replace('_', ' ') : ''
-  const reason = 'reason' in part && part.reason ? `: ${part.reason}` : ''
-  return `${kind} ${seconds.toFixed(1)} seconds${reason}`
 }
 
 function labelOf({ bars }: DrawnBar, after: Map<number, Item[]>): string {

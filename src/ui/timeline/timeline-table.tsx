@@ -1,8 +1,7 @@
-import { counted } from '../words/count.ts'
-import { duration } from '../words/duration.ts'
-import type { Moments } from '../words/moment.ts'
-import { barsOf, type Bar, type Timeline } from './bars.ts'
-import { checkpointWords, endOf, gapSentence, ghostSentence, lengthOf } from './item-words.ts'
+import { counted } from '../words/numbers.ts'
+import { duration, type Moments } from '../words/time.ts'
+import { type Bar, barsOf, type Timeline } from './bars.ts'
+import { checkpointWords, endOf, gapSentence, ghostSentence, lengthOf } from './words.ts'
 
 /** More would keep a screen reader for hours, and a browser busy. */
 const ROWS_MAX = 100
@@ -13,7 +12,7 @@ interface Props {
   now: number
 }
 
-/** What the drawing shows, for those who cannot see it. */
+/** The drawing as a table, for people who cannot see it. */
 export function TimelineTable({ timeline, moments, now }: Props) {
   const bars = barsOf(timeline)
   const shown = bars.slice(-ROWS_MAX)

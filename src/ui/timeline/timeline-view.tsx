@@ -1,36 +1,26 @@
 import {
+  type KeyboardEvent,
+  type PointerEvent,
+  type ReactNode,
   useEffect,
   useId,
   useMemo,
   useRef,
   useState,
-  type KeyboardEvent,
-  type PointerEvent,
-  type ReactNode,
 } from 'react'
-import type { Moments } from '../words/moment.ts'
-import { timelineText } from './as-text.ts'
-import { barsOf, type Bar, type Ghost, type Item, type Timeline } from './bars.ts'
+import { useWidth } from '../design/use-width.ts'
+import type { Moments } from '../words/time.ts'
+import { type Bar, barsOf, type Ghost, type Item, type Timeline } from './bars.ts'
 import { drawingOf } from './drawing.ts'
-import { stretchesOf } from './elastic-scale.ts'
-import { textsUnder } from './item-words.ts'
 import { Legend } from './legend.tsx'
 import { Overview } from './overview.tsx'
-import {
-  FURTHER_PX,
-  heightOf,
-  optionId,
-  partSentences,
-  TimelineSvg,
-  type EpochMark,
-  type Focus,
-} from './timeline-svg.tsx'
+import { panned, panTo, type Range, seenOf, stretchesOf, zoomed } from './scale.ts'
+import { type EpochMark, type Focus, FURTHER_PX, heightOf, optionId, TimelineSvg } from './timeline-svg.tsx'
 import { TimelineTable } from './timeline-table.tsx'
-import { useWidth } from '../design/use-width.ts'
+import { partSentences, textsUnder, timelineText } from './words.ts'
 import './timeline.css'
-import { panned, panTo, seenOf, zoomed, type Range } from './view-range.ts'
 
-/** What a card is about. */
+/** The subject of a card. */
 export type Target = { kind: 'item'; item: Item } | { kind: 'ghost'; ghost: Ghost }
 
 interface Props {

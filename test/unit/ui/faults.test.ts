@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { placeFaults } from '../../../src/ui/app/form/faults.ts'
+import { placeFaults } from '../../../src/ui/api/problem.ts'
 
 const FIELDS = ['name', 'slots', 'rateLimit', 'rateLimit.burst']
 const placed = (issues: { path: string; message: string }[], message = 'all', code: string | null = null) =>

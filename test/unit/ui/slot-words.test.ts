@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readSlots, slotWords } from '../../../src/ui/pages/settings/quotas/slot-words.ts'
+import { readSlots, slotWords } from '../../../src/ui/words/numbers.ts'
 
 test.each([
   ['cpu', '8', '8'],

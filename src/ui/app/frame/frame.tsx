@@ -1,11 +1,11 @@
 import { Link, Outlet, useLocation, useNavigate, useRouter } from '@tanstack/react-router'
-import { lazy, Suspense, useEffect, useEffectEvent, useRef, useState, type SubmitEvent } from 'react'
+import { lazy, type SubmitEvent, Suspense, useEffect, useEffectEvent, useRef, useState } from 'react'
 import { useQuery } from 'urql'
 import { setServerNow } from '../../api/clock.ts'
+import { session } from '../../api/login.ts'
 import { isUnauthenticated } from '../../api/problem.ts'
-import { session } from '../../api/session.ts'
 import { useStore } from '../../api/store.ts'
-import { Button, Keys } from '../../design/button.tsx'
+import { Button, Keys, typed } from '../../design/controls.tsx'
 import {
   AgentsIcon,
   ChainsIcon,
@@ -21,14 +21,12 @@ import {
   SettingsIcon,
   WaitingIcon,
 } from '../../design/icons.tsx'
-import { typed } from '../../design/typed.ts'
-import { AccountMenu, ProjectMenu } from './bar-menus.tsx'
-import { Connection, NewVersion } from './connection.tsx'
+import { UiViewerDocument, type UiViewerQuery } from '../app.generated.ts'
 import { useKeys } from '../keys.ts'
 import { ProblemPanel } from '../problem-panel.tsx'
 import { Toasts } from '../toasts.tsx'
-import { UiViewerDocument, type UiViewerQuery } from '../viewer.generated.ts'
 import { ViewerContext } from '../viewer.ts'
+import { AccountMenu, Connection, NewVersion, ProjectMenu } from './bar.tsx'
 import './frame.css'
 
 const KeyList = lazy(async () => ({ default: (await import('./key-list.tsx')).KeyList }))
@@ -49,7 +47,7 @@ const PAGES = [
   { to: '/settings', name: 'Settings', keys: 'g s', icon: SettingsIcon },
 ] as const
 
-/** What surrounds every page, once it is known who looks at it. */
+/** The frame around every page, once the viewer is known. */
 export function Frame() {
   const [{ data, error, fetching }, again] = useQuery({ query: UiViewerDocument })
   const isStranger = !data && error !== undefined && isUnauthenticated(error)
@@ -78,7 +76,7 @@ export function Frame() {
   )
 }
 
-/** What stands over or beside the page. */
+/** The part that is open over or beside the page. */
 type Opened = 'keys' | 'rail' | 'palette'
 
 function Framed({ data }: { data: UiViewerQuery }) {

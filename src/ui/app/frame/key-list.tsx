@@ -1,8 +1,8 @@
 import { useStore } from '../../api/store.ts'
-import { Button, Keys } from '../../design/button.tsx'
+import { Button, Keys } from '../../design/controls.tsx'
 import { Dialog } from '../../design/dialog.tsx'
 import { boundKeys, keysAreOff, turnKeys } from '../keys.ts'
-import './key-list.css'
+import './palette.css'
 
 export function KeyList({ onClose }: { onClose: () => void }) {
   const bindings = useStore(boundKeys)

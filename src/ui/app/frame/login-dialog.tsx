@@ -1,7 +1,7 @@
 import { useClient } from 'urql'
 import { Dialog } from '../../design/dialog.tsx'
+import { UiViewerDocument } from '../app.generated.ts'
 import { LoginForm } from './login-form.tsx'
-import { UiViewerDocument } from '../viewer.generated.ts'
 
 /** Over a page that stays readable, and goes on where it was. */
 export function LoginDialog() {

@@ -1,8 +1,7 @@
-import { useState, type SubmitEvent } from 'react'
-import { logIn } from '../../api/session.ts'
-import { Button } from '../../design/button.tsx'
-import { typed } from '../../design/typed.ts'
-import './login-form.css'
+import { type SubmitEvent, useState } from 'react'
+import { logIn } from '../../api/login.ts'
+import { Button, typed } from '../../design/controls.tsx'
+import './frame.css'
 
 export function LoginForm({ onDone, message = null }: { onDone: () => void; message?: string | null }) {
   const [refusal, setRefusal] = useState(message)

@@ -5,10 +5,10 @@ import { useNavigate } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
 import { useQuery } from 'urql'
 import { useStore } from '../../api/store.ts'
-import { Keys } from '../../design/button.tsx'
+import { Keys } from '../../design/controls.tsx'
+import { UiPaletteDocument } from '../app.generated.ts'
 import { boundKeys, type KeyBinding } from '../keys.ts'
-import { UiPaletteDocument } from './palette.generated.ts'
-import '../../design/dialog.css'
+import '../../design/overlay.css'
 import './palette.css'
 
 interface Entry {

@@ -1,6 +1,5 @@
-import { useRouter, type NavigateOptions } from '@tanstack/react-router'
-import type { AnchorHTMLAttributes } from 'react'
-import { useLinkTo } from './link-to.ts'
+import { type NavigateOptions, useRouter } from '@tanstack/react-router'
+import type { AnchorHTMLAttributes, MouseEvent } from 'react'
 
 type Props = Omit<AnchorHTMLAttributes<HTMLAnchorElement>, 'href' | 'onClick'> & { to: NavigateOptions }
 
@@ -25,4 +24,22 @@ export function RowLink({ to, children, onFocus, ...props }: Props) {
       {children}
     </a>
   )
+}
+
+interface LinkTo {
+  href: string
+  onClick: (event: MouseEvent) => void
+}
+
+/** Where drawings lead to, which do not know the router. */
+export function useLinkTo(): (to: NavigateOptions) => LinkTo {
+  const router = useRouter()
+  return (to) => ({
+    href: router.buildLocation(to as never).href,
+    onClick(event) {
+      if (event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return
+      event.preventDefault()
+      void router.navigate(to as never)
+    },
+  })
 }

@@ -26,7 +26,7 @@ export function spanOf(range: RangeWord, now: number, offsetMinutes: number): { 
   return { from: new Date(begun - (seconds / bucketSeconds - 1) * bucketMs).toISOString(), bucketSeconds }
 }
 
-/** As the list of chains takes `since`: whole minutes, so that the same is counted and listed. */
+/** The start of a range in whole minutes, like `since` in the list of chains, so that counts and lists agree. */
 export function sinceOf(range: RangeWord, now: number): string {
   return new Date(Math.floor(now / MINUTE_MS) * MINUTE_MS - RANGES[range].seconds * 1000).toISOString()
 }

@@ -1,4 +1,4 @@
-import { Field, FieldChoice } from '../../design/field.tsx'
+import { Field, FieldChoice } from '../../design/controls.tsx'
 import type { Viewer } from '../viewer.ts'
 
 export type Scope = 'CLUSTER' | 'DOMAIN' | 'PROJECT'
@@ -7,7 +7,7 @@ interface Props {
   viewer: Viewer
   scope: Scope
   onScope: (scope: Scope) => void
-  /** Of the domain or project, at first. */
+  /** The name of the domain or project that the field has at first. */
   name: string
   /** Once it is typed. */
   onName?: (name: string) => void

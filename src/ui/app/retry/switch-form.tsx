@@ -1,23 +1,21 @@
 import { useState } from 'react'
 import { useQuery } from 'urql'
-import { Field, FieldChoice } from '../../design/field.tsx'
-import { typed, typedMoment, typedNumber, typedOrNull } from '../../design/typed.ts'
-import { counted } from '../../words/count.ts'
-import { useSend } from '../act/act.ts'
-import { isSureOf, TypedCount } from '../act/typed-count.tsx'
-import { FormDialog } from '../form/form-dialog.tsx'
+import { Field, FieldChoice, typed, typedMoment, typedNumber, typedOrNull } from '../../design/controls.tsx'
+import { counted } from '../../words/numbers.ts'
+import { useSend } from '../act.ts'
+import { isSureOf, TypedCount } from '../confirm.tsx'
+import { FormDialog } from '../form-dialog.tsx'
 import { toast } from '../toasts.tsx'
 import { useViewer } from '../viewer.ts'
-import { ScopeFields, scopeWords, type Scope } from './scope-fields.tsx'
-import { UiSetSwitchDocument, UiWaitingRetriesDocument } from './switch-form.generated.ts'
-import type { UiSwitchFragment } from './switches.generated.ts'
+import { type Scope, ScopeFields, scopeWords } from './scope-fields.tsx'
+import { UiSetSwitchDocument, type UiSwitchFragment, UiWaitingRetriesDocument } from './switches.generated.ts'
 
 type Retries = 'off' | 'on' | 'same'
 
 interface Props {
   /** The switch that is changed; undefined for another one. */
   changed: UiSwitchFragment | undefined
-  /** What is chosen at first. */
+  /** The choice that is selected at first. */
   retries: Retries
   onDone: () => void
   onClose: () => void

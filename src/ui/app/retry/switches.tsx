@@ -1,7 +1,10 @@
+import { type ComponentProps, lazy, Suspense, useState } from 'react'
+import type { Button } from '../../design/controls.tsx'
 import { HeldIcon } from '../../design/icons.tsx'
-import { useMoments } from '../moments.ts'
-import { SwitchButton } from './switch-button.tsx'
-import type { UiSwitchesFragment } from './switches.generated.ts'
+import { GuardedButton } from '../guarded-button.tsx'
+import { useMoments } from '../moments.tsx'
+import { noAdministration, useViewer } from '../viewer.ts'
+import type { UiSwitchesFragment, UiSwitchFragment } from './switches.generated.ts'
 import './switches.css'
 
 type Switch = UiSwitchesFragment['retrySwitches'][number]
@@ -83,4 +86,38 @@ function whatWords(shown: Switch): string {
   const whose = whoseWords(shown)
   if (disabled) return `${whose} are switched off`
   return `${whose} are limited to ${rateLimit!.perSecond} a second, ${rateLimit!.burst} at once`
+}
+
+const SwitchForm = lazy(async () => ({ default: (await import('./switch-form.tsx')).SwitchForm }))
+
+interface Props extends ComponentProps<typeof Button> {
+  /** Missing: one that is named in the form. */
+  changed?: UiSwitchFragment
+  /** The choice that is selected at first. */
+  retries: 'off' | 'on' | 'same'
+  onDone: () => void
+}
+
+/** Opens the form that switches retries; says why where the viewer may not. */
+export function SwitchButton({ changed, retries, onDone, ...button }: Props) {
+  const [isOpen, setOpen] = useState(false)
+  const refusal = noAdministration(useViewer(), changed?.scope ?? 'PROJECT')
+  return (
+    <>
+      <GuardedButton {...button} refusal={refusal} onClick={() => setOpen(true)} />
+      <Suspense>
+        {isOpen && (
+          <SwitchForm
+            changed={changed}
+            retries={retries}
+            onClose={() => setOpen(false)}
+            onDone={() => {
+              setOpen(false)
+              onDone()
+            }}
+          />
+        )}
+      </Suspense>
+    </>
+  )
 }

@@ -1,17 +1,17 @@
-import { getRouteApi } from '@tanstack/react-router'
+import { getRouteApi, Link } from '@tanstack/react-router'
 import { usePolled } from '../../api/poll.ts'
-import { Dropped } from '../../app/list/dropped.tsx'
-import { EmptyUnderFilters } from '../../app/list/empty-list.tsx'
-import { PageFoot } from '../../app/list/page-foot.tsx'
-import { usePlace } from '../../app/list/place.ts'
-import { ListPanel } from '../../app/list/list-panel.tsx'
-import { Tabs } from '../../app/list/tabs.tsx'
-import { AgentRow } from './agent-row.tsx'
-import { UiAgentsDocument, type UiAgentsQuery } from './agents.generated.ts'
-import { agentFilterOf, type AgentsSearch, type StatusWord } from './agents-search.ts'
-import { GroupCards } from './group-cards.tsx'
-import { useAgentActions } from './use-agent-actions.tsx'
-import '../../design/empty.css'
+import { agentFilterOf } from '../../app/list/filters.ts'
+import { Tabs } from '../../app/list/list-filters.tsx'
+import { Dropped, EmptyUnderFilters, ListPanel, PageFoot, usePlace } from '../../app/list/list-panel.tsx'
+import type { SearchOf } from '../../app/list/search.ts'
+import { Ago, useMoments } from '../../app/moments.tsx'
+import { Meter } from '../../charts/meter.tsx'
+import { Button } from '../../design/controls.tsx'
+import { HeldIcon, RunningIcon } from '../../design/icons.tsx'
+import { count, counted, roughAmount } from '../../words/numbers.ts'
+import { type AgentAct, AgentStatusMark, useAgentActions } from './agent-actions.tsx'
+import { type UiAgentRowFragment, UiAgentsDocument, type UiAgentsQuery } from './agents.generated.ts'
+import '../../design/panel.css'
 import './agents.css'
 
 const route = getRouteApi('/frame/agents')
@@ -67,18 +67,18 @@ export function AgentsPage() {
 }
 
 /** A page of the list, read every five seconds. */
-function useAgentPage(search: AgentsSearch) {
+function useAgentPage(search: SearchOf<'agents'>) {
   const filter = agentFilterOf(search)
   const { after, offset, first, onward } = usePlace(JSON.stringify(filter))
   const read = usePolled(UiAgentsDocument, { filter, group: search.group, first: PAGE_ROWS, after }, EVERY_MS)
   return { ...read, offset, first, next: onward(read.data?.agents) }
 }
 
-function StatusTabs({ search, data }: { search: AgentsSearch; data: UiAgentsQuery | undefined }) {
+function StatusTabs({ search, data }: { search: SearchOf<'agents'>; data: UiAgentsQuery | undefined }) {
   const navigate = route.useNavigate()
   const counts = (of: { totalCount: number } | undefined) => of && { count: of.totalCount, isExact: true }
   return (
-    <Tabs<StatusWord>
+    <Tabs<NonNullable<SearchOf<'agents'>['status']>>
       label="By status"
       tabs={[
         { tab: undefined, name: 'All', counted: counts(data?.present) },
@@ -97,7 +97,7 @@ function StatusTabs({ search, data }: { search: AgentsSearch; data: UiAgentsQuer
 }
 
 /** Why there is none, and what next. */
-function Empty({ search: { status, group } }: { search: AgentsSearch }) {
+function Empty({ search: { status, group } }: { search: SearchOf<'agents'> }) {
   const navigate = route.useNavigate()
   if (status === undefined && group === undefined) {
     return (
@@ -118,5 +118,154 @@ function Empty({ search: { status, group } }: { search: AgentsSearch }) {
         void navigate({ search: (before) => ({ ...before, dropped: undefined, [name]: undefined }), replace: true })
       }
     />
+  )
+}
+
+type Group = UiAgentsQuery['resourceGroups'][number]
+
+/** The resource groups with what is used of them. One that is chosen narrows the list of agents, and back. */
+function GroupCards({ groups, search }: { groups: readonly Group[]; search: SearchOf<'agents'> }) {
+  return (
+    <ul className="group-cards" aria-label="Resource groups">
+      {groups.map((group) => (
+        <GroupCard key={group.id} group={group} search={search} />
+      ))}
+    </ul>
+  )
+}
+
+function GroupCard({ group, search }: { group: Group; search: SearchOf<'agents'> }) {
+  const { name, slots, agents, pendingSessions: pending } = group
+  const isChosen = search.group === name
+  return (
+    <li className="group-card" data-chosen={isChosen || undefined}>
+      <div className="group-head">
+        <h2>
+          <Link
+            to="/agents"
+            search={{ ...search, dropped: undefined, group: isChosen ? undefined : name }}
+            replace
+            className="group-link"
+            aria-current={isChosen ? 'true' : undefined}
+            title={isChosen ? 'Show the agents of all groups' : `Show the agents of ${name} only`}
+          >
+            {name}
+          </Link>
+        </h2>
+        <span className="group-counts">
+          {counted(agents.totalCount, 'agent')}
+          {pending.totalCount > 0 && (
+            <Link to="/sessions" search={{ status: 'waiting', group: name }} className="group-waiting">
+              {count(pending.totalCount)}
+              {pending.totalCountIsExact ? '' : '+'} waiting
+            </Link>
+          )}
+        </span>
+      </div>
+      {group.draining && <Draining group={group} />}
+      {slots.length === 0 ? (
+        <p className="group-none">Nothing runs here: none of its agents is there.</p>
+      ) : (
+        slots.map(({ slot, used, capacity, utilisation }) => (
+          <Meter
+            key={slot}
+            name={slot}
+            share={utilisation}
+            words={`${roughAmount(slot, used)} of ${roughAmount(slot, capacity)}`}
+          />
+        ))
+      )}
+    </li>
+  )
+}
+
+function Draining({ group: { drainedAt, drainReason } }: { group: Group }) {
+  const { minute, absolute } = useMoments()
+  const at = drainedAt === null ? null : Date.parse(drainedAt)
+  return (
+    <p className="group-draining">
+      <HeldIcon className="tone-held" />
+      <span>
+        drained
+        {at !== null && (
+          <>
+            {' since '}
+            <time dateTime={drainedAt!} title={absolute(at)}>
+              {minute(at)}
+            </time>
+          </>
+        )}
+        {drainReason !== null && `: ${drainReason}`}
+      </span>
+    </p>
+  )
+}
+
+/** Further ones are on the agent's own page. */
+const METERS_MAX = 3
+
+interface Props {
+  agent: UiAgentRowFragment
+  rowIndex: number
+  showsGroup: boolean
+  /** To drain or to resume it. */
+  change: AgentAct | undefined
+}
+
+function AgentRow({ agent, rowIndex, showsGroup, change }: Props) {
+  const { agentId, name, status, drainReason, resourceGroup, slots, kernels, lastHeardAt } = agent
+  return (
+    <div role="row" aria-rowindex={rowIndex} className="table-row agent-row" data-status={status}>
+      <span role="cell" className="agent-name named">
+        <Link to="/agents/$agentId" params={{ agentId }} className="table-link" title={name}>
+          {name}
+        </Link>
+        {showsGroup && <span className="table-tag">{resourceGroup.name}</span>}
+      </span>
+      <span role="cell" className="agent-state">
+        <AgentStatusMark status={status} />
+        {drainReason !== null && (
+          <span className="agent-why" title={drainReason}>
+            {drainReason}
+          </span>
+        )}
+      </span>
+      <span role="cell" className="agent-meters">
+        {slots.slice(0, METERS_MAX).map(({ slot, used, capacity, utilisation }) => (
+          <Meter
+            key={slot}
+            small
+            name={slot}
+            share={utilisation}
+            words={`${roughAmount(slot, used)} of ${roughAmount(slot, capacity)}`}
+          />
+        ))}
+      </span>
+      <span role="cell" className="agent-kernels number">
+        {count(kernels.totalCount)}
+      </span>
+      <span role="cell" className="agent-heard">
+        <Ago at={lastHeardAt} said="heard" />
+      </span>
+      <span role="cell" className="row-actions">
+        {change && <ChangeButton agent={name} change={change} />}
+      </span>
+    </div>
+  )
+}
+
+function ChangeButton({ agent, change: { name, whyNot, run } }: { agent: string; change: AgentAct }) {
+  const Icon = name === 'Resume' ? RunningIcon : HeldIcon
+  return (
+    <Button
+      kind="quiet"
+      icon
+      aria-label={`${name}: ${agent}`}
+      aria-disabled={whyNot !== null || undefined}
+      title={whyNot ?? name}
+      onClick={() => whyNot === null && run()}
+    >
+      <Icon />
+    </Button>
   )
 }

@@ -1,8 +1,6 @@
-import { Button } from '../../design/button.tsx'
+import { Button, Field, typed } from '../../design/controls.tsx'
 import { Dialog } from '../../design/dialog.tsx'
-import { Field } from '../../design/field.tsx'
-import { typed } from '../../design/typed.ts'
-import { counted } from '../../words/count.ts'
+import { counted } from '../../words/numbers.ts'
 
 const REASON_LENGTH_MAX = 200
 

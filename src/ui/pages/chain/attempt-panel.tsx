@@ -1,16 +1,14 @@
 import { useQuery } from 'urql'
-import { startNote } from '../../app/chain/start-note.ts'
-import { useReread, useRereadWhen } from '../../api/reread.ts'
-import { letterOf, toneOf } from '../../design/endings.ts'
-import type { Bar, Ghost, PartKind } from '../../timeline/bars.ts'
-import { endOf, lengthOf } from '../../timeline/item-words.ts'
-import { countdown, duration } from '../../words/duration.ts'
-import type { Moments } from '../../words/moment.ts'
+import { useReread, useRereadWhen } from '../../api/poll.ts'
+import { startNote } from '../../app/chain-parts.tsx'
+import { causeInWords, letterOf, toneOf } from '../../design/causes.ts'
+import type { Bar, Ghost, PartKind, SegmentSession } from '../../timeline/bars.ts'
+import { checkpointWords, endOf, lengthOf } from '../../timeline/words.ts'
+import { amountWords, bytes, roughAmount } from '../../words/numbers.ts'
+import { countdown, duration, type Moments, relativeMoment } from '../../words/time.ts'
 import { UiAttemptDocument, type UiAttemptQuery, type UiDecisionFragment } from './chain.generated.ts'
-import { DelayParts, decisionWords } from './decision-parts.tsx'
-import { FoundCheckpoint } from './checkpoint-words.tsx'
-import { amountWords, roughAmount } from '../../words/amount.ts'
 import { differenceWords } from './spec-words.ts'
+import type { Chain } from './use-chain.ts'
 
 type UiAttempt = NonNullable<UiAttemptQuery['session']>
 
@@ -180,5 +178,88 @@ function Changes({
         </ul>
       )}
     </div>
+  )
+}
+
+/** What decided, in words: `no rule matched`, `out of memory is retried`, `uses up a retry`. */
+export function decisionWords({ matchedRule, cause, counted, phase }: UiDecisionFragment): string[] {
+  const goesOn = phase === 'DISPATCHED' || phase === 'SCHEDULED' || phase === 'HELD'
+  return [
+    matchedRule === null ? 'no rule matched' : `rule ${matchedRule + 1} matched`,
+    ...(cause === null ? [] : [causeInWords(cause, null)]),
+    ...(goesOn ? [counted ? 'uses up a retry' : 'uses up no retry'] : []),
+  ]
+}
+
+/** `7.5 s = 6.4 s + 1.1 s jitter`, drawn to scale. */
+export function DelayParts({ decision }: { decision: UiDecisionFragment }) {
+  const { baseDelaySeconds: base, jitterSeconds: jitter, delaySeconds: delay } = decision
+  if (base === null || delay === null || delay <= 0) return null
+  const added = jitter ?? 0
+  const share = Math.min(1, Math.max(0, (delay - Math.max(0, added)) / delay))
+  return (
+    <div className="delay">
+      <div className="delay-bar" aria-hidden="true">
+        <span className="delay-base" style={{ flexGrow: share }} />
+        {share < 1 && <span className="delay-jitter" style={{ flexGrow: 1 - share }} />}
+      </div>
+      <p>
+        {exact(delay)} = {exact(base)} delay
+        {added !== 0 && ` ${added > 0 ? '+' : '−'} ${exact(Math.abs(added))} jitter`}
+        {Math.abs(base + added - delay) > 0.001 && ', up to the ceiling'}
+      </p>
+    </div>
+  )
+}
+
+/** Short ones to the millisecond: so the sum can be checked. */
+function exact(seconds: number): string {
+  return seconds < 60 ? `${Number(seconds.toFixed(3))}\u00a0s` : duration(seconds)
+}
+
+interface FoundProps {
+  session: SegmentSession
+  publishedAt: string | null
+  moments: Moments
+}
+
+/** What an attempt found, and when that was made; or why it has none. */
+function FoundCheckpoint({ session, publishedAt, moments }: FoundProps) {
+  const { state, bytes: size, note } = session.checkpoint
+  return (
+    <>
+      {note ?? `${checkpointWords(session)}${size === null ? '' : ` (${bytes(size)})`}`}
+      {publishedAt !== null && (
+        <span className="checkpoint-made">
+          {state === 'FETCHED' ? 'copied' : 'recorded'}{' '}
+          <time dateTime={publishedAt}>{moments.absolute(Date.parse(publishedAt))}</time>
+        </span>
+      )}
+    </>
+  )
+}
+
+interface KeptProps {
+  chain: Chain
+  now: number
+  moments: Moments
+}
+
+/** What a next attempt would find, and whether it would elsewhere, too. */
+export function KeptCheckpoint({ chain, now, moments }: KeptProps) {
+  const { checkpointBytes: size, checkpointAttempt: attempt, checkpointPublishedAt, checkpointCopiedAt } = chain
+  if (!size && attempt === null) return null
+  const when = (word: string, at: string) => (
+    <time dateTime={at} title={moments.absolute(Date.parse(at))}>
+      {word} {relativeMoment(Date.parse(at), now)}
+    </time>
+  )
+  return (
+    <li>
+      checkpoint{attempt === null ? '' : ` of attempt ${attempt}`}
+      {size ? `, ${bytes(size)}` : ''}
+      {checkpointPublishedAt !== null && <>, {when('recorded', checkpointPublishedAt)}</>}
+      {checkpointCopiedAt !== null && <>, {when('copied to the server', checkpointCopiedAt)}</>}
+    </li>
   )
 }

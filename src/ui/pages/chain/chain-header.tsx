@@ -1,10 +1,15 @@
 import { Link } from '@tanstack/react-router'
-import { useState } from 'react'
+import { lazy, Suspense, useState } from 'react'
+import { UiCancelRetryDocument, UiRetryNowDocument, UiTerminateDocument } from '../../api/act.generated.ts'
+import { useAct } from '../../app/act.ts'
+import { useKeys } from '../../app/keys.ts'
+import { toast } from '../../app/toasts.tsx'
+import { Button, Keys } from '../../design/controls.tsx'
 import { ArrowLeftIcon } from '../../design/icons.tsx'
-import { duration } from '../../words/duration.ts'
-import { relativeMoment, type Moments } from '../../words/moment.ts'
-import { ChainActions } from './chain-actions.tsx'
-import { KeptCheckpoint } from './checkpoint-words.tsx'
+import { duration, type Moments, relativeMoment } from '../../words/time.ts'
+import { KeptCheckpoint } from './attempt-panel.tsx'
+import { UiResubmitDocument } from './chain.generated.ts'
+import type { Overrides } from './resubmit-form.tsx'
 import type { Chain } from './use-chain.ts'
 
 interface Props {
@@ -96,5 +101,116 @@ function CopyId({ id }: { id: string }) {
     >
       {copied ? 'copied' : `id ${id.slice(0, 8)}…`}
     </button>
+  )
+}
+
+const Confirm = lazy(async () => ({ default: (await import('../../app/confirm.tsx')).Confirm }))
+const ResubmitDialog = lazy(async () => ({ default: (await import('./resubmit-form.tsx')).ResubmitDialog }))
+
+type Action = Chain['actions'][number]['action']
+
+/** The actions on a chain. Those that are not possible now say why. */
+function ChainActions({ chain, onDone }: { chain: Chain; onDone: () => void }) {
+  const { name, newestAttempt } = chain
+  const { sessionId } = newestAttempt
+  const [isBusy, setIsBusy] = useState(false)
+  const [asked, setAsked] = useState<'TERMINATE' | 'RESUBMIT' | null>(null)
+  const act = useAct()
+  const verdicts = new Map(chain.actions.map((verdict) => [verdict.action, verdict]))
+
+  const during = async (work: () => Promise<unknown>) => {
+    setIsBusy(true)
+    await work()
+    setIsBusy(false)
+    setAsked(null)
+    onDone()
+  }
+  const resubmit = async (overrides: Overrides) => {
+    const variables = { sessionId, overrides, clientKey: null }
+    const payload = await act(UiResubmitDocument, variables, { about: name, done: null })
+    if (payload?.__typename !== 'ResubmitSessionsPayload') return
+    const [refused] = payload.refused
+    if (refused) toast('refused', `${name}: ${refused.message}`)
+    else toast('done', `${name} is resubmitted.`)
+  }
+  const acts: Record<Action, () => void> = {
+    RETRY_NOW: () =>
+      void during(() => act(UiRetryNowDocument, { sessionId }, { about: name, done: `${name} is retried now.` })),
+    CANCEL_RETRY: () =>
+      void during(() =>
+        act(UiCancelRetryDocument, { sessionId }, { about: name, done: `${name} is not retried any more.` }),
+      ),
+    TERMINATE: () => setAsked('TERMINATE'),
+    RESUBMIT: () => setAsked('RESUBMIT'),
+  }
+  useKeys([
+    {
+      keys: 'r',
+      does: 'retry now',
+      run: () => {
+        const { allowed, reason } = verdicts.get('RETRY_NOW') ?? { allowed: false, reason: null }
+        if (allowed && !isBusy) acts.RETRY_NOW()
+        else if (reason !== null) toast('refused', reason)
+      },
+    },
+  ])
+  const button = (action: Action, words: string, kind: 'plain' | 'primary' = 'plain') => {
+    const verdict = verdicts.get(action)
+    if (verdict === undefined || (!verdict.allowed && action !== 'TERMINATE' && action !== 'RESUBMIT')) return null
+    const reason = verdict.allowed ? undefined : (verdict.reason ?? undefined)
+    return (
+      <Button
+        kind={kind}
+        aria-disabled={!verdict.allowed || isBusy}
+        title={reason}
+        onClick={() => {
+          if (verdict.allowed && !isBusy) acts[action]()
+          else if (reason !== undefined) toast('refused', reason)
+        }}
+      >
+        {words}
+        {action === 'RETRY_NOW' && <Keys keys="r" />}
+      </Button>
+    )
+  }
+  return (
+    <div className="actions">
+      {button('RETRY_NOW', 'Retry now', 'primary')}
+      {button('CANCEL_RETRY', 'Cancel retry')}
+      {button('TERMINATE', 'Terminate')}
+      {button('RESUBMIT', 'Resubmit…')}
+      <Suspense>
+        {asked === 'TERMINATE' && (
+          <Confirm
+            title="Terminate 1 chain?"
+            act="Terminate"
+            isBusy={isBusy}
+            onClose={() => setAsked(null)}
+            onAct={() =>
+              void during(() =>
+                act(
+                  UiTerminateDocument,
+                  { sessionId, reason: null },
+                  { about: name, done: `${name} is being terminated.` },
+                ),
+              )
+            }
+          >
+            {chain.state === 'LIVE'
+              ? `Attempt ${newestAttempt.attempt} of ${name} is stopped, and no retry follows.`
+              : `The retry that ${name} waits for is given up.`}
+          </Confirm>
+        )}
+        {asked === 'RESUBMIT' && (
+          <ResubmitDialog
+            name={name}
+            sessionId={sessionId}
+            isBusy={isBusy}
+            onClose={() => setAsked(null)}
+            onSubmit={(overrides) => void during(() => resubmit(overrides))}
+          />
+        )}
+      </Suspense>
+    </div>
   )
 }

@@ -1,4 +1,4 @@
-/** What the address says about the page of a chain. */
+/** The parameters of a chain page's address. */
 export interface ChainSearch {
   /** The chosen one; without it the newest. */
   attempt?: number

@@ -1,14 +1,17 @@
 import type { KeyboardEvent } from 'react'
+import { useQuery } from 'urql'
+import { useReread, useRereadWhen } from '../../api/poll.ts'
+import { HistoryTable } from '../../app/history.tsx'
 import type { Bar, Timeline } from '../../timeline/bars.ts'
-import type { Moments } from '../../words/moment.ts'
-import { useAttempt } from './attempt-panel.tsx'
+import { bytes } from '../../words/numbers.ts'
+import { duration, type Moments } from '../../words/time.ts'
+import { decisionWords, DelayParts, useAttempt } from './attempt-panel.tsx'
 import { CHAIN_TABS, type ChainTab } from './chain-search.ts'
-import { DecisionTab } from './decision-tab.tsx'
-import { HistoryTab } from './history-tab.tsx'
-import { KernelsTab } from './kernels-tab.tsx'
+import { type UiAttemptQuery, type UiDecisionFragment, UiHistoryDocument } from './chain.generated.ts'
 import { LogsTab } from './logs-tab.tsx'
 import { SpecTab } from './spec-tab.tsx'
-import '../../design/tabs.css'
+import '../../design/controls.css'
+import '../../design/table.css'
 
 interface Props {
   bar: Bar
@@ -75,5 +78,127 @@ export function ChainTabs({ bar, bars, timeline, moments, now, tab, onTab, line,
         {tab === 'kernels' && <KernelsTab {...{ kernels, isRead, moments }} />}
       </div>
     </section>
+  )
+}
+
+/** The scheduler's history of an attempt. */
+function HistoryTab({ sessionId, status, moments }: { sessionId: string; status: string; moments: Moments }) {
+  const variables = { sessionId, after: null }
+  const [{ data, error }] = useQuery({ query: UiHistoryDocument, variables, requestPolicy: 'cache-and-network' })
+  useRereadWhen(status, useReread(UiHistoryDocument, variables))
+  if (error)
+    return (
+      <p className="chain-empty" role="alert">
+        {error.message}
+      </p>
+    )
+  const entries = data?.session?.schedulingHistory.edges.map(({ node }) => node)
+  if (entries === undefined) return <div className="skeleton skeleton-rows" aria-busy="true" />
+  if (entries.length === 0) return <p className="chain-empty">Nothing has been done with it yet.</p>
+  return <HistoryTable label="History" entries={entries} moments={moments} />
+}
+
+type Kernel = NonNullable<UiAttemptQuery['session']>['kernels'][number]
+
+/** The processes of an attempt. */
+function KernelsTab({ kernels, isRead, moments }: { kernels: readonly Kernel[]; isRead: boolean; moments: Moments }) {
+  if (!isRead) return null
+  if (kernels.length === 0) return <p className="chain-empty">It has no kernels yet.</p>
+  return (
+    // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- what scrolls is reached by the keyboard
+    <div className="record-scroll" role="region" aria-label="Kernels" tabIndex={0}>
+      <table className="record-table">
+        <thead>
+          <tr>
+            <th scope="col">kernel</th>
+            <th scope="col">status</th>
+            <th scope="col">agent</th>
+            <th scope="col">exit</th>
+            <th scope="col">started</th>
+            <th scope="col">ended</th>
+            <th scope="col" className="number-cell">
+              log
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {kernels.map((kernel) => (
+            <tr key={kernel.id}>
+              <td className="nowrap">
+                {kernel.role} {kernel.index}
+              </td>
+              <td>{kernel.status.toLowerCase()}</td>
+              <td>{kernel.agent?.name ?? '–'}</td>
+              <td title={kernel.reason ?? undefined}>
+                {kernel.oomKilled ? 'out of memory' : (kernel.exitCode ?? '–')}
+              </td>
+              <td className="nowrap">
+                {kernel.startedAt === null ? '–' : moments.clock(Date.parse(kernel.startedAt))}
+              </td>
+              <td className="nowrap">
+                {kernel.terminatedAt === null ? '–' : moments.clock(Date.parse(kernel.terminatedAt))}
+              </td>
+              <td className="number-cell">{bytes(kernel.logBytes)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+/** Why there is another attempt, or none: with all that was weighed. */
+function DecisionTab({ decision, bar, moments }: { decision: UiDecisionFragment | null; bar: Bar; moments: Moments }) {
+  if (decision === null)
+    return (
+      <p className="chain-empty">
+        {bar.outcome === 'LIVE'
+          ? 'It is decided when this attempt has ended.'
+          : 'Nothing was decided about this attempt.'}
+      </p>
+    )
+  const moment = (at: string | null) => (at === null ? '–' : moments.absolute(Date.parse(at)))
+  return (
+    <div className="tab-pad">
+      <p className="decision-sentence">{decision.explanation}</p>
+      <DelayParts decision={decision} />
+      <dl className="facts-list">
+        <dt>phase</dt>
+        <dd>{decision.phase.toLowerCase().replace('_', ' ')}</dd>
+        <dt>because</dt>
+        <dd>{decisionWords(decision).join(', ')}</dd>
+        <dt>decided</dt>
+        <dd>{moment(decision.decidedAt)}</dd>
+        <dt>due</dt>
+        <dd>{moment(decision.dueAt)}</dd>
+        <dt>dispatched</dt>
+        <dd>{moment(decision.dispatchedAt)}</dd>
+      </dl>
+      {decision.holds.length > 0 && (
+        <>
+          <h3>Held</h3>
+          <table className="record-table">
+            <thead>
+              <tr>
+                <th scope="col">from</th>
+                <th scope="col">for</th>
+                <th scope="col">by</th>
+              </tr>
+            </thead>
+            <tbody>
+              {decision.holds.map((hold) => (
+                <tr key={hold.from}>
+                  <td className="nowrap">{moments.clock(Date.parse(hold.from))}</td>
+                  <td className="nowrap">
+                    {hold.to === null ? 'until now' : duration((Date.parse(hold.to) - Date.parse(hold.from)) / 1000)}
+                  </td>
+                  <td>{hold.reason}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </>
+      )}
+    </div>
   )
 }

@@ -1,14 +1,13 @@
 import { useLayoutEffect, useRef, useState } from 'react'
-import { download } from '../../api/download.ts'
+import { download } from '../../api/login.ts'
 import { toast } from '../../app/toasts.tsx'
-import { useLog } from '../../log/use-log.ts'
 import { LogViewer } from '../../log/log-viewer.tsx'
+import { useLog } from '../../log/use-log.ts'
 import type { Bar, Timeline } from '../../timeline/bars.ts'
-import { endOf } from '../../timeline/item-words.ts'
-import { countdown } from '../../words/duration.ts'
+import { endOf } from '../../timeline/words.ts'
+import { countdown } from '../../words/time.ts'
+import { chainLog, kernelLog, type LoggedAttempt } from './chain-log.ts'
 import type { UiAttemptQuery } from './chain.generated.ts'
-import { chainLog, type LoggedAttempt } from './chain-log.ts'
-import { kernelLog } from './kernel-log.ts'
 
 type Kernel = NonNullable<UiAttemptQuery['session']>['kernels'][number]
 

@@ -1,12 +1,10 @@
 import { useState } from 'react'
 import { useQuery } from 'urql'
-import { FreshCheckpoint } from '../../bulk/fresh-checkpoint.tsx'
-import { overridesOf } from '../../bulk/overrides.ts'
-import { Button } from '../../design/button.tsx'
+import { FreshCheckpoint, overridesOf } from '../../bulk/overrides.tsx'
+import { Button, Field } from '../../design/controls.tsx'
 import { Dialog } from '../../design/dialog.tsx'
-import { Field } from '../../design/field.tsx'
-import { UiSpecDocument, type UiResubmitMutationVariables, type UiSpecQuery } from './chain.generated.ts'
-import { amountWords } from '../../words/amount.ts'
+import { amountWords } from '../../words/numbers.ts'
+import { type UiResubmitMutationVariables, UiSpecDocument, type UiSpecQuery } from './chain.generated.ts'
 
 export type Overrides = UiResubmitMutationVariables['overrides']
 type Spec = NonNullable<UiSpecQuery['session']>

@@ -1,13 +1,13 @@
 import { useState } from 'react'
 import { useQuery } from 'urql'
-import { duration } from '../../words/duration.ts'
-import { UiSpecDocument, type UiSpecQuery } from './chain.generated.ts'
-import { amountWords } from '../../words/amount.ts'
 import { mountWords } from '../../words/mount.ts'
+import { amountWords } from '../../words/numbers.ts'
+import { duration } from '../../words/time.ts'
+import { UiSpecDocument, type UiSpecQuery } from './chain.generated.ts'
 
 type Spec = NonNullable<UiSpecQuery['session']>
 
-/** What the attempt was told to run, and how it is retried. */
+/** The attempt's specification and its retry policy. */
 export function SpecTab({ sessionId }: { sessionId: string }) {
   const [{ data, error }] = useQuery({ query: UiSpecDocument, variables: { sessionId } })
   if (error)
@@ -133,7 +133,7 @@ function policyRows(policy: Spec['retryPolicy']): [string, string][] {
   ]
 }
 
-/** As a shell would take it. */
+/** Quotes an argument for a shell. */
 function quoted(argument: string): string {
   return /^[\w@%+=:,./-]+$/.test(argument) ? argument : `'${argument.replaceAll("'", String.raw`'\''`)}'`
 }

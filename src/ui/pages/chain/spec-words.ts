@@ -1,4 +1,4 @@
-import { amountWords } from '../../words/amount.ts'
+import { amountWords } from '../../words/numbers.ts'
 
 interface Difference {
   field: string

@@ -1,16 +1,14 @@
 import { useEffect, useState } from 'react'
 import { connection } from '../../api/connection.ts'
-import { toneOf } from '../../design/endings.ts'
+import { toneOf } from '../../design/causes.ts'
 import { plainText } from '../../log/ansi.ts'
 import { LogText } from '../../log/log-text.ts'
-import { barsOf, type Bar, type Gap, type Ghost, type Timeline } from '../../timeline/bars.ts'
-import { endOf, lengthOf } from '../../timeline/item-words.ts'
+import { type Bar, barsOf, type Gap, type Ghost, type Timeline } from '../../timeline/bars.ts'
 import type { Target } from '../../timeline/timeline-view.tsx'
-import { countdown, duration } from '../../words/duration.ts'
-import type { Moments } from '../../words/moment.ts'
-import { useAttempt } from './attempt-panel.tsx'
-import { UiKernelLogDocument, type UiAttemptQuery, type UiScheduleQuery } from './chain.generated.ts'
-import { DelayParts, decisionWords } from './decision-parts.tsx'
+import { endOf, lengthOf } from '../../timeline/words.ts'
+import { countdown, duration, type Moments } from '../../words/time.ts'
+import { decisionWords, DelayParts, useAttempt } from './attempt-panel.tsx'
+import { type UiAttemptQuery, UiKernelLogDocument, type UiScheduleQuery } from './chain.generated.ts'
 
 interface Props {
   target: Target
@@ -61,7 +59,7 @@ function BarCard({ bar, moments }: { bar: Bar; moments: Moments }) {
 
 const LINES = 3
 
-/** What the main kernel wrote last. */
+/** The last lines of the main kernel's log. */
 function useLastLines(session: UiAttemptQuery['session'] | undefined): string[] {
   const kernel = session?.kernels[0]
   const [lines, setLines] = useState<string[]>([])

@@ -1,13 +1,14 @@
 import { useEffect, useEffectEvent, useMemo, useState } from 'react'
 import { useClient, useQuery } from 'urql'
-import { useReread, useRereadWhen } from '../../api/reread.ts'
+import { useFirstCursor, useLive } from '../../api/live.ts'
+import { useReread, useRereadWhen } from '../../api/poll.ts'
 import type { Segment } from '../../timeline/bars.ts'
 import {
-  UiChainDocument,
   UiChainChangesDocument,
+  UiChainDocument,
+  type UiChainQuery,
   UiEarlierTimelineDocument,
   UiScheduleDocument,
-  type UiChainQuery,
   type UiSegmentsFragment,
 } from './chain.generated.ts'
 
@@ -110,4 +111,14 @@ function joined(older: readonly Edge[], newer: readonly Edge[]): Edge[] {
 
 function segmentOf({ node }: Edge): Segment {
   return { ...node, from: Date.parse(node.from), to: node.to === null ? null : Date.parse(node.to) }
+}
+
+/** Reads the chain again when something about it has changed since it was first read. */
+export function useLiveChain(chainId: string, cursor: string | undefined, reread: () => Promise<void>): void {
+  useLive({
+    cursor: useFirstCursor(chainId, cursor),
+    chainIds: [chainId],
+    onChanges: reread,
+    onMissed: () => void reread(),
+  })
 }

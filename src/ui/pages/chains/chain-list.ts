@@ -1,25 +1,30 @@
+import { useNavigate } from '@tanstack/react-router'
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import { useClient } from 'urql'
+import { UiRetryNowDocument } from '../../api/act.generated.ts'
 import { serverNow, setServerNow } from '../../api/clock.ts'
-import { useLive, type Changes } from '../../api/live.ts'
+import { type Changes, useLive } from '../../api/live.ts'
+import { useAct } from '../../app/act.ts'
+import { useKeys } from '../../app/keys.ts'
+import { chainFilterOf } from '../../app/list/filters.ts'
+import { DEFAULT_ORDER, ORDERS, type SearchOf } from '../../app/list/search.ts'
 import { UiChainsChangedDocument } from './chains.generated.ts'
-import { DEFAULT_ORDER, filterOf, ORDERS, type ChainsSearch } from './chains-search.ts'
 import {
   begunFor,
+  type ChainRow,
+  type Counts,
   keyOf,
+  type Listed,
   PAGE_ROWS,
   readAgain,
   readFirst,
   readMore,
   takeBegun,
-  type ChainRow,
-  type Counts,
-  type Listed,
 } from './read-chains.ts'
 
 const UNTOUCHED_MS = 3_000
 
-/** What has changed and is not shown, since the list does not move under the pointer. */
+/** Changes that are not shown yet, because the list does not move under the pointer. */
 export interface Pending {
   fresh: ReadonlySet<string>
   moved: ReadonlySet<string>
@@ -42,7 +47,7 @@ export interface ChainList {
  * The chains of a search, a page at a time, and kept up to date. `isAtTop`: nobody has scrolled away from the first rows.
  */
 export function useChainList(
-  search: ChainsSearch,
+  search: SearchOf<'chains'>,
   isAtTop: () => boolean,
   visible: () => readonly string[],
 ): ChainList {
@@ -58,7 +63,7 @@ export function useChainList(
   const orderBy = ORDERS[search.order ?? DEFAULT_ORDER]
   const key = keyOf(search)
   // oxlint-disable-next-line react/exhaustive-deps -- the time that is in it stays what it was when the list was read
-  const filter = useMemo(() => filterOf(search, serverNow()), [key, round])
+  const filter = useMemo(() => chainFilterOf(search, serverNow()), [key, round])
 
   const shownKey = useRef(key)
   useEffect(() => {
@@ -169,4 +174,78 @@ function useTouch() {
     }
   }, [])
   return at
+}
+
+export interface Rows {
+  /** By chain, the newest attempt that was seen when it was chosen. */
+  chosen: ReadonlyMap<string, string>
+  /** Of the row that the keys are about. */
+  current: string | undefined
+  choose: (chain: ChainRow) => void
+  setCurrent: (chainId: string) => void
+  /** All that are loaded, but for this one. */
+  chooseAll: (but?: ChainRow) => void
+  clear: () => void
+}
+
+/** Which rows are chosen, and which one the keys are about. */
+export function useRows({ rows, reload }: ChainList, show: (index: number) => void): Rows {
+  const navigate = useNavigate()
+  const act = useAct()
+  const [chosen, setChosen] = useState<ReadonlyMap<string, string>>(new Map())
+  const [currentId, setCurrent] = useState<string>()
+  const choose = useCallback(({ chainId, newestAttempt }: ChainRow) => {
+    setChosen((before) => {
+      const after = new Map(before)
+      if (!after.delete(chainId)) after.set(chainId, newestAttempt.sessionId)
+      return after
+    })
+  }, [])
+  const clear = () => setChosen(new Map())
+  const at = Math.max(
+    0,
+    rows.findIndex(({ chainId }) => chainId === currentId),
+  )
+  const row = rows[at]
+  const move = (by: number) => {
+    const to = currentId === undefined ? 0 : Math.min(rows.length - 1, Math.max(0, at + by))
+    const next = rows[to]
+    if (!next) return
+    show(to)
+    setCurrent(next.chainId)
+    requestAnimationFrame(() => document.querySelector<HTMLElement>(`[data-chain="${next.chainId}"]`)?.focus())
+  }
+  const retry = ({ name, newestAttempt: { sessionId } }: ChainRow) =>
+    act(UiRetryNowDocument, { sessionId }, { about: name, done: `${name} is retried now.` })
+  useKeys([
+    { keys: 'j', does: 'next row', run: () => move(1) },
+    { keys: 'k', does: 'row before', run: () => move(-1) },
+    { keys: 'x', does: 'select the row', run: () => row && choose(row) },
+    {
+      keys: 'o',
+      does: 'open the row, as enter does',
+      run: () => row && void navigate({ to: '/chains/$chainId', params: { chainId: row.chainId } }),
+    },
+    { keys: 'r', does: 'retry the row now', run: () => row && void retry(row) },
+    { keys: 'n', does: 'show what is new', run: reload },
+    { keys: 'Escape', does: 'clear the selection', run: clear },
+  ])
+  return {
+    chosen,
+    current: currentId,
+    choose,
+    setCurrent,
+    chooseAll: (but) =>
+      setChosen(
+        new Map(rows.filter((each) => each !== but).map((each) => [each.chainId, each.newestAttempt.sessionId])),
+      ),
+    clear,
+  }
+}
+
+/** Changes the address: what is undefined is left out of it. */
+export function useChangeSearch(): (change: Partial<SearchOf<'chains'>>) => void {
+  const navigate = useNavigate()
+  return (change) =>
+    void navigate({ to: '/chains', search: (before) => ({ ...before, dropped: undefined, ...change }), replace: true })
 }

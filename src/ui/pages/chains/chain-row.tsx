@@ -1,9 +1,8 @@
-import { memo, type CSSProperties } from 'react'
-import { Latest, Outlook, StateIcon } from '../../app/chain/chain-parts.tsx'
-import { marksOf } from '../../app/chain/outlook.ts'
+import { type CSSProperties, memo } from 'react'
+import { Latest, marksOf, Outlook, StateIcon } from '../../app/chain-parts.tsx'
 import { RowLink } from '../../app/list/row-link.tsx'
 import { AttemptStrip, STRIP_ATTEMPTS_MAX } from '../../charts/attempt-strip.tsx'
-import { shortDuration } from '../../words/duration.ts'
+import { shortDuration } from '../../words/time.ts'
 import type { ChainRow as Row } from './read-chains.ts'
 
 interface ChainRowProps {

@@ -1,22 +1,21 @@
 import { getRouteApi } from '@tanstack/react-router'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { startTransition, useEffect, useRef, useState } from 'react'
-import { Dropped } from '../../app/list/dropped.tsx'
+import { Dropped } from '../../app/list/list-panel.tsx'
+import { type SearchOf, STATE_TABS, type StateTab } from '../../app/list/search.ts'
 import { ProblemPanel } from '../../app/problem-panel.tsx'
-import { Keys } from '../../design/button.tsx'
+import { Button, Keys } from '../../design/controls.tsx'
 import { ArrowUpIcon } from '../../design/icons.tsx'
-import { Skeleton } from '../../design/skeleton.tsx'
-import { count, counted } from '../../words/count.ts'
-import { useChainList, type ChainList } from './chain-list.ts'
+import { Skeleton } from '../../design/panel.tsx'
+import { count, counted } from '../../words/numbers.ts'
+import { type ChainList, useChainList, useChangeSearch, useRows } from './chain-list.ts'
 import { ChainRow } from './chain-row.tsx'
-import { STATE_TABS, type StateTab } from './chains-search.ts'
-import { useColumns } from './columns.tsx'
-import { Empty } from './empty.tsx'
 import { Filters, StateTabs } from './filters.tsx'
 import { SelectionBar, useAll } from './selection-bar.tsx'
-import { useRows } from './use-rows.ts'
+import { useColumns } from './views.tsx'
 import '../../design/table.css'
-import './chains-page.css'
+import './chains.css'
+import '../../design/panel.css'
 
 const route = getRouteApi('/frame/chains')
 
@@ -227,4 +226,45 @@ function useMatches(query: string): boolean {
     return () => media.removeEventListener('change', change)
   }, [query])
   return matches
+}
+
+const FIRST = `npx reprise run --name first --retries 3 --retry-delay 5s -- \\
+  sh -c 'echo attempt $REPRISE_ATTEMPT; test $REPRISE_ATTEMPT -ge 3'
+npx reprise chains`
+
+/** Why there is nothing, and what next. */
+export function Empty({ search }: { search: SearchOf<'chains'> }) {
+  const change = useChangeSearch()
+  const { order: _, dropped: __, ...narrowing } = search
+  const filters = Object.entries(narrowing).filter(([, value]) => value !== undefined)
+  if (filters.length > 0) {
+    return (
+      <div className="empty">
+        <h2>No chain fits</h2>
+        <p>Take away what leaves out too much:</p>
+        <div className="empty-filters">
+          {filters.map(([name, value]) => (
+            <Button key={name} className="chip" onClick={() => change({ [name]: undefined })}>
+              <span>
+                {name === 'q' ? 'search' : name} {value}
+              </span>
+            </Button>
+          ))}
+        </div>
+        {filters.length > 1 && (
+          <Button kind="quiet" onClick={() => change(Object.fromEntries(filters.map(([name]) => [name, undefined])))}>
+            All of them
+          </Button>
+        )}
+      </div>
+    )
+  }
+  return (
+    <div className="empty">
+      <h2>No chains yet</h2>
+      <p>A chain is one piece of work with all its attempts. This one fails twice and succeeds on its third:</p>
+      <pre className="empty-command">{FIRST}</pre>
+      <Button onClick={() => void navigator.clipboard.writeText(FIRST)}>Copy</Button>
+    </div>
+  )
 }

@@ -1,20 +1,22 @@
+import { type SubmitEvent, useState } from 'react'
 import { CAUSES, namesOfCauses } from '../../app/causes.ts'
-import { Choice } from '../../design/choice.tsx'
-import { Tabs } from '../../app/list/tabs.tsx'
-import type { Counts } from './read-chains.ts'
+import { Tabs } from '../../app/list/list-filters.tsx'
 import {
   DEFAULT_ORDER,
-  STATE_TABS,
-  type ChainsSearch,
   type OrderWord,
+  type SearchOf,
   type SinceWord,
+  STATE_TABS,
   type StateTab,
-} from './chains-search.ts'
-import { ColumnsMenu } from './columns.tsx'
-import { FilterChips } from './filter-chips.tsx'
-import { GoToDate, LabelFilter } from './typed-filters.tsx'
-import { useChangeSearch } from './use-change-search.ts'
-import { ViewsMenu } from './views.tsx'
+} from '../../app/list/search.ts'
+import { useMoments } from '../../app/moments.tsx'
+import { Button, Choice, typed } from '../../design/controls.tsx'
+import { CrossIcon } from '../../design/icons.tsx'
+import { counted } from '../../words/numbers.ts'
+import type { Moments } from '../../words/time.ts'
+import { useChangeSearch } from './chain-list.ts'
+import type { Counts } from './read-chains.ts'
+import { ColumnsMenu, ViewsMenu } from './views.tsx'
 
 const TAB_NAMES: Record<StateTab, string> = {
   running: 'Running',
@@ -67,8 +69,8 @@ const ORDER_NAMES = {
   due: 'next retry first',
 } satisfies Record<OrderWord, string>
 
-/** What narrows the list, each to be taken away by itself; and its order. */
-export function Filters({ search }: { search: ChainsSearch }) {
+/** The filters of the list, each of which can be removed, and its order. */
+export function Filters({ search }: { search: SearchOf<'chains'> }) {
   const change = useChangeSearch()
   return (
     <div className="filters">
@@ -101,4 +103,133 @@ export function Filters({ search }: { search: ChainsSearch }) {
       </span>
     </div>
   )
+}
+
+/** The list begins with what was active on that day, however many chains came after it. */
+function GoToDate() {
+  const change = useChangeSearch()
+  const [isOpen, setOpen] = useState(false)
+  if (!isOpen) {
+    return (
+      <Button kind="quiet" onClick={() => setOpen(true)}>
+        Go to a date
+      </Button>
+    )
+  }
+  const submit = (event: SubmitEvent<HTMLFormElement>) => {
+    event.preventDefault()
+    const [year, month, day] = typed(event.currentTarget, 'day').split('-').map(Number)
+    if (year !== undefined && month !== undefined && day !== undefined && year > 0) {
+      // Up to the end of that day, by the clock on the wall.
+      change({ to: new Date(year, month - 1, day + 1).toISOString(), since: undefined, order: undefined })
+    }
+    setOpen(false)
+  }
+  return (
+    <form className="label-form date-form" onSubmit={submit}>
+      <input
+        name="day"
+        type="date"
+        aria-label="Day to go to"
+        // oxlint-disable-next-line jsx-a11y/no-autofocus -- it appears where it was asked for
+        autoFocus
+        onKeyDown={(event) => {
+          if (event.key === 'Escape') setOpen(false)
+        }}
+      />
+      <Button type="submit">Go</Button>
+    </form>
+  )
+}
+
+function LabelFilter({ label }: { label: string | undefined }) {
+  const change = useChangeSearch()
+  const [isOpen, setOpen] = useState(false)
+  if (label !== undefined) {
+    return (
+      <Button className="chip" aria-label={`Remove the label ${label}`} onClick={() => change({ label: undefined })}>
+        <span>{label.replace(':', '=')}</span>
+        <CrossIcon />
+      </Button>
+    )
+  }
+  if (!isOpen) {
+    return (
+      <Button kind="quiet" onClick={() => setOpen(true)}>
+        + Label
+      </Button>
+    )
+  }
+  const submit = (event: SubmitEvent<HTMLFormElement>) => {
+    event.preventDefault()
+    const [key, ...rest] = typed(event.currentTarget, 'label').split('=')
+    if (key!.trim() !== '') change({ label: `${key!.trim()}:${rest.join('=').trim()}` })
+    setOpen(false)
+  }
+  return (
+    <form className="label-form" onSubmit={submit}>
+      <input
+        name="label"
+        aria-label="Label, as key=value"
+        placeholder="team=cms"
+        // oxlint-disable-next-line jsx-a11y/no-autofocus -- it appears where it was asked for
+        autoFocus
+        autoComplete="off"
+        spellCheck="false"
+        maxLength={200}
+        onKeyDown={(event) => {
+          if (event.key === 'Escape') setOpen(false)
+        }}
+      />
+    </form>
+  )
+}
+
+/** Filters that were chosen elsewhere; each can be removed. */
+function FilterChips({ search }: { search: SearchOf<'chains'> }) {
+  const change = useChangeSearch()
+  const moments = useMoments()
+  return chipsOf(search, moments).map(({ words, without }) => (
+    <Button key={words} className="chip" title={words} aria-label={`Remove ${words}`} onClick={() => change(without)}>
+      <span>{words}</span>
+      <CrossIcon />
+    </Button>
+  ))
+}
+
+interface Chip {
+  words: string
+  /** What it takes away. */
+  without: Partial<SearchOf<'chains'>>
+}
+
+function chipsOf({ q, name, failed, exit, agent, attempts, from, to }: SearchOf<'chains'>, moments: Moments): Chip[] {
+  return [
+    ...(q === undefined ? [] : [{ words: `search: ${q}`, without: { q: undefined } }]),
+    ...(name === undefined ? [] : [{ words: `named ${name}`, without: { name: undefined } }]),
+    ...(failed === undefined
+      ? []
+      : [
+          {
+            words: failed === 'any' ? 'an attempt failed' : `an attempt failed: ${CAUSE_NAMES[failed]}`,
+            without: { failed: undefined },
+          },
+        ]),
+    ...(exit === undefined ? [] : [{ words: `failed with exit code ${exit}`, without: { exit: undefined } }]),
+    ...(agent === undefined ? [] : [{ words: `failed on agent ${agent.slice(0, 8)}`, without: { agent: undefined } }]),
+    ...(attempts === undefined
+      ? []
+      : [{ words: `${counted(attempts, 'attempt')} or more`, without: { attempts: undefined } }]),
+    ...(from === undefined && to === undefined
+      ? []
+      : [{ words: timeWords(from, to, moments), without: { from: undefined, to: undefined } }]),
+  ]
+}
+
+function timeWords(from: string | undefined, to: string | undefined, moments: Moments): string {
+  const words = (at: string) => `${moments.day(Date.parse(at))}, ${moments.minute(Date.parse(at))}`
+  if (from === undefined) return `before ${words(to!)}`
+  if (to === undefined) return `since ${words(from)}`
+  const isOneDay = moments.day(Date.parse(from)) === moments.day(Date.parse(to))
+  return `${words(from)} to ${isOneDay ? moments.minute(Date.parse(to)) : words(to)}`
 }

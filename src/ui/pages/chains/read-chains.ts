@@ -1,16 +1,17 @@
 import type { Client } from '@urql/core'
-import { serverNow, setServerNow } from '../../api/clock.ts'
-import { UNCACHED } from '../../api/exchange.ts'
 import type { ChainFilter, ChainOrder } from '../../../client/schema-types.generated.ts'
-import type { UiChainRowFragment } from '../../app/chain/chain-row.generated.ts'
+import { serverNow, setServerNow } from '../../api/clock.ts'
+import { UNCACHED } from '../../api/connection.ts'
+import { chainFilterOf } from '../../app/list/filters.ts'
+import { DEFAULT_ORDER, ORDERS, type SearchOf } from '../../app/list/search.ts'
 import {
   UiChainCountsDocument,
-  UiChainsDocument,
   type UiChainCountsQuery,
+  type UiChainRowFragment,
+  UiChainsDocument,
   type UiChainsQuery,
   type UiChainsQueryVariables,
 } from './chains.generated.ts'
-import { DEFAULT_ORDER, filterOf, ORDERS, type ChainsSearch } from './chains-search.ts'
 
 export type ChainRow = UiChainRowFragment
 export type Counts = UiChainCountsQuery['chains']['counts']
@@ -30,14 +31,14 @@ export interface Listed {
   cursor: string
 }
 
-/** What a list begins with. */
+/** The data that a list begins with. */
 export interface FirstRead {
   rows: Promise<Listed>
   /** Null without an answer: the list does without. */
   counts: Promise<Counts | null>
 }
 
-/** What follows what is listed. */
+/** Reads the next page of a list. */
 export async function readMore(client: Client, filter: ChainFilter, orderBy: ChainOrder, after: string) {
   return listedIn(await ask(client, { filter, orderBy, first: PAGE_ROWS, after, together: false }))
 }
@@ -84,7 +85,7 @@ function countedWith(filter: ChainFilter): ChainFilter {
 }
 
 /** Lists of the same key are the same. */
-export function keyOf(search: ChainsSearch): string {
+export function keyOf(search: SearchOf<'chains'>): string {
   return JSON.stringify({ ...search, dropped: undefined })
 }
 
@@ -104,9 +105,9 @@ let begun: Begun | null = null
  * Reads the first rows while the program is still about to draw what surrounds them. Not of a time before now: it is
  * not known yet by the server's clock.
  */
-export function beginToRead(client: Client, search: ChainsSearch): void {
+export function beginToRead(client: Client, search: SearchOf<'chains'>): void {
   if (search.since !== undefined) return
-  const read = readFirst(client, filterOf(search, serverNow()), ORDERS[search.order ?? DEFAULT_ORDER])
+  const read = readFirst(client, chainFilterOf(search, serverNow()), ORDERS[search.order ?? DEFAULT_ORDER])
   const own: Begun = { key: keyOf(search), at: performance.now(), read, listed: null }
   begun = own
   read.rows.then(

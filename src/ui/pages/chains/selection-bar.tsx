@@ -2,15 +2,16 @@ import { Link, useNavigate } from '@tanstack/react-router'
 import { lazy, Suspense, useRef, useState } from 'react'
 import type { ChainFilter, SessionAction } from '../../../client/schema-types.generated.ts'
 import { serverNow } from '../../api/clock.ts'
-import { GuardedButton } from '../../app/form/guarded-button.tsx'
+import { GuardedButton } from '../../app/guarded-button.tsx'
 import { useKeys } from '../../app/keys.ts'
+import { chainFilterOf } from '../../app/list/filters.ts'
+import type { SearchOf } from '../../app/list/search.ts'
 import { useViewer } from '../../app/viewer.ts'
 import { ACTION_WORDS, ACTIONS } from '../../bulk/bulk-words.ts'
 import type { Selection } from '../../bulk/use-bulk.ts'
-import { Button } from '../../design/button.tsx'
-import { count } from '../../words/count.ts'
-import { filterOf, type ChainsSearch } from './chains-search.ts'
-import type { Rows } from './use-rows.ts'
+import { Button } from '../../design/controls.tsx'
+import { count } from '../../words/numbers.ts'
+import type { Rows } from './chain-list.ts'
 
 const BulkDialog = lazy(async () => ({ default: (await import('../../bulk/bulk-dialog.tsx')).BulkDialog }))
 
@@ -29,16 +30,16 @@ export interface All {
 }
 
 /** Whether all that match are selected: another filter is another selection. */
-export function useAll(search: ChainsSearch, chosen: Rows['chosen']): All {
+export function useAll(search: SearchOf<'chains'>, chosen: Rows['chosen']): All {
   const key = JSON.stringify({ ...search, order: undefined, dropped: undefined })
   const [all, setAll] = useState<{ key: string; filter: ChainFilter } | null>(null)
   const isAll = all?.key === key && chosen.size === 0
   // The time that is in it stays what it was.
-  const filter = isAll ? all.filter : filterOf(search, serverNow())
+  const filter = isAll ? all.filter : chainFilterOf(search, serverNow())
   return { filter, isAll, setAll: (wanted) => setAll(wanted ? { key, filter } : null) }
 }
 
-/** What is selected, rows or all that match, and what can be done to it. */
+/** The selection, some rows or all that match, and the actions on it. */
 export function SelectionBar({ rows, all, total, onDone }: Props) {
   const { can, role } = useViewer()
   const { chosen, clear } = rows

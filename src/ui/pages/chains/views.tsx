@@ -1,26 +1,25 @@
 import { useNavigate } from '@tanstack/react-router'
-import { useState, type SubmitEvent } from 'react'
+import { type CSSProperties, type SubmitEvent, useState } from 'react'
 import { createStore, useStore } from '../../api/store.ts'
-import { LazyMenu } from '../../app/act/lazy-menu.tsx'
-import { Button } from '../../design/button.tsx'
+import { LazyMenu } from '../../app/lazy-menu.tsx'
+import { type SearchOf, searchReader } from '../../app/list/search.ts'
+import { Button, typed } from '../../design/controls.tsx'
 import { ChevronIcon } from '../../design/icons.tsx'
 import type { MenuEntry } from '../../design/menu.tsx'
-import { typed } from '../../design/typed.ts'
-import { readChainsSearch, type ChainsSearch } from './chains-search.ts'
 
 /** An address of the list with a name. */
 interface View {
   name: string
-  search: ChainsSearch
+  search: SearchOf<'chains'>
 }
 
-const KEPT = 'reprise-chains-views'
+const KEPT_VIEWS = 'reprise-chains-views'
 const VIEWS_MAX = 30
 
 const views = createStore<readonly View[]>(readViews())
 
 /** Views that were saved in this browser; what is looked at can be saved as one. */
-export function ViewsMenu({ search }: { search: ChainsSearch }) {
+export function ViewsMenu({ search }: { search: SearchOf<'chains'> }) {
   const saved = useStore(views)
   const navigate = useNavigate()
   const [isNaming, setNaming] = useState(false)
@@ -81,28 +80,79 @@ function NameForm({ onName }: { onName: (name: string | undefined) => void }) {
 }
 
 /** The same for the same list, whatever the order of what it says. */
-function keyOf(search: ChainsSearch): string {
+function keyOf(search: SearchOf<'chains'>): string {
   const entries = Object.entries(search).filter(([name, value]) => value !== undefined && name !== 'dropped')
   return JSON.stringify(entries.toSorted(([a], [b]) => (a < b ? -1 : 1)))
 }
 
 function keep(after: readonly View[]): void {
-  localStorage.setItem(KEPT, JSON.stringify(after))
+  localStorage.setItem(KEPT_VIEWS, JSON.stringify(after))
   views.set(after)
 }
 
 /** Of another version, perhaps: what is not understood is left out. */
 function readViews(): View[] {
   try {
-    const kept: unknown = JSON.parse(localStorage.getItem(KEPT) ?? '[]')
+    const kept: unknown = JSON.parse(localStorage.getItem(KEPT_VIEWS) ?? '[]')
     if (!Array.isArray(kept)) return []
     return (kept as unknown[]).flatMap((each) => {
       const { name, search } = Object(each) as Partial<Record<keyof View, unknown>>
       if (typeof name !== 'string' || typeof search !== 'object' || search === null) return []
-      const { dropped: _, ...read } = readChainsSearch(search as Record<string, unknown>)
+      const { dropped: _, ...read } = searchReader('chains')(search as Record<string, unknown>)
       return [{ name, search: read }]
     })
   } catch {
     return []
   }
+}
+
+/** Those that can be left out, with what each takes of a row. Labels stand beside the name. */
+const COLUMNS = {
+  labels: { name: 'Labels', width: '' },
+  attempts: { name: 'Attempts', width: '172px' },
+  outlook: { name: 'Outlook', width: 'minmax(180px, 4fr)' },
+  ran: { name: 'Ran', width: '62px' },
+  latest: { name: 'Latest', width: '62px' },
+} as const
+type Column = keyof typeof COLUMNS
+
+const KEPT_COLUMNS = 'reprise-chains-without'
+
+const leftOut = createStore<readonly Column[]>(
+  (localStorage.getItem(KEPT_COLUMNS) ?? '').split(' ').filter((each): each is Column => Object.hasOwn(COLUMNS, each)),
+)
+
+/** For the table: the columns that this browser's owner wants. */
+export function useColumns(): { without: string | undefined; columns: CSSProperties } {
+  const without = useStore(leftOut)
+  const widths = Object.entries(COLUMNS).flatMap(([column, { width }]) =>
+    without.includes(column as Column) || width === '' ? [] : [width],
+  )
+  return {
+    without: without.length > 0 ? without.join(' ') : undefined,
+    columns: { '--chain-columns': ['38px', 'minmax(180px, 5fr)', ...widths].join(' ') } as CSSProperties,
+  }
+}
+
+export function ColumnsMenu() {
+  const without = useStore(leftOut)
+  const entries = Object.entries(COLUMNS).map(([column, { name }]) => ({
+    text: name,
+    isChosen: !without.includes(column as Column),
+    run: () => toggle(column as Column),
+  }))
+  return (
+    <span className="columns-menu">
+      <LazyMenu entries={entries}>
+        Columns <ChevronIcon />
+      </LazyMenu>
+    </span>
+  )
+}
+
+function toggle(column: Column): void {
+  const before = leftOut.get()
+  const after = before.includes(column) ? before.filter((each) => each !== column) : [...before, column]
+  localStorage.setItem(KEPT_COLUMNS, after.join(' '))
+  leftOut.set(after)
 }

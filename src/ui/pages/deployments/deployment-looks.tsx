@@ -1,8 +1,8 @@
 import type { ComponentType } from 'react'
-import { CancelledIcon, FailedIcon, HeldIcon, SucceededIcon, WaitingIcon } from '../../design/icons.tsx'
-import { counted } from '../../words/count.ts'
 import type { DeploymentStatus, RouteStatus } from '../../../client/schema-types.generated.ts'
-import './replicas.css'
+import { CancelledIcon, FailedIcon, HeldIcon, SucceededIcon, WaitingIcon } from '../../design/icons.tsx'
+import { counted } from '../../words/numbers.ts'
+import './deployments.css'
 
 interface Look {
   icon: ComponentType<{ className?: string }>

@@ -1,22 +1,18 @@
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { useFirstCursor, useLive } from '../../api/live.ts'
 import { usePolled } from '../../api/poll.ts'
-import { Ago } from '../../app/ago.tsx'
-import { Dropped } from '../../app/list/dropped.tsx'
-import { EmptyUnderFilters } from '../../app/list/empty-list.tsx'
-import { NameFilter } from '../../app/list/name-filter.tsx'
-import { PageFoot } from '../../app/list/page-foot.tsx'
-import { usePlace } from '../../app/list/place.ts'
-import { ListPanel } from '../../app/list/list-panel.tsx'
-import { Tabs } from '../../app/list/tabs.tsx'
+import { deploymentFilterOf } from '../../app/list/filters.ts'
+import { NameFilter, Tabs } from '../../app/list/list-filters.tsx'
+import { Dropped, EmptyUnderFilters, ListPanel, PageFoot, usePlace } from '../../app/list/list-panel.tsx'
+import type { SearchOf } from '../../app/list/search.ts'
+import { Ago } from '../../app/moments.tsx'
 import { DeploymentStatusMark, Replicas } from './deployment-looks.tsx'
 import {
-  UiDeploymentsDocument,
   type UiDeploymentRowFragment,
+  UiDeploymentsDocument,
   type UiDeploymentsQuery,
 } from './deployments.generated.ts'
-import { deploymentFilterOf, type DeploymentsSearch, type StatusWord } from './deployments-search.ts'
-import '../../design/choice.css'
+import '../../design/controls.css'
 import './deployments.css'
 
 const route = getRouteApi('/frame/deployments')
@@ -27,7 +23,7 @@ const PAGE_ROWS = 50
 export function DeploymentsPage() {
   const search = route.useSearch()
   const navigate = route.useNavigate()
-  const change = (part: Partial<DeploymentsSearch>) =>
+  const change = (part: Partial<SearchOf<'deployments'>>) =>
     void navigate({ search: (before) => ({ ...before, dropped: undefined, ...part }), replace: true })
   const { data, error, again, rows, offset, first, next } = useDeployments(search)
   const showsProject = search.project === undefined && new Set(rows.map(({ project }) => project.id)).size > 1
@@ -94,7 +90,7 @@ function Row(props: { deployment: UiDeploymentRowFragment; rowIndex: number; sho
 }
 
 /** A page of them, the newest first, read again when one of them or of their replicas has changed. */
-function useDeployments(search: DeploymentsSearch) {
+function useDeployments(search: SearchOf<'deployments'>) {
   const filter = deploymentFilterOf(search)
   const key = JSON.stringify(filter)
   const { after, offset, first, onward } = usePlace(key)
@@ -117,14 +113,14 @@ function useDeployments(search: DeploymentsSearch) {
 }
 
 function StatusTabs(props: {
-  search: DeploymentsSearch
+  search: SearchOf<'deployments'>
   data: UiDeploymentsQuery | undefined
-  onChange: (part: Partial<DeploymentsSearch>) => void
+  onChange: (part: Partial<SearchOf<'deployments'>>) => void
 }) {
   const { search, data, onChange } = props
   const counts = (of: { totalCount: number } | undefined) => of && { count: of.totalCount, isExact: true }
   return (
-    <Tabs<StatusWord>
+    <Tabs<NonNullable<SearchOf<'deployments'>['status']>>
       label="By status"
       tabs={[
         { tab: undefined, name: 'All', counted: counts(data?.present) },
@@ -144,8 +140,8 @@ function Empty({
   search,
   onChange,
 }: {
-  search: DeploymentsSearch
-  onChange: (part: Partial<DeploymentsSearch>) => void
+  search: SearchOf<'deployments'>
+  onChange: (part: Partial<SearchOf<'deployments'>>) => void
 }) {
   const { status, q, project } = search
   if (status === undefined && q === undefined && project === undefined) {

@@ -1,7 +1,6 @@
 import { useState } from 'react'
-import { Button } from '../../design/button.tsx'
+import { Button, Field } from '../../design/controls.tsx'
 import { Dialog } from '../../design/dialog.tsx'
-import { Field } from '../../design/field.tsx'
 
 /** Asks for the number of replicas. What the server bounds, it refuses itself. */
 export function ScaleDialog(props: {

@@ -3,23 +3,21 @@ import { useEffect } from 'react'
 import { usePolled } from '../../api/poll.ts'
 import { problemOf } from '../../api/problem.ts'
 import { CAUSES, wordOfCause } from '../../app/causes.ts'
-import { Dropped } from '../../app/list/dropped.tsx'
-import { useLinkTo } from '../../app/list/link-to.ts'
-import { useMoments } from '../../app/moments.ts'
-import { ProblemPanel } from '../../app/problem-panel.tsx'
+import { Dropped } from '../../app/list/list-panel.tsx'
+import { useLinkTo } from '../../app/list/row-link.tsx'
+import { GROUPINGS, type SearchOf } from '../../app/list/search.ts'
 import { RANGE_NAMES, spanOf } from '../../app/list/time-range.ts'
+import { useMoments } from '../../app/moments.tsx'
+import { ProblemPanel } from '../../app/problem-panel.tsx'
 import { CauseBars } from '../../charts/cause-bars.tsx'
-import { CauseLegend } from '../../charts/cause-legend.tsx'
 import { causesOf } from '../../charts/cause-stacks.ts'
-import { CauseTable } from '../../charts/cause-table.tsx'
-import { Choice } from '../../design/choice.tsx'
-import { Panel } from '../../design/panel.tsx'
-import { Skeleton } from '../../design/skeleton.tsx'
-import { count, percentage } from '../../words/count.ts'
-import { Groups } from './groups.tsx'
+import { CauseLegend, CauseTable } from '../../charts/cause-table.tsx'
+import { Choice } from '../../design/controls.tsx'
+import { Panel, Skeleton } from '../../design/panel.tsx'
+import { count, percentage } from '../../words/numbers.ts'
 import { UiFailuresDocument, type UiFailuresQuery } from './failures.generated.ts'
-import { GROUPINGS, type FailuresSearch } from './failures-search.ts'
-import './failures-page.css'
+import { Groups } from './groups.tsx'
+import './failures.css'
 
 const route = getRouteApi('/frame/failures')
 
@@ -31,7 +29,7 @@ export function FailuresPage() {
   const { range = '24h', by = 'cause', cause, project, dropped } = search
   const navigate = route.useNavigate()
   const moments = useMoments()
-  const change = (changed: Partial<FailuresSearch>) =>
+  const change = (changed: Partial<SearchOf<'failures'>>) =>
     void navigate({ search: (before) => ({ ...before, dropped: undefined, ...changed }), replace: true })
   const { data, error, again } = usePolled(
     UiFailuresDocument,
@@ -85,7 +83,7 @@ export function FailuresPage() {
   )
 }
 
-function OverTime({ data, search }: { data: UiFailuresQuery; search: FailuresSearch }) {
+function OverTime({ data, search }: { data: UiFailuresQuery; search: SearchOf<'failures'> }) {
   const { range = '24h', cause, project, view } = search
   const linkTo = useLinkTo()
   const moments = useMoments()

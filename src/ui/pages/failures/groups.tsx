@@ -1,15 +1,14 @@
 import { Link } from '@tanstack/react-router'
-import { Ago } from '../../app/ago.tsx'
 import { CAUSES, wordOfCause } from '../../app/causes.ts'
-import { Tabs } from '../../app/list/tabs.tsx'
+import { Tabs } from '../../app/list/list-filters.tsx'
+import { GROUPINGS, type GroupingWord, type SearchOf } from '../../app/list/search.ts'
 import { RANGE_NAMES } from '../../app/list/time-range.ts'
-import { CauseMark } from '../../design/cause-mark.tsx'
+import { Ago } from '../../app/moments.tsx'
 import { lookOfCause } from '../../design/causes.ts'
-import { Panel } from '../../design/panel.tsx'
-import '../../design/table.css'
-import { count, counted, percentage } from '../../words/count.ts'
+import { CauseMark, Panel } from '../../design/panel.tsx'
+import { count, counted, percentage } from '../../words/numbers.ts'
 import type { UiFailuresQuery } from './failures.generated.ts'
-import { GROUPINGS, type FailuresSearch, type GroupingWord } from './failures-search.ts'
+import '../../design/table.css'
 
 type Group = UiFailuresQuery['groups'][number]
 
@@ -23,11 +22,11 @@ const GROUPING_NAMES = {
 
 interface Props {
   data: UiFailuresQuery
-  search: FailuresSearch
+  search: SearchOf<'failures'>
   onBy: (by: GroupingWord | undefined) => void
 }
 
-/** What failed attempts have in common, the largest groups first, each with the chains that they are of. */
+/** Groups of failed attempts, the largest first, each with its chains. */
 export function Groups({ data: { groups, statistics }, search, onBy }: Props) {
   const { by = 'cause', cause, range = '24h' } = search
   const tabs = Object.keys(GROUPINGS).map((word) => ({
@@ -87,7 +86,7 @@ function keyOf({ cause, exitCode, name, label, agentId }: Group): string {
 function Row(props: {
   group: Group
   most: number
-  search: FailuresSearch
+  search: SearchOf<'failures'>
   /** Since when they are counted. */
   from: string
   retried: UiFailuresQuery['statistics']['byCause'][number] | undefined
@@ -148,7 +147,7 @@ function Row(props: {
 }
 
 /** The chains that it counts. */
-function listOf({ cause, exitCode, name, label, agentId }: Group, search: FailuresSearch, from: string) {
+function listOf({ cause, exitCode, name, label, agentId }: Group, search: SearchOf<'failures'>, from: string) {
   const { project, cause: chosen } = search
   return {
     ...(project !== undefined && { project }),

@@ -1,9 +1,223 @@
-import { getRouteApi } from '@tanstack/react-router'
-import { SessionFormPage } from './session-form.tsx'
+import { getRouteApi, useNavigate } from '@tanstack/react-router'
+import { useEffect, useRef, useState } from 'react'
+import { useQuery } from 'urql'
+import { serverNow } from '../../api/clock.ts'
+import { type Faults, NO_FAULTS, placeFaults } from '../../api/problem.ts'
+import { useSend } from '../../app/act.ts'
+import { GuardedButton } from '../../app/guarded-button.tsx'
+import { Dropped } from '../../app/list/list-panel.tsx'
+import type { SearchOf } from '../../app/list/search.ts'
+import { ProblemPanel } from '../../app/problem-panel.tsx'
+import { toast } from '../../app/toasts.tsx'
+import { useViewer } from '../../app/viewer.ts'
+import { Button } from '../../design/controls.tsx'
+import { Skeleton } from '../../design/panel.tsx'
+import { type Draft, POLICY_SECTIONS } from '../../policy/policy-fields.ts'
+import { PolicyInputs } from '../../policy/policy-form.tsx'
+import {
+  UiCreateScheduleDocument,
+  UiCreateSessionDocument,
+  UiNewSessionDocument,
+  type UiNewSessionQuery,
+} from './new-session.generated.ts'
+import { defaultsOf, keepDraft, keptDraft, readSession, withDefaults } from './session-draft.ts'
+import { SessionInputs } from './session-inputs.tsx'
+import { SessionPanel } from './session-panel.tsx'
+import { TimingInputs } from './timing-inputs.tsx'
+import { readTiming, TIMING_PLACES } from './timing.ts'
+import './new-session.css'
 
-const route = getRouteApi('/frame/chains/new')
+const sessionRoute = getRouteApi('/frame/chains/new')
+const scheduleRoute = getRouteApi('/frame/schedules/new')
 
 /** A session from a form, with its retries drawn while they are typed. */
 export function NewSessionPage() {
-  return <SessionFormPage what="session" title="New session" search={route.useSearch()} />
+  return <SessionFormPage what="session" title="New session" search={sessionRoute.useSearch()} />
 }
+
+/** A schedule from a form, with its next runs and their retries drawn while they are typed. */
+export function NewSchedulePage() {
+  return <SessionFormPage what="schedule" title="New schedule" search={scheduleRoute.useSearch()} />
+}
+
+/** The kind of thing that the form creates. */
+type Made = 'session' | 'schedule'
+
+interface PageProps {
+  what: Made
+  title: string
+  search: SearchOf<'newSession'>
+}
+
+/** The page of a form for a session, once what it offers is known. */
+function SessionFormPage({ what, title, search }: PageProps) {
+  const [{ data, error }, again] = useQuery({ query: UiNewSessionDocument, requestPolicy: 'network-only' })
+  useEffect(() => {
+    document.title = `${title} · Reprise`
+  }, [title])
+  return (
+    <div className="new-session">
+      <h1 tabIndex={-1}>{title}</h1>
+      <Dropped names={search.dropped} />
+      {data ? (
+        <SessionForm what={what} title={title} known={data} search={search} />
+      ) : error ? (
+        <ProblemPanel error={error} onAgain={() => again({ requestPolicy: 'network-only' })} />
+      ) : (
+        <Skeleton />
+      )}
+    </div>
+  )
+}
+
+/** A policy is tried with causes elsewhere. */
+const SECTIONS = POLICY_SECTIONS.filter(([title]) => title !== 'Tried with')
+
+function SessionForm({ what, title, known, search }: PageProps & { known: UiNewSessionQuery }) {
+  const navigate = useNavigate()
+  const { can, role, project: own } = useViewer()
+  const send = useSend()
+  const form = useRef<HTMLFormElement>(null)
+  const project = own?.name ?? search.project
+  const [draft, setDraft] = useState<Draft>(() => ({ ...keptDraft(what), ...(project !== undefined && { project }) }))
+  useEffect(() => keepDraft(what, draft), [what, draft])
+  // Another one is chosen above the page.
+  const [chosen, setChosen] = useState(project)
+  if (chosen !== project) {
+    setChosen(project)
+    setDraft((last) => (project === undefined ? without(last, 'project') : { ...last, project }))
+  }
+  const [refused, setRefused] = useState<Faults>(NO_FAULTS)
+  const [previewFaults, setPreviewFaults] = useState<Readonly<Record<string, string>>>({})
+  // What is missing is said once somebody has tried; each time the first field that is wrong has the focus.
+  const [tries, setTries] = useState(0)
+  useEffect(() => {
+    if (tries > 0) form.current?.querySelector<HTMLElement>('[aria-invalid]')?.focus()
+  }, [tries])
+  const [isBusy, setBusy] = useState(false)
+  const session = readSession(draft)
+  const timing = what === 'schedule' ? readTiming(draft, session.input.name, serverNow()) : null
+  const { input } = session
+  const faults = { ...session.faults, ...timing?.faults }
+  const places = timing ? { ...TIMING_PLACES, ...under('session', session.places) } : session.places
+  const defaults = defaultsOf(known, draft['project'] ?? 'default')
+  const { command: missing, cron: untimed, ...others } = faults
+  const shown = {
+    ...refused.fields,
+    ...previewFaults,
+    ...others,
+    ...(missing !== undefined && (tries > 0 || draft['command']) && { command: missing }),
+    ...(untimed !== undefined && (tries > 0 || draft['cron']) && { cron: untimed }),
+  }
+  const change = (name: string, text: string) => {
+    setDraft((last) => (text === '' ? without(last, name) : { ...last, [name]: text }))
+    setRefused(({ fields }) => ({ fields: without(fields, name), rest: null }))
+  }
+  const create = async () => {
+    if (!can.createSessions || isBusy) return undefined
+    if (Object.keys(faults).length > 0) return setTries((before) => before + 1)
+    setBusy(true)
+    const { done, problem } = timing
+      ? await send(UiCreateScheduleDocument, { input: { ...timing.input, session: input } })
+      : await send(UiCreateSessionDocument, { input })
+    setBusy(false)
+    if (problem) {
+      const placed = placeFaults(problem, Object.keys(places), timing ? under('session', CODES, true) : CODES)
+      setRefused({
+        fields: Object.fromEntries(Object.entries(placed.fields).map(([path, words]) => [places[path]!, words])),
+        rest: placed.rest,
+      })
+      return setTries((before) => before + 1)
+    }
+    keepDraft(what, {})
+    if ('schedule' in done) {
+      const { name, scheduleId } = done.schedule
+      toast('done', `${name} is created.`)
+      return navigate({ to: '/schedules/$scheduleId', params: { scheduleId } })
+    }
+    toast('done', `${done.session.name} is created.`)
+    return navigate({ to: '/chains/$chainId', params: { chainId: done.session.chainId }, search: {} })
+  }
+  const groups = known.resourceGroups.filter(({ allowedSessionTypes }) => allowedSessionTypes.includes('BATCH'))
+  return (
+    <div className="new-session-columns">
+      <form
+        ref={form}
+        className="new-session-form"
+        aria-label={title}
+        onSubmit={(event) => {
+          event.preventDefault()
+          void create()
+        }}
+      >
+        {timing && <TimingInputs draft={draft} faults={shown} name={input.name} onChange={change} />}
+        <SessionInputs
+          draft={draft}
+          isRepeated={timing !== null}
+          faults={shown}
+          projects={own ? [own.name] : known.projects.edges.map(({ node }) => node.name)}
+          groups={groups.map(({ name }) => name)}
+          volumes={known.volumes}
+          name={input.name}
+          onChange={change}
+        />
+        <PolicyInputs
+          sections={withDefaults(SECTIONS, defaults.draft)}
+          foldedFrom={2}
+          draft={draft}
+          faults={shown}
+          onChange={change}
+        />
+        <div className="new-session-foot">
+          {refused.rest !== null && (
+            <p className="new-session-refused" role="alert">
+              {refused.rest}
+            </p>
+          )}
+          {Object.keys(draft).some((name) => name !== 'project') && (
+            <Button
+              kind="quiet"
+              onClick={() => {
+                setDraft(project === undefined ? {} : { project })
+                setRefused(NO_FAULTS)
+                setTries(0)
+              }}
+            >
+              Start over
+            </Button>
+          )}
+          <GuardedButton
+            kind="primary"
+            type="submit"
+            disabled={isBusy}
+            refusal={can.createSessions ? null : `Your token has the role ${role}, which may not create ${what}s.`}
+          >
+            Create {what}
+          </GuardedButton>
+        </div>
+      </form>
+      <SessionPanel
+        draft={draft}
+        input={input}
+        timing={timing}
+        defaults={defaults}
+        isReady={Object.keys(faults).length === 0}
+        onFaults={setPreviewFaults}
+      />
+    </div>
+  )
+}
+
+function without(record: Readonly<Record<string, string>>, name: string): Record<string, string> {
+  return Object.fromEntries(Object.entries(record).filter(([each]) => each !== name))
+}
+
+/** The same places of an input that stands in another one. */
+function under(field: string, places: Readonly<Record<string, string>>, isCodes = false): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(places).map(([path, each]) => (isCodes ? [path, `${field}.${each}`] : [`${field}.${path}`, each])),
+  )
+}
+
+/** The field of an error that names no place, by its code. */
+const CODES = { PROJECT_NOT_FOUND: 'project', RESOURCE_GROUP_NOT_FOUND: 'resourceGroup' }

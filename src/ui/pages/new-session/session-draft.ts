@@ -1,12 +1,11 @@
-import type { CreateSessionInput } from '../../../client/schema-types.generated.ts'
-import { POLICY_FIELDS, type Draft } from '../../policy/policy-fields.ts'
-import { readDraft, secondsOf } from '../../policy/read-draft.ts'
-import { mountField, mountsOf } from './mount-draft.ts'
-import { shellWords } from './shell-words.ts'
+import type { CreateSessionInput, MountInput } from '../../../client/schema-types.generated.ts'
+import { draftOfPolicy, readDraft, secondsOf, type SetPolicy } from '../../policy/policy-draft.ts'
+import { type Draft, POLICY_FIELDS, type Section } from '../../policy/policy-fields.ts'
+import type { UiNewSessionQuery } from './new-session.generated.ts'
 
 export interface SessionGiven {
   input: CreateSessionInput
-  /** What cannot be sent, by names of fields. */
+  /** Faults that keep the input from being sent, by names of fields. */
   faults: Record<string, string>
   /** Which field what the server says about a place of the input belongs to. */
   places: Record<string, string>
@@ -166,4 +165,112 @@ export function nameOf([program = '']: readonly string[]): string {
 
 function given<Name extends string, Value>(name: Name, value: Value | undefined): { [N in Name]?: Value } {
   return value === undefined ? {} : ({ [name]: value } as { [N in Name]?: Value })
+}
+
+/** Where a part of a mount is typed. */
+export function mountField(index: number, part: 'volume' | 'path' | 'readOnly'): string {
+  return `mount.${index}.${part}`
+}
+
+/** How many volumes there is room for: one more than were begun. */
+export function mountRows(draft: Draft): number {
+  const begun = Object.keys(draft).filter((field) => field.startsWith('mount.'))
+  return Math.max(0, ...begun.map((field) => Number(field.split('.')[1]) + 1)) + 1
+}
+
+/** Where it is if nothing is typed. */
+export function usualPath(volume: string): string {
+  return `/mnt/${volume}`
+}
+
+/** The volumes that are chosen, each with the index of its row. */
+function mountsOf(draft: Draft): { index: number; mount: MountInput }[] {
+  return Array.from({ length: mountRows(draft) }, (_, index) => {
+    const volume = draft[mountField(index, 'volume')] ?? ''
+    const path = draft[mountField(index, 'path')]?.trim() || usualPath(volume)
+    return { index, mount: { volume, path, readOnly: draft[mountField(index, 'readOnly')] !== undefined } }
+  }).filter(({ mount }) => mount.volume !== '')
+}
+
+export interface RetryDefaults {
+  /** As if they were typed. */
+  draft: Draft
+  /** Where they are set, widest first: `the cluster`, `project research`. */
+  from: string[]
+}
+
+/** What a project's sessions have of a retry policy that says nothing: field by field, the narrowest scope's. */
+export function defaultsOf({ retryDefaults, projects }: UiNewSessionQuery, project: string): RetryDefaults {
+  const domain = projects.edges.find(({ node }) => node.name === project)?.node.domain
+  const names = { CLUSTER: null, DOMAIN: domain, PROJECT: project }
+  const own = retryDefaults.filter(({ scope, name, policy }) => policy !== null && name === names[scope])
+  return {
+    draft: Object.assign({}, ...own.map(({ policy }) => draftOfPolicy(policy as SetPolicy))) as Draft,
+    from: own.map(({ scope, name }) => (scope === 'CLUSTER' ? 'the cluster' : `${scope.toLowerCase()} ${name}`)),
+  }
+}
+
+/** The same fields with these defaults in the places of the built-in ones. */
+export function withDefaults(sections: readonly Section[], defaults: Draft): Section[] {
+  return sections.map(([title, fields]) => [
+    title,
+    fields.map((field) => {
+      const standard = field.kind === 'causes' ? undefined : defaults[field.name]
+      return standard === undefined ? field : { ...field, standard }
+    }),
+  ])
+}
+
+const KEPT = 'reprise-new-'
+
+/** What was typed in this tab of what was not created, but for its secrets. */
+export function keptDraft(what: string): Draft {
+  try {
+    const kept: unknown = JSON.parse(sessionStorage.getItem(KEPT + what) ?? '{}')
+    const entries = Object.entries(kept as Record<string, unknown>)
+    return Object.fromEntries(entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string'))
+  } catch {
+    // Of another version.
+    return {}
+  }
+}
+
+export function keepDraft(what: string, draft: Draft): void {
+  const open = Object.entries(draft).filter(([field]) => !isSecret(field))
+  if (open.length === 0) sessionStorage.removeItem(KEPT + what)
+  else sessionStorage.setItem(KEPT + what, JSON.stringify(Object.fromEntries(open)))
+}
+
+/** The words of a line as a shell has them, without what it expands; null where a quote is not closed. */
+export function shellWords(line: string): string[] | null {
+  const words: string[] = []
+  let word: string | null = null
+  let quote: string | null = null
+  for (let at = 0; at < line.length; at++) {
+    const char = line[at]!
+    if (quote === "'") {
+      if (char === quote) quote = null
+      else word += char
+    } else if (char === '\\' && at + 1 < line.length && (quote === null || '"\\$`\n'.includes(line[at + 1]!))) {
+      at++
+      // A line that goes on in the next one.
+      if (line[at] !== '\n') word = (word ?? '') + line[at]!
+    } else if (quote === '"') {
+      if (char === quote) quote = null
+      else word += char
+    } else if (char === "'" || char === '"') {
+      quote = char
+      word ??= ''
+    } else if (/\s/.test(char)) {
+      if (word !== null) words.push(word)
+      word = null
+    } else word = (word ?? '') + char
+  }
+  if (quote !== null) return null
+  return word === null ? words : [...words, word]
+}
+
+/** Quotes a text as one word of a shell. */
+export function shellQuoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`
 }

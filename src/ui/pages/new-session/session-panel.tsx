@@ -3,13 +3,13 @@ import { useClient } from 'urql'
 import type { CreateSessionInput } from '../../../client/schema-types.generated.ts'
 import { problemOf } from '../../api/problem.ts'
 import { NextRuns } from '../../app/next-runs.tsx'
-import { Button } from '../../design/button.tsx'
-import { POLICY_FIELDS, type Draft } from '../../policy/policy-fields.ts'
-import { readPreview, type Planned } from '../../policy/read-preview.ts'
+import { Button } from '../../design/controls.tsx'
+import { type Draft, POLICY_FIELDS } from '../../policy/policy-fields.ts'
+import { type Planned, readPreview } from '../../policy/read-preview.ts'
 import { ScheduleDrawing, ScheduleFigures } from '../../policy/schedule.tsx'
-import type { RetryDefaults } from './session-defaults.ts'
-import type { TimingGiven } from './timing-draft.ts'
+import type { RetryDefaults } from './session-draft.ts'
 import { sessionAsCommand, sessionAsGraphQL } from './session-text.ts'
+import type { TimingGiven } from './timing.ts'
 
 const SETTLED_MS = 250
 
@@ -25,7 +25,7 @@ interface Props {
   onFaults: (faults: Readonly<Record<string, string>>) => void
 }
 
-/** What its retries would be, and how else the same session is created. */
+/** The session's retries if it fails, and other ways to create the same session. */
 export function SessionPanel({ draft, input, timing, defaults, isReady, onFaults }: Props) {
   const { schedule, error, isStale } = useSchedule(draft, defaults.draft, onFaults)
   return (

@@ -1,7 +1,7 @@
 import type { CreateScheduleInput, CreateSessionInput } from '../../../client/schema-types.generated.ts'
+import { policyAsJson, policyOptions } from '../../policy/policy-draft.ts'
 import type { Draft } from '../../policy/policy-fields.ts'
-import { policyAsJson, policyOptions } from '../../policy/policy-text.ts'
-import { shellQuoted } from './shell-words.ts'
+import { shellQuoted } from './session-draft.ts'
 
 type Timing = Omit<CreateScheduleInput, 'session'>
 

@@ -1,4 +1,4 @@
-import { Field, FieldChoice } from '../../design/field.tsx'
+import { Field, FieldChoice } from '../../design/controls.tsx'
 import type { Draft } from '../../policy/policy-fields.ts'
 
 interface Props {
@@ -15,7 +15,7 @@ const OVERLAPS = {
   CANCEL_OTHER: 'the earlier one is ended',
 }
 
-/** What is typed of when a schedule runs. */
+/** The fields for when a schedule runs. */
 export function TimingInputs({ draft, faults, name, onChange }: Props) {
   const line = (field: string, label: string, placeholder: string, hint?: string) => (
     <Field label={label} hint={hint} fault={faults[field]}>

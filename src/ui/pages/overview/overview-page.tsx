@@ -2,28 +2,24 @@ import { getRouteApi, Link } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import { problemOf } from '../../api/problem.ts'
 import { wordOfCause } from '../../app/causes.ts'
-import { Dropped } from '../../app/list/dropped.tsx'
-import { useLinkTo } from '../../app/list/link-to.ts'
-import { useMoments } from '../../app/moments.ts'
-import { ProblemPanel } from '../../app/problem-panel.tsx'
+import { Dropped } from '../../app/list/list-panel.tsx'
+import { useLinkTo } from '../../app/list/row-link.tsx'
 import { RANGE_NAMES, type RangeWord } from '../../app/list/time-range.ts'
+import { useMoments } from '../../app/moments.tsx'
+import { ProblemPanel } from '../../app/problem-panel.tsx'
 import { CauseBars } from '../../charts/cause-bars.tsx'
-import { CauseLegend } from '../../charts/cause-legend.tsx'
 import { causesOf } from '../../charts/cause-stacks.ts'
-import { CauseTable } from '../../charts/cause-table.tsx'
-import { Choice } from '../../design/choice.tsx'
+import { CauseLegend, CauseTable } from '../../charts/cause-table.tsx'
+import { Choice } from '../../design/controls.tsx'
 import { Panel } from '../../design/panel.tsx'
-import { AgentsPanel } from './agents-panel.tsx'
-import { Attention } from './attention.tsx'
-import { ChainLines } from './chain-lines.tsx'
 import { NextRetries } from './next-retries.tsx'
-import { Tiles } from './tiles.tsx'
-import { useOverview, type Overview } from './use-overview.ts'
-import './overview-page.css'
+import { AgentsPanel, Attention, ChainLines, Tiles } from './overview-parts.tsx'
+import { type Overview, useOverview } from './use-overview.ts'
+import './overview.css'
 
 const route = getRouteApi('/frame/')
 
-/** What there is at a glance, and what needs a person first. */
+/** The state of everything at a glance, with what needs attention at the top. */
 export function OverviewPage() {
   const { range = '24h', project, dropped } = route.useSearch()
   const navigate = route.useNavigate()

@@ -3,8 +3,8 @@ import { useClient } from 'urql'
 import { setServerNow } from '../../api/clock.ts'
 import { useLive } from '../../api/live.ts'
 import { usePolled } from '../../api/poll.ts'
-import { useMoments } from '../../app/moments.ts'
-import { RANGES, sinceOf, spanOf, type RangeWord } from '../../app/list/time-range.ts'
+import { RANGES, type RangeWord, sinceOf, spanOf } from '../../app/list/time-range.ts'
+import { useMoments } from '../../app/moments.tsx'
 import {
   UiOverviewDocument,
   UiOverviewLatestDocument,

@@ -1,15 +1,13 @@
 import { getRouteApi } from '@tanstack/react-router'
 import { useEffect, useEffectEvent, useRef, useState } from 'react'
-import { Dropped } from '../../app/list/dropped.tsx'
+import { Dropped } from '../../app/list/list-panel.tsx'
 import { ProblemPanel } from '../../app/problem-panel.tsx'
-import { Button } from '../../design/button.tsx'
-import '../../design/tabs.css'
-import { POLICY_FIELDS, POLICY_SECTIONS, type Draft } from '../../policy/policy-fields.ts'
-import { AIRFLOW_SECTIONS } from './airflow-fields.ts'
+import { Button } from '../../design/controls.tsx'
+import { type Draft, POLICY_FIELDS, POLICY_SECTIONS } from '../../policy/policy-fields.ts'
 import { PolicyInputs } from '../../policy/policy-form.tsx'
-import { draftOf, searchOf, type PolicySearch } from './policy-search.ts'
-import { SchedulePanel } from './schedule-panel.tsx'
-import { usePreview, type Preview } from './use-preview.ts'
+import { AIRFLOW_SECTIONS, draftOf, type PolicySearch, searchOf } from './policy-search.ts'
+import { type Preview, SchedulePanel, usePreview } from './schedule-panel.tsx'
+import '../../design/controls.css'
 import './policy.css'
 
 const route = getRouteApi('/frame/policy')
@@ -19,7 +17,7 @@ interface Typed {
   from: PolicySearch['from']
 }
 
-/** What a retry policy does, drawn while it is typed. Its address is the policy. */
+/** Draws what a retry policy does while it is typed. Its address is the policy. */
 export function PolicyPage() {
   const { dropped } = route.useSearch()
   const [typed, setTyped, settled] = useTyped()

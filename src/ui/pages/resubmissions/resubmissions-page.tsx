@@ -1,21 +1,16 @@
-import { ListPanel } from '../../app/list/list-panel.tsx'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import { usePolled } from '../../api/poll.ts'
-import { Ago } from '../../app/ago.tsx'
-import { Dropped } from '../../app/list/dropped.tsx'
-import { EmptyUnderFilters } from '../../app/list/empty-list.tsx'
 import { useKeys } from '../../app/keys.ts'
-import { ACTION_WORDS } from '../../bulk/bulk-words.ts'
-import { filterInWords } from '../../bulk/filter-words.ts'
-import { leftInWords, ProgressBar } from '../../bulk/progress-bar.tsx'
-import { StateMark } from '../../bulk/state-mark.tsx'
-import { Button, Keys } from '../../design/button.tsx'
-import { Choice } from '../../design/choice.tsx'
-import { count, counted } from '../../words/count.ts'
-import { ACTION_OF, type ActionWord, type ResubmissionsSearch } from './resubmissions-search.ts'
+import { Dropped, EmptyUnderFilters, ListPanel } from '../../app/list/list-panel.tsx'
+import { BULK_ACTIONS, type SearchOf } from '../../app/list/search.ts'
+import { Ago } from '../../app/moments.tsx'
+import { ACTION_WORDS, filterInWords } from '../../bulk/bulk-words.ts'
+import { leftInWords, ProgressBar, StateMark } from '../../bulk/progress.tsx'
+import { Button, Choice, Keys } from '../../design/controls.tsx'
+import { count, counted } from '../../words/numbers.ts'
 import { UiResubmissionsDocument, type UiResubmissionsQuery } from './resubmissions.generated.ts'
-import '../../design/empty.css'
+import '../../design/panel.css'
 import './resubmissions.css'
 
 const route = getRouteApi('/frame/resubmissions')
@@ -25,13 +20,13 @@ type Row = UiResubmissionsQuery['resubmissions']['edges'][number]['node']
 const PAGE_ROWS = 50
 const EVERY_MS = 2_000
 
-/** What was done to many chains at once, by whom, and how far it is. */
+/** Actions on many chains at once, with their authors and progress. */
 export function ResubmissionsPage() {
   const search = route.useSearch()
   const change = useChangeSearch()
   const { data, error, again } = usePolled(
     UiResubmissionsDocument,
-    { action: search.action ? [ACTION_OF[search.action]] : null, first: PAGE_ROWS, after: search.after ?? null },
+    { action: search.action ? [BULK_ACTIONS[search.action]] : null, first: PAGE_ROWS, after: search.after ?? null },
     EVERY_MS,
   )
   useEffect(() => {
@@ -69,10 +64,10 @@ export function ResubmissionsPage() {
 }
 
 const ACTION_NAMES = Object.fromEntries(
-  Object.entries(ACTION_OF).map(([word, action]) => [word, ACTION_WORDS[action].noun]),
-) as Record<ActionWord, string>
+  Object.entries(BULK_ACTIONS).map(([word, action]) => [word, ACTION_WORDS[action].noun]),
+) as Record<keyof typeof BULK_ACTIONS, string>
 
-function useChangeSearch(): (change: Partial<ResubmissionsSearch>) => void {
+function useChangeSearch(): (change: Partial<SearchOf<'resubmissions'>>) => void {
   const navigate = route.useNavigate()
   return (change) =>
     void navigate({ search: (before) => ({ ...before, dropped: undefined, ...change }), replace: true })
@@ -114,7 +109,7 @@ function ResubmissionRow({ row, rowIndex }: { row: Row; rowIndex: number }) {
 }
 
 /** Why there is nothing, and what next. */
-function Empty({ search }: { search: ResubmissionsSearch }) {
+function Empty({ search }: { search: SearchOf<'resubmissions'> }) {
   const change = useChangeSearch()
   const { action, after } = search
   if (action !== undefined || after !== undefined) {
@@ -140,7 +135,7 @@ function Empty({ search }: { search: ResubmissionsSearch }) {
   )
 }
 
-function Foot({ search, data }: { search: ResubmissionsSearch; data: UiResubmissionsQuery | undefined }) {
+function Foot({ search, data }: { search: SearchOf<'resubmissions'>; data: UiResubmissionsQuery | undefined }) {
   const change = useChangeSearch()
   const page = data?.resubmissions
   if (!page || page.edges.length === 0) return <footer className="table-foot" />

@@ -1,25 +1,21 @@
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { lazy, Suspense, useState } from 'react'
-import { useAct } from '../../app/act/act.ts'
-import { namesOfCauses, RETRIED_CAUSES } from '../../app/causes.ts'
-import { Dropped } from '../../app/list/dropped.tsx'
-import { useKeys } from '../../app/keys.ts'
-import { SwitchButton } from '../../app/retry/switch-button.tsx'
-import { Switches } from '../../app/retry/switches.tsx'
 import { UiCancelRetryDocument, UiRetryNowDocument } from '../../api/act.generated.ts'
-import { Button, Keys } from '../../design/button.tsx'
-import { Choice } from '../../design/choice.tsx'
-import { HOLDS } from '../../design/holds.ts'
-import { ListPanel } from '../../app/list/list-panel.tsx'
-import { Tabs } from '../../app/list/tabs.tsx'
-import { count, counted } from '../../words/count.ts'
-import { REASONS, type PhaseWord, type ReasonWord, type RetriesSearch } from './retries-search.ts'
-import { RetryRow } from './retry-row.tsx'
-import { useRetries, type Queue, type Retries, type Retry } from './use-retries.ts'
-import '../../design/empty.css'
-import './retries-page.css'
+import { useAct } from '../../app/act.ts'
+import { namesOfCauses, RETRIED_CAUSES } from '../../app/causes.ts'
+import { useKeys } from '../../app/keys.ts'
+import { Tabs } from '../../app/list/list-filters.tsx'
+import { Dropped, ListPanel } from '../../app/list/list-panel.tsx'
+import { HOLD_REASONS, type SearchOf } from '../../app/list/search.ts'
+import { SwitchButton, Switches } from '../../app/retry/switches.tsx'
+import { HOLDS } from '../../design/causes.ts'
+import { Button, Choice, Keys } from '../../design/controls.tsx'
+import { count, counted } from '../../words/numbers.ts'
+import { type Queue, type Retries, type Retry, RetryRow, useRetries } from './retry-row.tsx'
+import '../../design/panel.css'
+import './retries.css'
 
-const Confirm = lazy(async () => ({ default: (await import('../../app/act/confirm.tsx')).Confirm }))
+const Confirm = lazy(async () => ({ default: (await import('../../app/confirm.tsx')).Confirm }))
 
 const route = getRouteApi('/frame/retries')
 
@@ -89,7 +85,7 @@ export function RetriesPage() {
 }
 
 /** Changes the address: what is undefined is left out of it. */
-function useChangeSearch(): (change: Partial<RetriesSearch>) => void {
+function useChangeSearch(): (change: Partial<SearchOf<'retries'>>) => void {
   const navigate = route.useNavigate()
   return (change) =>
     void navigate({ search: (before) => ({ ...before, dropped: undefined, ...change }), replace: true })
@@ -100,7 +96,7 @@ interface Counted {
   totalCountIsExact: boolean
 }
 
-function PhaseTabs({ search: { phase, reason }, data }: { search: RetriesSearch; data: Queue | undefined }) {
+function PhaseTabs({ search: { phase, reason }, data }: { search: SearchOf<'retries'>; data: Queue | undefined }) {
   const change = useChangeSearch()
   const counts = ({ totalCount, totalCountIsExact }: Counted) => ({ count: totalCount, isExact: totalCountIsExact })
   const [waiting, held] = data ? [counts(data.waiting), counts(data.held)] : [null, null]
@@ -110,9 +106,10 @@ function PhaseTabs({ search: { phase, reason }, data }: { search: RetriesSearch;
     { tab: 'waiting' as const, name: 'Waiting', counted: waiting },
     { tab: 'held' as const, name: 'Held', counted: held },
   ]
-  const choose = (tab: PhaseWord | undefined) => change({ phase: tab, ...(tab !== 'held' && { reason: undefined }) })
+  const choose = (tab: NonNullable<SearchOf<'retries'>['phase']> | undefined) =>
+    change({ phase: tab, ...(tab !== 'held' && { reason: undefined }) })
   return (
-    <Tabs<PhaseWord>
+    <Tabs<NonNullable<SearchOf<'retries'>['phase']>>
       label="By phase"
       tabs={tabs}
       chosen={phase ?? (reason === undefined ? undefined : 'held')}
@@ -122,12 +119,12 @@ function PhaseTabs({ search: { phase, reason }, data }: { search: RetriesSearch;
 }
 
 const REASON_NAMES = Object.fromEntries(
-  Object.entries(REASONS).map(([word, reason]) => [word, HOLDS[reason]]),
-) as Record<ReasonWord, string>
+  Object.entries(HOLD_REASONS).map(([word, reason]) => [word, HOLDS[reason]]),
+) as Record<keyof typeof HOLD_REASONS, string>
 
 const CAUSE_NAMES = namesOfCauses(RETRIED_CAUSES)
 
-function Filters({ search }: { search: RetriesSearch }) {
+function Filters({ search }: { search: SearchOf<'retries'> }) {
   const change = useChangeSearch()
   return (
     <div className="filters">
@@ -150,7 +147,7 @@ function Filters({ search }: { search: RetriesSearch }) {
 }
 
 /** Why there is nothing, and what next. */
-function Empty({ search, head }: { search: RetriesSearch; head: Retries['head'] }) {
+function Empty({ search, head }: { search: SearchOf<'retries'>; head: Retries['head'] }) {
   const change = useChangeSearch()
   const { phase, reason, cause, project } = search
   const filters = Object.entries({ phase, reason, cause, project }).filter(([, value]) => value !== undefined)
@@ -190,7 +187,7 @@ function Empty({ search, head }: { search: RetriesSearch; head: Retries['head'] 
   )
 }
 
-function Foot({ search, queue: { data, rows, offset, next, head } }: { search: RetriesSearch; queue: Retries }) {
+function Foot({ search, queue: { data, rows, offset, next, head } }: { search: SearchOf<'retries'>; queue: Retries }) {
   if (!data || rows.length === 0) return <footer className="table-foot" />
   const isHeld = search.phase === 'held' || search.reason !== undefined
   const shown = isHeld ? [data.held] : search.phase === 'waiting' ? [data.waiting] : [data.waiting, data.held]

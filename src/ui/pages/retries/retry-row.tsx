@@ -1,13 +1,17 @@
 import { Link } from '@tanstack/react-router'
+import { useState } from 'react'
 import { serverNow, useServerNow } from '../../api/clock.ts'
-import { CauseMark } from '../../design/cause-mark.tsx'
-import { useMoments } from '../../app/moments.ts'
-import { Button } from '../../design/button.tsx'
-import { causeInWords, lookOfCause } from '../../design/causes.ts'
-import { HOLDS } from '../../design/holds.ts'
+import { usePolled } from '../../api/poll.ts'
+import { retryFiltersOf } from '../../app/list/filters.ts'
+import { type Steady, useSteadyRows } from '../../app/list/list-panel.tsx'
+import type { SearchOf } from '../../app/list/search.ts'
+import { useMoments } from '../../app/moments.tsx'
+import { causeInWords, HOLDS, lookOfCause } from '../../design/causes.ts'
+import { Button } from '../../design/controls.tsx'
 import { CrossIcon, HeldIcon, RetryIcon, WaitingIcon } from '../../design/icons.tsx'
-import { countdown, duration, shortDuration } from '../../words/duration.ts'
-import type { Retry } from './use-retries.ts'
+import { CauseMark } from '../../design/panel.tsx'
+import { countdown, duration, shortDuration } from '../../words/time.ts'
+import { UiRetriesDocument, type UiRetriesQuery, type UiRetryRowFragment } from './retries.generated.ts'
 
 interface Props {
   retry: Retry
@@ -68,7 +72,7 @@ export function RetryRow({ retry, rowIndex, showsProject, isBusy, onRetryNow, on
   )
 }
 
-/** What the viewer may not do has no button; what cannot be done now says why. */
+/** Actions that the viewer may not use have no button; a disabled button says why. */
 function Act(props: {
   retry: Retry
   action: 'RETRY_NOW' | 'CANCEL_RETRY'
@@ -135,4 +139,54 @@ function Wait({ retry: { phase, holdReason, heldSince, delaySeconds } }: { retry
     )
   }
   return delaySeconds === null ? null : <>after {duration(delaySeconds)}</>
+}
+
+/** `isGone`: it is no longer in the queue. */
+export type Retry = Steady<UiRetryRowFragment>
+export type Queue = UiRetriesQuery
+
+const PAGE_ROWS = 50
+const EVERY_MS = 1_000
+
+export interface Retries {
+  data: Queue | undefined
+  error: Error | undefined
+  rows: readonly Retry[]
+  again: () => void
+  /** Rows before those that are shown. */
+  offset: number
+  next: (() => void) | null
+  /** To the head of the queue. */
+  head: (() => void) | null
+  /** As long as somebody points at the rows, none of them moves. */
+  hold: () => void
+  release: () => void
+}
+
+/** The queue of retries, a page of it, read each second. */
+export function useRetries(search: SearchOf<'retries'>): Retries {
+  const filters = retryFiltersOf(search)
+  const key = JSON.stringify(filters)
+  const [place, setPlace] = useState<{ key: string; after: string | null; offset: number }>()
+  // Under another filter it begins at its head.
+  const { after, offset } = place?.key === key ? place : { after: null, offset: 0 }
+  const { data, error, again } = usePolled(UiRetriesDocument, { ...filters, first: PAGE_ROWS, after }, EVERY_MS)
+  const fresh = data?.retryDecisions.edges.map(({ node }) => node) ?? []
+  const { rows, hold, release } = useSteadyRows(`${key} ${after}`, fresh)
+  const endCursor = data?.retryDecisions.pageInfo.hasNextPage ? data.retryDecisions.pageInfo.endCursor : null
+  const go = (to: string | null, before: number) => {
+    release()
+    setPlace({ key, after: to, offset: before })
+  }
+  return {
+    data,
+    error,
+    rows,
+    again,
+    offset,
+    next: endCursor === null ? null : () => go(endCursor, offset + fresh.length),
+    head: after === null ? null : () => go(null, 0),
+    hold,
+    release,
+  }
 }

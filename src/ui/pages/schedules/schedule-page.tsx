@@ -1,22 +1,30 @@
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
-import { useEffect } from 'react'
+import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react'
+import type { ScheduleRunOutcome } from '../../../client/schema-types.generated.ts'
 import { usePolled } from '../../api/poll.ts'
 import { problemOf } from '../../api/problem.ts'
-import { Ago } from '../../app/ago.tsx'
-import { GuardedButton } from '../../app/form/guarded-button.tsx'
-import { usePlace } from '../../app/list/place.ts'
-import { ProblemPanel } from '../../app/problem-panel.tsx'
+import { useAct } from '../../app/act.ts'
+import { GuardedButton } from '../../app/guarded-button.tsx'
+import { usePlace } from '../../app/list/list-panel.tsx'
+import { Ago } from '../../app/moments.tsx'
 import { NextRuns } from '../../app/next-runs.tsx'
+import { ProblemPanel } from '../../app/problem-panel.tsx'
+import { toast } from '../../app/toasts.tsx'
+import { useViewer } from '../../app/viewer.ts'
 import { ArrowLeftIcon } from '../../design/icons.tsx'
-import { Skeleton } from '../../design/skeleton.tsx'
-import { amountWords } from '../../words/amount.ts'
-import { counted } from '../../words/count.ts'
-import { duration } from '../../words/duration.ts'
-import { RunsCard } from './runs-card.tsx'
-import { ScheduleMark, Timing, Until } from './schedule-parts.tsx'
-import { UiOneScheduleDocument, type UiOneScheduleQuery } from './schedules.generated.ts'
-import { useScheduleActions } from './use-schedule-actions.tsx'
-import '../../design/empty.css'
+import { Skeleton } from '../../design/panel.tsx'
+import { amountWords, counted } from '../../words/numbers.ts'
+import { duration } from '../../words/time.ts'
+import { RunsCard, ScheduleMark, Timing, Until } from './schedule-parts.tsx'
+import {
+  UiDeleteScheduleDocument,
+  UiOneScheduleDocument,
+  type UiOneScheduleQuery,
+  UiPauseScheduleDocument,
+  UiResumeScheduleDocument,
+  UiRunScheduleNowDocument,
+} from './schedules.generated.ts'
+import '../../design/panel.css'
 import '../../design/table.css'
 import '../../design/detail.css'
 import './schedules.css'
@@ -25,7 +33,7 @@ const route = getRouteApi('/frame/schedules/$scheduleId')
 
 type Schedule = NonNullable<UiOneScheduleQuery['schedule']>
 
-const RUNS = 20
+const RUNS_SHOWN = 20
 const EVERY_MS = 2_000
 
 const OVERLAPS = {
@@ -40,7 +48,7 @@ export function SchedulePage() {
   const place = usePlace(scheduleId)
   const { data, error, again } = usePolled(
     UiOneScheduleDocument,
-    { id: scheduleId, first: RUNS, after: place.after },
+    { id: scheduleId, first: RUNS_SHOWN, after: place.after },
     EVERY_MS,
   )
   const name = data?.schedule?.name
@@ -197,4 +205,88 @@ function NoSchedule() {
       </Link>
     </div>
   )
+}
+
+const Confirm = lazy(async () => ({ default: (await import('../../app/confirm.tsx')).Confirm }))
+
+interface Options {
+  schedule: { scheduleId: string; name: string }
+  onDone: () => void
+  onDeleted: () => void
+}
+
+interface ScheduleActions {
+  /** Why it cannot be changed; null if it can. */
+  refusal: string | null
+  pause: () => void
+  resume: () => void
+  runNow: () => void
+  askToDelete: () => void
+  dialog: ReactNode
+}
+
+/** Messages for the outcomes of a requested run. */
+const OUTCOME_WORDS: Readonly<Record<ScheduleRunOutcome, string>> = {
+  STARTED: 'a run has started.',
+  QUEUED: 'the run waits until an earlier one has ended.',
+  SKIPPED: 'the run was skipped, as an earlier one goes on.',
+  MISSED: 'the run was missed.',
+  REFUSED: 'the run was refused.',
+}
+
+/** The actions on a schedule. */
+function useScheduleActions({ schedule: { scheduleId, name }, onDone, onDeleted }: Options): ScheduleActions {
+  const act = useAct()
+  const { can, role } = useViewer()
+  const [isAsked, setAsked] = useState(false)
+  const [isBusy, setBusy] = useState(false)
+  const refusal = can.createSessions ? null : `Your token has the role ${role}, which may not change schedules.`
+  const during = async (send: () => Promise<unknown>) => {
+    setBusy(true)
+    await send()
+    setBusy(false)
+    onDone()
+  }
+  const runNow = async () => {
+    const done = await act(UiRunScheduleNowDocument, { scheduleId }, { about: name, done: null })
+    if (done) toast('done', `${name}: ${OUTCOME_WORDS[done.run.outcome]}`)
+  }
+  return {
+    refusal,
+    pause: () =>
+      void during(() =>
+        act(UiPauseScheduleDocument, { scheduleId }, { about: name, done: `${name} makes no runs any more.` }),
+      ),
+    resume: () =>
+      void during(() =>
+        act(UiResumeScheduleDocument, { scheduleId }, { about: name, done: `${name} goes on with its next run.` }),
+      ),
+    runNow: () => void during(runNow),
+    askToDelete: () => setAsked(true),
+    dialog: (
+      <Suspense>
+        {isAsked && (
+          <Confirm
+            title="Delete 1 schedule?"
+            act="Delete it"
+            isBusy={isBusy}
+            onAct={() =>
+              void during(async () => {
+                const done = await act(
+                  UiDeleteScheduleDocument,
+                  { scheduleId },
+                  { about: name, done: `${name} is deleted.` },
+                )
+                if (done) onDeleted()
+              })
+            }
+            onClose={() => setAsked(false)}
+          >
+            {name} makes no runs any more, and the record of its runs is deleted with it. The chains that it made stay,
+            and go on.
+          </Confirm>
+        )}
+      </Suspense>
+    ),
+  }
 }

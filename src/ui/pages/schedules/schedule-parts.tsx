@@ -1,10 +1,13 @@
-import { useServerNow } from '../../api/clock.ts'
-import { useMoments } from '../../app/moments.ts'
-import { AttemptStrip, type StripMark } from '../../charts/attempt-strip.tsx'
-import { HeldIcon, WaitingIcon } from '../../design/icons.tsx'
+import { Link } from '@tanstack/react-router'
 import type { ChainState, ScheduleRunOutcome } from '../../../client/schema-types.generated.ts'
-import { duration } from '../../words/duration.ts'
-import { relativeMoment } from '../../words/moment.ts'
+import { useServerNow } from '../../api/clock.ts'
+import type { Place } from '../../app/list/list-panel.tsx'
+import { useMoments } from '../../app/moments.tsx'
+import { AttemptStrip, type StripMark } from '../../charts/attempt-strip.tsx'
+import { Button } from '../../design/controls.tsx'
+import { HeldIcon, WaitingIcon } from '../../design/icons.tsx'
+import { count, counted } from '../../words/numbers.ts'
+import { duration, relativeMoment } from '../../words/time.ts'
 import type { UiScheduleRowFragment, UiScheduleRunFragment } from './schedules.generated.ts'
 
 type Schedule = UiScheduleRowFragment
@@ -58,7 +61,7 @@ const OUTCOMES: Readonly<Record<ScheduleRunOutcome, { words: string; mark: Strip
   REFUSED: { words: 'refused', mark: 'exit' },
 }
 
-/** What became of a run: of the chain that it made, or why it made none. */
+/** The outcome of a run: its chain's state, or why it made no chain. */
 export function outcomeOf({ session, outcome }: Run): { words: string; mark: StripMark } {
   return session ? STATES[session.chain.state] : OUTCOMES[outcome]
 }
@@ -72,5 +75,79 @@ export function LastRuns({ runs }: { runs: readonly Run[] }) {
       <AttemptStrip marks={runs.toReversed().map((run) => outcomeOf(run).mark)} hasMore={false} />
       <span className="schedule-last">{outcomeOf(last).words}</span>
     </>
+  )
+}
+
+interface Props {
+  runs: readonly UiScheduleRunFragment[]
+  place: Place
+  next: (() => void) | null
+}
+
+/** The schedule's runs, the latest first, each with its chain. */
+export function RunsCard({ runs, place: { first }, next }: Props) {
+  return (
+    <section className="card flush" aria-label="Runs">
+      <h2>Runs</h2>
+      {runs.length === 0 ? (
+        <p className="card-none">There was none yet.</p>
+      ) : (
+        <div role="table" aria-label="Runs">
+          <div role="rowgroup" className="table-columns">
+            <div role="row" className="table-row run-row head">
+              <span role="columnheader">Planned for</span>
+              <span role="columnheader">Became</span>
+              <span role="columnheader">Chain</span>
+              <span role="columnheader">Why</span>
+            </div>
+          </div>
+          <div role="rowgroup">
+            {runs.map((run) => (
+              <RunRow key={run.runId} run={run} />
+            ))}
+          </div>
+        </div>
+      )}
+      {(first ?? next) && (
+        <p className="card-foot">
+          {first && <Button onClick={first}>Latest ones</Button>}
+          {next && <Button onClick={next}>Earlier ones</Button>}
+        </p>
+      )}
+    </section>
+  )
+}
+
+function RunRow({ run }: { run: UiScheduleRunFragment }) {
+  const { plannedAt, session, chainId, reason, askedBy } = run
+  const { absolute } = useMoments()
+  const { words, mark } = outcomeOf(run)
+  const why = reason ?? (askedBy === null ? null : `asked for by ${askedBy}`)
+  return (
+    <div role="row" className="table-row run-row">
+      <span role="cell" className="run-planned">
+        <time dateTime={plannedAt}>{absolute(Date.parse(plannedAt))}</time>
+      </span>
+      <span role="cell" className="schedule-runs">
+        <AttemptStrip marks={[mark]} hasMore={false} />
+        {words}
+        {run.count > 1 && ` × ${count(run.count)}`}
+      </span>
+      <span role="cell" className="named">
+        {session && chainId !== null && (
+          <>
+            <Link to="/chains/$chainId" params={{ chainId }} className="table-link" title={session.name}>
+              {session.name}
+            </Link>
+            {session.chain.attempts > 1 && (
+              <span className="table-tag">{counted(session.chain.attempts, 'attempt')}</span>
+            )}
+          </>
+        )}
+      </span>
+      <span role="cell" className="run-why" title={why ?? undefined}>
+        {why}
+      </span>
+    </div>
   )
 }

@@ -1,18 +1,14 @@
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import { usePolled } from '../../api/poll.ts'
-import { Ago } from '../../app/ago.tsx'
-import { Dropped } from '../../app/list/dropped.tsx'
-import { EmptyUnderFilters } from '../../app/list/empty-list.tsx'
-import { ListPanel } from '../../app/list/list-panel.tsx'
-import { NameFilter } from '../../app/list/name-filter.tsx'
-import { PageFoot } from '../../app/list/page-foot.tsx'
-import { usePlace } from '../../app/list/place.ts'
-import { Tabs } from '../../app/list/tabs.tsx'
+import { scheduleFilterOf } from '../../app/list/filters.ts'
+import { NameFilter, Tabs } from '../../app/list/list-filters.tsx'
+import { Dropped, EmptyUnderFilters, ListPanel, PageFoot, usePlace } from '../../app/list/list-panel.tsx'
+import type { SearchOf } from '../../app/list/search.ts'
+import { Ago } from '../../app/moments.tsx'
 import { LastRuns, Timing, Until } from './schedule-parts.tsx'
-import { scheduleFilterOf, type SchedulesSearch, type StatusWord } from './schedules-search.ts'
-import { UiSchedulesDocument, type UiScheduleRowFragment, type UiSchedulesQuery } from './schedules.generated.ts'
-import '../../design/choice.css'
+import { type UiScheduleRowFragment, UiSchedulesDocument, type UiSchedulesQuery } from './schedules.generated.ts'
+import '../../design/controls.css'
 import './schedules.css'
 
 const route = getRouteApi('/frame/schedules')
@@ -21,14 +17,14 @@ const PAGE_ROWS = 50
 /** Their runs are not among what is told of changes. */
 const EVERY_MS = 5_000
 
-/** What is made again and again, with its next run and what became of the last ones. */
+/** The list of schedules, each with its next run and the outcomes of the last ones. */
 export function SchedulesPage() {
   const search = route.useSearch()
   const navigate = route.useNavigate()
   useEffect(() => {
     document.title = 'Schedules · Reprise'
   }, [])
-  const change = (part: Partial<SchedulesSearch>) =>
+  const change = (part: Partial<SearchOf<'schedules'>>) =>
     void navigate({ search: (before) => ({ ...before, dropped: undefined, ...part }), replace: true })
   const filter = scheduleFilterOf(search)
   const { after, offset, first, onward } = usePlace(JSON.stringify(filter))
@@ -72,7 +68,7 @@ export function SchedulesPage() {
   )
 }
 
-function kept({ project }: SchedulesSearch) {
+function kept({ project }: SearchOf<'schedules'>) {
   return project === undefined ? {} : { project }
 }
 
@@ -104,14 +100,14 @@ function Row(props: { schedule: UiScheduleRowFragment; rowIndex: number; showsPr
 }
 
 function StatusTabs(props: {
-  search: SchedulesSearch
+  search: SearchOf<'schedules'>
   data: UiSchedulesQuery | undefined
-  onChange: (part: Partial<SchedulesSearch>) => void
+  onChange: (part: Partial<SearchOf<'schedules'>>) => void
 }) {
   const { search, data, onChange } = props
   const counts = (of: { totalCount: number } | undefined) => of && { count: of.totalCount, isExact: true }
   return (
-    <Tabs<StatusWord>
+    <Tabs<NonNullable<SearchOf<'schedules'>['status']>>
       label="By status"
       tabs={[
         { tab: undefined, name: 'All', counted: counts(data?.all) },
@@ -125,7 +121,7 @@ function StatusTabs(props: {
 }
 
 /** Why there is none, and what next. */
-function Empty(props: { search: SchedulesSearch; onChange: (part: Partial<SchedulesSearch>) => void }) {
+function Empty(props: { search: SearchOf<'schedules'>; onChange: (part: Partial<SearchOf<'schedules'>>) => void }) {
   const { status, q, project } = props.search
   if (status === undefined && q === undefined && project === undefined) {
     return (

@@ -2,9 +2,9 @@ import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import { useQuery } from 'urql'
 import { ProblemPanel } from '../../app/problem-panel.tsx'
-import { Skeleton } from '../../design/skeleton.tsx'
+import { Skeleton } from '../../design/panel.tsx'
 import { UiSessionPlaceDocument } from './sessions.generated.ts'
-import '../../design/empty.css'
+import '../../design/panel.css'
 
 const route = getRouteApi('/frame/sessions/$sessionId')
 

@@ -1,5 +1,5 @@
 import { useState } from 'react'
-import { Button } from '../../design/button.tsx'
+import { Button } from '../../design/controls.tsx'
 import { Dialog } from '../../design/dialog.tsx'
 
 interface Props {

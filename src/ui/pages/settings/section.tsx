@@ -1,8 +1,14 @@
-import type { ReactNode } from 'react'
+import { type ReactNode, useId } from 'react'
+import { useQuery } from 'urql'
+import { serverNow } from '../../api/clock.ts'
 import { problemOf } from '../../api/problem.ts'
-import { Dropped } from '../../app/list/dropped.tsx'
+import { Dropped } from '../../app/list/list-panel.tsx'
+import { useMoments } from '../../app/moments.tsx'
 import { ProblemPanel } from '../../app/problem-panel.tsx'
-import { Skeleton } from '../../design/skeleton.tsx'
+import { Button, Field } from '../../design/controls.tsx'
+import { Skeleton } from '../../design/panel.tsx'
+import { relativeMoment } from '../../words/time.ts'
+import { UiNamesDocument } from './settings.generated.ts'
 
 interface SectionProps {
   /** What is set here, in a sentence. */
@@ -57,5 +63,159 @@ export function Part<Data>({ read: { data, error, again }, children }: PartProps
         )}
       </div>
     </>
+  )
+}
+
+export interface Column<Row> {
+  title: string
+  /** Says the title before the value where rows have no columns. */
+  isNamed?: true
+  /** Null for nothing. */
+  cell: (row: Row) => ReactNode
+}
+
+interface RowsProps<Row> {
+  label: string
+  /** Sets the widths of the columns. */
+  className: string
+  columns: readonly Column<Row>[]
+  rows: readonly Row[]
+  keyOf: (row: Row) => string
+  /** What can be done with a row. */
+  renderActs?: (row: Row) => ReactNode
+  /** No longer in force. */
+  isOver?: (row: Row) => boolean
+  empty: ReactNode
+}
+
+/** A list of records; on a narrow screen each is a few lines. */
+export function Rows<Row>({ label, className, columns, rows, keyOf, renderActs, isOver, empty }: RowsProps<Row>) {
+  if (rows.length === 0) return <div className="empty">{empty}</div>
+  return (
+    <div
+      role="table"
+      aria-label={label}
+      className={`list-table settings-table ${className}`}
+      // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- what scrolls is scrolled by keys
+      tabIndex={0}
+    >
+      <div role="rowgroup" className="table-columns">
+        <div role="row" className="table-row head">
+          {columns.map(({ title }) => (
+            <span key={title} role="columnheader">
+              {title}
+            </span>
+          ))}
+          {renderActs && (
+            <span role="columnheader">
+              <span className="visually-hidden">Actions</span>
+            </span>
+          )}
+        </div>
+      </div>
+      <div role="rowgroup">
+        {rows.map((row) => (
+          <div key={keyOf(row)} role="row" className="table-row" data-over={isOver?.(row) || undefined}>
+            {columns.map(({ title, isNamed, cell }) => {
+              const shown = cell(row)
+              return (
+                <span key={title} role="cell" data-title={isNamed && title} data-none={shown === null || undefined}>
+                  {shown}
+                </span>
+              )
+            })}
+            {renderActs && (
+              <span role="cell" className="settings-row-acts">
+                {renderActs(row)}
+              </span>
+            )}
+          </div>
+        ))}
+      </div>
+    </div>
+  )
+}
+
+interface FootProps {
+  /** Null if there is none. */
+  first: (() => void) | null
+  next: (() => void) | null
+  children?: ReactNode
+}
+
+/** To other pages of a list. */
+export function Foot({ first, next, children }: FootProps) {
+  return (
+    <footer className="table-foot">
+      {children}
+      {first && <Button onClick={first}>Newest</Button>}
+      {next && <Button onClick={next}>Older</Button>}
+    </footer>
+  )
+}
+
+/** Names that there are, as far as the viewer sees them: proposed while one is typed. */
+export function useNames() {
+  const [{ data }] = useQuery({ query: UiNamesDocument, requestPolicy: 'cache-and-network' })
+  const namesOf = (edges: readonly { node: { name: string } }[] = []) => edges.map(({ node }) => node.name)
+  return {
+    projects: namesOf(data?.projects.edges),
+    users: namesOf(data?.users.edges),
+    domains: namesOf(data?.domains.edges),
+    resourceGroups: (data?.resourceGroups ?? []).map(({ name }) => name),
+    /** By its id. */
+    projectNames: new Map(data?.projects.edges.map(({ node }) => [node.projectId, node.name])),
+  }
+}
+
+interface UseNamesProps {
+  label: string
+  name: string
+  names: readonly string[]
+  first?: string | undefined
+  hint?: string
+  fault: string | undefined
+  wide?: boolean
+}
+
+/** A name that is typed, with those that there are. */
+export function NameField({ label, name, names, first = '', hint, fault, wide = false }: UseNamesProps) {
+  const list = useId()
+  return (
+    <Field label={label} hint={hint} fault={fault} wide={wide}>
+      {(control) => (
+        <>
+          <input {...control} name={name} defaultValue={first} list={list} autoComplete="off" spellCheck={false} />
+          <datalist id={list}>
+            {names.map((each) => (
+              <option key={each}>{each}</option>
+            ))}
+          </datalist>
+        </>
+      )}
+    </Field>
+  )
+}
+
+/** `3 d ago`, `in 2 h`; when exactly, if it is pointed at. */
+export function When({ at }: { at: string }) {
+  const { absolute } = useMoments()
+  return (
+    <time dateTime={at} title={absolute(Date.parse(at))}>
+      {relativeMoment(Date.parse(at), serverNow())}
+    </time>
+  )
+}
+
+/** `23 Nov, 12:04:31`; of another year `2040-01-31 12:00:00 UTC`. */
+export function At({ at }: { at: string }) {
+  const { absolute, day, clock } = useMoments()
+  const time = Date.parse(at)
+  const exactly = absolute(time)
+  const isThisYear = exactly.slice(0, 4) === absolute(serverNow()).slice(0, 4)
+  return (
+    <time dateTime={at} title={exactly}>
+      {isThisYear ? `${day(time)}, ${clock(time)}` : exactly}
+    </time>
   )
 }

@@ -1,8 +1,8 @@
 import { Link, Outlet, useLocation } from '@tanstack/react-router'
 import { useEffect, useRef } from 'react'
-import '../../design/tabs.css'
+import '../../design/controls.css'
 import '../../design/table.css'
-import '../../design/empty.css'
+import '../../design/panel.css'
 import './settings.css'
 
 const SECTIONS = [
@@ -15,7 +15,7 @@ const SECTIONS = [
   { to: '/settings/audit', name: 'Audit log' },
 ] as const
 
-/** What surrounds the sections of the settings. */
+/** The frame around the sections of the settings. */
 export function SettingsPage() {
   const { pathname, search } = useLocation()
   const { project } = search as { project?: string }

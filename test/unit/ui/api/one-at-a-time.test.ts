@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { oneAtATime } from '../../../../src/ui/api/one-at-a-time.ts'
+import { oneAtATime } from '../../../../src/ui/api/poll.ts'
 
 /** Work that ends when it is told to, and notes how much of it runs. */
 function work() {

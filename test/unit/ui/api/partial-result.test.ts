@@ -1,8 +1,7 @@
 import { createRequest, type Operation } from '@urql/core'
 import { describe, expect, test } from 'vitest'
 import { errorOfFaults } from '../../../../src/client/errors.ts'
-import { resultOfError } from '../../../../src/ui/api/partial-result.ts'
-import { problemOf } from '../../../../src/ui/api/problem.ts'
+import { problemOf, resultOfError } from '../../../../src/ui/api/problem.ts'
 
 describe('an answer with errors', () => {
   const operation = {

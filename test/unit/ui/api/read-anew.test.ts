@@ -1,7 +1,7 @@
-import { Client, gql, makeResult, type Exchange, type Operation } from '@urql/core'
-import { filter, fromPromise, mergeMap, pipe, subscribe } from 'wonka'
+import { Client, type Exchange, gql, makeResult, type Operation } from '@urql/core'
 import { expect, test } from 'vitest'
-import { readAnew, withSentAt } from '../../../../src/ui/api/read-anew.ts'
+import { filter, fromPromise, mergeMap, pipe, subscribe } from 'wonka'
+import { readAnew, withSentAt } from '../../../../src/ui/api/poll.ts'
 
 const DOCUMENT = gql`
   query {

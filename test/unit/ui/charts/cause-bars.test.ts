@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { causesOf, stacksOf, ticksOf } from '../../../../src/ui/charts/cause-stacks.ts'
-import { labelsOf, spanWords } from '../../../../src/ui/charts/cause-times.ts'
-import { momentsIn } from '../../../../src/ui/words/moment.ts'
-import { RANGES, sinceOf, spanOf, type RangeWord } from '../../../../src/ui/app/list/time-range.ts'
+import { labelsOf, spanWords } from '../../../../src/ui/charts/cause-stacks.ts'
+import { momentsIn } from '../../../../src/ui/words/time.ts'
+import { RANGES, type RangeWord, sinceOf, spanOf } from '../../../../src/ui/app/list/time-range.ts'
 import { checkProperty } from '../../../support/seeds.ts'
 
 const UTC = momentsIn('UTC')

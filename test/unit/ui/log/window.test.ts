@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { ELEMENT_PX_MAX, scrollHeight, scrollTopOf, windowAt, type Rows } from '../../../../src/ui/log/window.ts'
+import type { Rows } from '../../../../src/ui/log/window.ts'
+import { ELEMENT_PX_MAX, scrollHeight, scrollTopOf, windowAt } from '../../../../src/ui/log/window.ts'
 import { checkProperty } from '../../../support/seeds.ts'
 
 const million: Rows = { count: 1_000_000, height: 20, viewHeight: 600 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { readChainSearch } from '../../../../src/ui/pages/chain/chain-search.ts'
 import { differenceWords } from '../../../../src/ui/pages/chain/spec-words.ts'
-import { amountWords, roughAmount } from '../../../../src/ui/words/amount.ts'
+import { amountWords, roughAmount } from '../../../../src/ui/words/numbers.ts'
 
 describe('the address of a chain', () => {
   test('is understood', () => {

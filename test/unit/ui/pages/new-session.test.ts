@@ -1,10 +1,9 @@
 import { spawnSync } from 'node:child_process'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { readSession } from '../../../../src/ui/pages/new-session/session-draft.ts'
-import { readTiming } from '../../../../src/ui/pages/new-session/timing-draft.ts'
+import { readSession, shellQuoted, shellWords } from '../../../../src/ui/pages/new-session/session-draft.ts'
+import { readTiming } from '../../../../src/ui/pages/new-session/timing.ts'
 import { sessionAsCommand } from '../../../../src/ui/pages/new-session/session-text.ts'
-import { shellQuoted, shellWords } from '../../../../src/ui/pages/new-session/shell-words.ts'
 import { checkProperty } from '../../../support/seeds.ts'
 
 describe('words of a line', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createTimetable } from '../../../../src/domain/schedule/timetable.ts'
-import { nextRunsOf } from '../../../../src/ui/pages/new-session/next-runs-of.ts'
+import { nextRunsOf } from '../../../../src/ui/pages/new-session/timing.ts'
 
 const NOW = Date.UTC(2026, 2, 27, 12, 0, 30)
 

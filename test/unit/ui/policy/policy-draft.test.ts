@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
-import { draftOfPolicy, untypedOf } from '../../../../src/ui/policy/policy-draft.ts'
+import { draftOfPolicy, readDraft, untypedOf } from '../../../../src/ui/policy/policy-draft.ts'
 import { POLICY_FIELDS } from '../../../../src/ui/policy/policy-fields.ts'
-import { readDraft } from '../../../../src/ui/policy/read-draft.ts'
 
 const POLICY = {
   maxRetries: 4,

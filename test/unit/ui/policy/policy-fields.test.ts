@@ -1,13 +1,12 @@
 import { Command } from 'commander'
 import { describe, expect, test } from 'vitest'
 import { addPolicyOptions, readPolicy } from '../../../../src/cli/options/policy-options.ts'
-import { ELIGIBLE_CAUSES } from '../../../../src/domain/session/causes.ts'
 import { SHIPPED_POLICY } from '../../../../src/domain/retry/policy/policy.ts'
-import { placeIssues } from '../../../../src/ui/policy/place-issues.ts'
-import { CAUSES, POLICY_FIELDS } from '../../../../src/ui/policy/policy-fields.ts'
-import { readDraft } from '../../../../src/ui/policy/read-draft.ts'
+import { ELIGIBLE_CAUSES } from '../../../../src/domain/session/causes.ts'
 import { draftOf, readPolicySearch, searchOf } from '../../../../src/ui/pages/policy/policy-search.ts'
-import { policyAsCommand } from '../../../../src/ui/policy/policy-text.ts'
+import { policyAsCommand, readDraft } from '../../../../src/ui/policy/policy-draft.ts'
+import { CAUSES, POLICY_FIELDS } from '../../../../src/ui/policy/policy-fields.ts'
+import { placeIssues } from '../../../../src/ui/policy/read-preview.ts'
 
 const DRAFT = {
   retries: '6',

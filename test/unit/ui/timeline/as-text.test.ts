@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { timelineText } from '../../../../src/ui/timeline/as-text.ts'
 import { timelineOf } from '../../../../src/ui/timeline/bars.ts'
-import { momentsIn } from '../../../../src/ui/words/moment.ts'
+import { timelineText } from '../../../../src/ui/timeline/words.ts'
+import { momentsIn } from '../../../../src/ui/words/time.ts'
 import { segmentsOf } from './timelines.ts'
 
 const moments = momentsIn('UTC')

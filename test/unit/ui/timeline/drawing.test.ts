@@ -1,10 +1,16 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { ticksOf } from '../../../../src/ui/timeline/axis.ts'
-import { barsOf, timelineOf, type Item } from '../../../../src/ui/timeline/bars.ts'
-import { bundled, representative } from '../../../../src/ui/timeline/bundles.ts'
-import { drawingOf, elementsOf, ELEMENTS_BESIDE, ELEMENTS_MAX } from '../../../../src/ui/timeline/drawing.ts'
-import { createScale, stretchesOf } from '../../../../src/ui/timeline/elastic-scale.ts'
+import {
+  bundled,
+  drawingOf,
+  ELEMENTS_BESIDE,
+  ELEMENTS_MAX,
+  elementsOf,
+  representative,
+  ticksOf,
+} from '../../../../src/ui/timeline/drawing.ts'
+import { barsOf, type Item, timelineOf } from '../../../../src/ui/timeline/bars.ts'
+import { createScale, stretchesOf } from '../../../../src/ui/timeline/scale.ts'
 import { anySegments, segmentsOf } from './timelines.ts'
 import { checkProperty } from '../../../support/seeds.ts'
 

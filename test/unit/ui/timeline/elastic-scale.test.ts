@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { timelineOf } from '../../../../src/ui/timeline/bars.ts'
-import { createScale, stretchesOf, type Scale } from '../../../../src/ui/timeline/elastic-scale.ts'
+import { createScale, type Scale, stretchesOf } from '../../../../src/ui/timeline/scale.ts'
 import { anySegments, segmentsOf, START } from './timelines.ts'
 import { checkProperty } from '../../../support/seeds.ts'
 

@@ -1,8 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { timelineOf } from '../../../../src/ui/timeline/bars.ts'
-import { stretchesOf } from '../../../../src/ui/timeline/elastic-scale.ts'
-import { panned, panTo, seenOf, zoomed } from '../../../../src/ui/timeline/view-range.ts'
+import { panned, panTo, seenOf, stretchesOf, zoomed } from '../../../../src/ui/timeline/scale.ts'
 import { anySegments } from './timelines.ts'
 import { checkProperty } from '../../../support/seeds.ts'
 

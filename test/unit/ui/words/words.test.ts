@@ -1,8 +1,7 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { bytes, count, counted, percentage } from '../../../../src/ui/words/count.ts'
-import { countdown, duration, shortDuration } from '../../../../src/ui/words/duration.ts'
-import { momentsIn, relativeMoment } from '../../../../src/ui/words/moment.ts'
+import { bytes, count, counted, percentage } from '../../../../src/ui/words/numbers.ts'
+import { countdown, duration, momentsIn, relativeMoment, shortDuration } from '../../../../src/ui/words/time.ts'
 import { checkProperty } from '../../../support/seeds.ts'
 
 /** With ordinary spaces, and the thin one as `'`. */

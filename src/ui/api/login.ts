@@ -1,0 +1,121 @@
+import { createStore } from './store.ts'
+
+/**
+ * The part of a login that this origin's storage keeps. The browser sends the cookie to every port of the host, this
+ * only to the server that the page came from, and the server takes neither without the other.
+ */
+const KEPT = 'reprise-browser-key'
+const HEADER = 'x-reprise-browser-key'
+
+/** Read anew each time: another tab may have logged in. */
+export function browserKey(): string | null {
+  return localStorage.getItem(KEPT)
+}
+
+/** Null: nobody is logged in any more. */
+function keepBrowserKey(key: string | null): void {
+  if (key === null) localStorage.removeItem(KEPT)
+  else localStorage.setItem(KEPT, key)
+}
+
+/** 256 random bits, in base64url. */
+function newBrowserKey(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(32))
+  return btoa(String.fromCodePoint(...bytes))
+    .replaceAll('+', '-')
+    .replaceAll('/', '_')
+    .replaceAll('=', '')
+}
+
+function keyHeaders(key: string | null): Record<string, string> {
+  return key === null ? {} : { [HEADER]: key }
+}
+
+/** Called when another tab has logged in. */
+function onOtherLogin(listener: () => void): void {
+  addEventListener('storage', ({ key, newValue }) => {
+    if (key === KEPT && newValue !== null) listener()
+  })
+}
+
+/** Whether the server knows who this is: `gone` once it no longer does, with a page open that it was read for. */
+type SessionState = 'unknown' | 'known' | 'gone'
+
+export const session = createStore<SessionState>('unknown')
+
+/** Whether the server has said that this browser has the cookie of a login, but not its key. */
+export const isLoginIncomplete = createStore(false)
+
+onOtherLogin(() => {
+  if (session.get() === 'gone') session.set('known')
+})
+
+class LoginError extends Error {
+  override readonly name = 'LoginError'
+}
+
+/** @throws LoginError with the server's sentence */
+export async function logIn(given: { token: string } | { code: string }): Promise<void> {
+  const authorization = 'token' in given ? `Bearer ${given.token}` : `Code ${given.code}`
+  const key = newBrowserKey()
+  const headers = { authorization, ...keyHeaders(key) }
+  const response = await fetch('/ui/session', { method: 'POST', headers }).catch(() => null)
+  if (response === null) throw new LoginError('The server did not answer. Is it running?')
+  if (response.ok) {
+    keepBrowserKey(key)
+    isLoginIncomplete.set(false)
+    return session.set('known')
+  }
+  const { detail } = (await response.json().catch(() => ({}))) as { detail?: string }
+  if (response.status === 401 && 'token' in given) {
+    throw new LoginError('The server does not know this token, or it is no longer valid.')
+  }
+  throw new LoginError(detail ?? `The server answered with ${response.status}.`)
+}
+
+/** Then the page is loaded anew, so that nothing stays of what was read. */
+export async function logOut(): Promise<void> {
+  await fetch('/ui/session', { method: 'DELETE', headers: keyHeaders(browserKey()) }).catch(() => null)
+  keepBrowserKey(null)
+  location.assign('/login')
+}
+
+/**
+ * Saves what is at the path as a file. The browser follows a link without the key of the page, so the link has a code
+ * that the server has made for it, and that is good once.
+ * @throws Error with a sentence
+ */
+export async function download(path: string): Promise<void> {
+  const to = new URLSearchParams({ to: path })
+  const response = await fetch(`/ui/link?${to}`, { method: 'POST', headers: keyHeaders(browserKey()) }).catch(
+    () => null,
+  )
+  if (response === null) throw new Error('The server did not answer. Is it running?')
+  if (response.status === 401) session.set('gone')
+  const answer = (await response.json().catch(() => ({}))) as { link?: string; detail?: string }
+  if (answer.link === undefined) throw new Error(answer.detail ?? `The server answered with ${response.status}.`)
+  const link = document.createElement('a')
+  link.href = answer.link
+  link.download = ''
+  link.click()
+}
+
+interface Build {
+  /** The build in the first answer that this page got. */
+  loaded: string | null
+  /** The build in the newest answer. */
+  served: string | null
+}
+
+/** Which build of the web UI the server has. */
+export const build = createStore<Build>({ loaded: null, served: null })
+
+/** Notes what each answer says about it, and about the login. */
+export const fetchNoting: typeof fetch = async (...request) => {
+  const response = await fetch(...request)
+  if (response.headers.get('x-reprise-login') === 'incomplete') isLoginIncomplete.set(true)
+  const served = response.headers.get('x-reprise-build')
+  const known = build.get()
+  if (served !== null && served !== known.served) build.set({ loaded: known.loaded ?? served, served })
+  return response
+}

@@ -1,0 +1,57 @@
+import type { AnyVariables, TypedDocumentNode } from '@urql/core'
+import { useCallback } from 'react'
+import { useClient } from 'urql'
+import { type Problem, problemOf } from '../api/problem.ts'
+import { toast } from './toasts.tsx'
+
+interface Refused {
+  code: string
+  message: string
+  issues?: readonly { path: string; message: string }[]
+}
+
+/** The answer of a mutation that succeeded. */
+type Payload<Data> = Exclude<Data[Exclude<keyof Data, '__typename'>], { message: string }>
+
+export type Sent<Data> = { done: Payload<Data>; problem: null } | { done: null; problem: Problem }
+
+/** Sends a mutation of one field. A refusal by the server and one on the way to it are alike. */
+export function useSend() {
+  const client = useClient()
+  return useCallback(
+    async <Data extends object, Variables extends AnyVariables>(
+      document: TypedDocumentNode<Data, Variables>,
+      variables: Variables,
+    ): Promise<Sent<Data>> => {
+      const { data, error } = await client.mutation(document, variables).toPromise()
+      if (!data) return { done: null, problem: problemOf(error ?? new Error('The server sent no answer')) }
+      // The cache names the type of the whole as well.
+      const answer = Object.entries(data).find(([field]) => field !== '__typename')![1] as Payload<Data> | Refused
+      if (!('message' in (answer as object))) return { done: answer as Payload<Data>, problem: null }
+      const { code, message, issues = [] } = answer as Refused
+      return { done: null, problem: { code, message, issues, requestId: null } }
+    },
+    [client],
+  )
+}
+
+/**
+ * As `useSend`, and says as a toast what became of it: `done` if it was done (null: the caller says it), else what it
+ * was `about` and why not. Null if it was not.
+ */
+export function useAct() {
+  const send = useSend()
+  return useCallback(
+    async <Data extends object, Variables extends AnyVariables>(
+      document: TypedDocumentNode<Data, Variables>,
+      variables: Variables,
+      { about, done: doneWords }: { about: string; done: string | null },
+    ): Promise<Payload<Data> | null> => {
+      const { done, problem } = await send(document, variables)
+      if (problem) toast('refused', `${about}: ${problem.message}`)
+      else if (doneWords !== null) toast('done', doneWords)
+      return done
+    },
+    [send],
+  )
+}

@@ -1,0 +1,121 @@
+import { serverNow, useServerNow } from '../api/clock.ts'
+import type { StripMark } from '../charts/attempt-strip.tsx'
+import { causeInWords, HOLDS, lookOfCause } from '../design/causes.ts'
+import {
+  CancelledIcon,
+  FailedIcon,
+  HeldIcon,
+  QueuedIcon,
+  RunningIcon,
+  SucceededIcon,
+  WaitingIcon,
+} from '../design/icons.tsx'
+import { countdown, shortDuration } from '../words/time.ts'
+import type { UiChainRowFragment as ChainRow } from './app.generated.ts'
+import { useMoments } from './moments.tsx'
+import './app.css'
+
+const STATES = {
+  LIVE: { icon: RunningIcon, name: 'running', tone: 'running' },
+  WAITING_RETRY: { icon: WaitingIcon, name: 'waiting for a retry', tone: 'queued' },
+  HELD: { icon: HeldIcon, name: 'held', tone: 'held' },
+  SUCCEEDED: { icon: SucceededIcon, name: 'succeeded', tone: 'succeeded' },
+  FAILED: { icon: FailedIcon, name: 'failed', tone: 'exit' },
+  CANCELLED: { icon: CancelledIcon, name: 'cancelled', tone: 'unknown' },
+} as const
+
+const QUEUED = { icon: QueuedIcon, name: 'queued', tone: 'queued' } as const
+
+export function StateIcon({ chain: { state, newestAttempt } }: { chain: ChainRow }) {
+  const { icon: Icon, name, tone } = state === 'LIVE' && newestAttempt.status === 'PENDING' ? QUEUED : STATES[state]
+  return <Icon label={name} className={`tone-${tone}`} />
+}
+
+/** The chain's state and its next step; a countdown ticks. */
+export function Outlook({ chain }: { chain: ChainRow }) {
+  const { ticks } = outlookOf(chain, serverNow())
+  const now = useServerNow(ticks)
+  const { words, why } = outlookOf(chain, now)
+  return (
+    <>
+      <span className="outlook-words">{words}</span>
+      {why !== null && (
+        <span className="outlook-why" title={why}>
+          {why}
+        </span>
+      )}
+    </>
+  )
+}
+
+const MINUTE_MS = 60_000
+
+/** When something last happened to it. */
+export function Latest({ at }: { at: string }) {
+  const then = Date.parse(at)
+  const moments = useMoments()
+  const now = useServerNow(serverNow() - then < 60 * MINUTE_MS)
+  const seconds = (now - then) / 1000
+  return (
+    <time dateTime={at} title={moments.absolute(then)}>
+      {seconds < 5 ? 'now' : shortDuration(Math.floor(seconds))}
+    </time>
+  )
+}
+
+/** A chain's state and its next step, in few words. @param now milliseconds, by the server's clock */
+function outlookOf(chain: ChainRow, now: number): { words: string; why: string | null; ticks: boolean } {
+  const { state, newestAttempt: newest, attempts } = chain
+  const cause = chain.cause === null ? null : causeInWords(chain.cause, newest.exitCode)
+  switch (state) {
+    case 'LIVE':
+      return live(chain, now)
+    case 'WAITING_RETRY': {
+      const { at } = chain.outlook
+      if (at === null) return { words: 'retry is due', why: cause, ticks: false }
+      const seconds = (Date.parse(at) - now) / 1000
+      return { words: seconds > 0 ? `retry in ${countdown(seconds)}` : 'retry is due', why: cause, ticks: true }
+    }
+    case 'HELD': {
+      const reason = newest.retryDecision?.holdReason
+      return { words: 'held', why: (reason && HOLDS[reason]) ?? chain.outlook.reason, ticks: false }
+    }
+    case 'SUCCEEDED':
+      return { words: attempts === 1 ? 'succeeded' : `succeeded on attempt ${attempts}`, why: null, ticks: false }
+    case 'FAILED':
+      return { words: newest.retryDecision?.phase === 'EXHAUSTED' ? 'exhausted' : 'failed', why: cause, ticks: false }
+    case 'CANCELLED':
+      return { words: 'cancelled', why: newest.statusReason, ticks: false }
+  }
+}
+
+function live({ newestAttempt: newest }: ChainRow, now: number) {
+  if (newest.status === 'PENDING') return { words: 'queued', why: newest.pendingReason, ticks: false }
+  if (newest.status === 'RUNNING' && newest.startedAt !== null) {
+    const seconds = Math.max(0, (now - Date.parse(newest.startedAt)) / 1000)
+    return { words: `running for ${shortDuration(Math.floor(seconds))}`, why: null, ticks: true }
+  }
+  if (newest.status === 'TERMINATING') return { words: 'ending', why: null, ticks: false }
+  const hasEnded = ['TERMINATED', 'ERROR', 'CANCELLED'].includes(newest.status)
+  return { words: hasEnded ? 'ended, to be judged' : 'preparing', why: startNote(newest), ticks: false }
+}
+
+/** The last attempts as marks, and the retry that is planned. */
+export function marksOf({ sessions, state }: ChainRow): StripMark[] {
+  const marks = sessions.edges.map(({ node }): StripMark => {
+    if (node.result === 'SUCCESS') return 'succeeded'
+    if (node.status === 'ERROR' || node.status === 'CANCELLED' || node.result === 'FAILURE') {
+      return lookOfCause(node.failureCause).tone
+    }
+    if (node.status === 'TERMINATED') return 'unknown'
+    return node.status === 'RUNNING' || node.status === 'TERMINATING' ? 'running' : 'queued'
+  })
+  return state === 'WAITING_RETRY' || state === 'HELD' ? [...marks, 'planned'] : marks
+}
+
+const STARTING: ReadonlySet<string> = new Set(['SCHEDULED', 'PREPARING', 'PULLING', 'PREPARED', 'CREATING'])
+
+/** How far a session is until it runs, in words; null if it runs, has ended, or nothing is said. */
+export function startNote({ status, statusReason }: { status: string; statusReason: string | null }): string | null {
+  return STARTING.has(status) ? statusReason : null
+}

@@ -1,0 +1,192 @@
+import { useLocation, useNavigate } from '@tanstack/react-router'
+import { useEffect, useState } from 'react'
+import { useServerNow } from '../../api/clock.ts'
+import { liveState } from '../../api/live.ts'
+import { build, logOut } from '../../api/login.ts'
+import { useStore } from '../../api/store.ts'
+import { Button } from '../../design/controls.tsx'
+import { ChevronIcon } from '../../design/icons.tsx'
+import type { MenuEntry } from '../../design/menu.tsx'
+import { LazyMenu } from '../lazy-menu.tsx'
+import { useMoments, useZone, type Zone, ZONES } from '../moments.tsx'
+import type { Viewer } from '../viewer.ts'
+import './frame.css'
+
+/** Pages that can be narrowed to a project. */
+const OF_PROJECTS = [
+  '/',
+  '/chains',
+  '/chains/new',
+  '/retries',
+  '/failures',
+  '/deployments',
+  '/sessions',
+  '/settings/switches',
+  '/settings/defaults',
+  '/settings/quotas',
+  '/settings/webhooks',
+  '/settings/members',
+  '/settings/tokens',
+  '/settings/audit',
+] as const
+
+/** Which project is looked at. A token of one project sees that one alone. */
+export function ProjectMenu({ viewer, projects }: { viewer: Viewer; projects: readonly string[] }) {
+  const navigate = useNavigate()
+  const { pathname, search } = useLocation()
+  const chosen = (search as { project?: string }).project
+  if (viewer.project) return <span className="one-project">{viewer.project.name}</span>
+  const choose = (project: string | undefined) =>
+    void navigate({
+      to: OF_PROJECTS.find((each) => each === pathname) ?? '/chains',
+      search: (before) => ({ ...before, dropped: undefined, project }),
+    })
+  const entries = [undefined, ...projects].map((project) => ({
+    text: project ?? 'All projects',
+    isChosen: project === chosen,
+    run: () => choose(project),
+  }))
+  return (
+    <LazyMenu entries={entries}>
+      <span className="visually-hidden">Project: </span>
+      <span className="bar-text">{chosen ?? 'All projects'}</span>
+      <ChevronIcon />
+    </LazyMenu>
+  )
+}
+
+const THEME_NAMES: Record<Theme, string> = {
+  system: 'Theme of the system',
+  light: 'Light theme',
+  dark: 'Dark theme',
+}
+
+const ZONE_NAMES: Record<Zone, string> = {
+  local: 'Times of this browser',
+  utc: 'Times in UTC',
+}
+
+export function AccountMenu({ viewer, onKeys }: { viewer: Viewer; onKeys: () => void }) {
+  const [zone, chooseZone] = useZone()
+  const [theme, setTheme] = useState(currentTheme)
+  const name = viewer.user?.name ?? viewer.name
+  const entries: MenuEntry[] = [
+    ...THEMES.map((each) => ({
+      text: THEME_NAMES[each],
+      isChosen: each === theme,
+      run: () => {
+        chooseTheme(each)
+        setTheme(each)
+      },
+    })),
+    'line',
+    ...ZONES.map((each) => ({
+      text: ZONE_NAMES[each],
+      isChosen: each === zone,
+      run: () => chooseZone(each),
+    })),
+    'line',
+    { text: 'Keys', keys: '?', run: onKeys },
+    { text: 'API in GraphiQL', run: () => location.assign('/graphql') },
+    'line',
+    { text: 'Log out', run: () => void logOut() },
+  ]
+  return (
+    <LazyMenu entries={entries}>
+      <span className="account-initial" aria-hidden="true">
+        {name.slice(0, 1).toUpperCase()}
+      </span>
+      <span className="account-name">
+        {name} <span className="account-role">{viewer.role.toLowerCase()}</span>
+      </span>
+      <span className="visually-hidden">: theme, times, keys, log out</span>
+      <ChevronIcon />
+    </LazyMenu>
+  )
+}
+
+const THEMES = ['system', 'light', 'dark'] as const
+type Theme = (typeof THEMES)[number]
+
+const YEAR_SECONDS = 365 * 24 * 3600
+
+function currentTheme(): Theme {
+  const { theme } = document.documentElement.dataset
+  return THEMES.find((each) => each === theme) ?? 'system'
+}
+
+/** The server reads the cookie, so that the next page is painted in the right colours at once. */
+function chooseTheme(theme: Theme): void {
+  document.documentElement.dataset['theme'] = theme
+  const secure = location.protocol === 'https:' ? '; Secure' : ''
+  // oxlint-disable-next-line unicorn/no-document-cookie -- the Cookie Store API is not in all browsers
+  document.cookie = `reprise_theme=${theme}; Path=/; SameSite=Lax; Max-Age=${YEAR_SECONDS}${secure}`
+}
+
+const HOLLOW_AFTER_MS = 1_000
+const LINE_AFTER_MS = 5_000
+
+/** Whether what is shown is told of changes. */
+export function Connection() {
+  const state = useStore(liveState)
+  const moments = useMoments()
+  const now = useServerNow(state.kind === 'reconnecting')
+  const brokenMs = state.kind === 'reconnecting' ? now - state.since : 0
+  const wasBroken = useWasBroken(state.kind)
+  const isOff = state.kind === 'off' || brokenMs > HOLLOW_AFTER_MS
+  const words =
+    state.kind === 'reconnecting' && brokenMs > LINE_AFTER_MS
+      ? `Not live since ${moments.clock(state.since)}, reconnecting`
+      : state.kind === 'off'
+        ? 'Not live'
+        : isOff
+          ? 'Reconnecting'
+          : wasBroken
+            ? 'Caught up'
+            : 'Live'
+  if (state.kind === 'idle' || state.kind === 'connecting') return <span className="connection" />
+  return (
+    <span
+      className="connection"
+      role="status"
+      data-off={isOff || undefined}
+      title={state.kind === 'off' ? state.why : undefined}
+    >
+      <span className="connection-dot" aria-hidden="true" />
+      <span className="connection-words">{words}</span>
+    </span>
+  )
+}
+
+const CAUGHT_UP_MS = 3_000
+
+function useWasBroken(kind: string): boolean {
+  const [last, setLast] = useState(kind)
+  const [was, setWas] = useState(false)
+  if (last !== kind) {
+    setLast(kind)
+    if (last === 'reconnecting' && kind === 'live') setWas(true)
+  }
+  useEffect(() => {
+    if (!was) return undefined
+    const timer = setTimeout(() => setWas(false), CAUGHT_UP_MS)
+    return () => clearTimeout(timer)
+  }, [was])
+  return was
+}
+
+/** The server has another build than this page. */
+export function NewVersion() {
+  const { loaded, served } = useStore(build)
+  const [dismissed, setDismissed] = useState<string | null>(null)
+  if (loaded === null || served === loaded || served === dismissed) return null
+  return (
+    <div className="new-version" role="status">
+      A new version is here.
+      <Button onClick={() => location.reload()}>Reload</Button>
+      <Button kind="quiet" onClick={() => setDismissed(served)}>
+        Later
+      </Button>
+    </div>
+  )
+}

@@ -1,0 +1,72 @@
+import { typed } from '../../design/controls.tsx'
+import { count } from '../../words/numbers.ts'
+import '../../design/controls.css'
+import '../app.css'
+
+interface Tab<Key extends string> {
+  tab: Key | undefined
+  name: string
+  /** Null until it is known; missing where nothing is counted. */
+  counted?: { count: number; isExact: boolean } | null | undefined
+}
+
+/** The tabs above a list, each with its number of rows. */
+export function Tabs<Key extends string>(props: {
+  label: string
+  tabs: readonly Tab<Key>[]
+  chosen: Key | undefined
+  onChoose: (tab: Key | undefined) => void
+}) {
+  const { label, tabs, chosen, onChoose } = props
+  return (
+    <nav className="tabs" aria-label={label}>
+      {tabs.map(({ tab, name, counted }) => (
+        <button
+          key={name}
+          type="button"
+          className="tab"
+          aria-current={tab === chosen ? 'page' : undefined}
+          onClick={() => onChoose(tab)}
+        >
+          {name}
+          {counted !== undefined && (
+            <span className="tab-count">
+              {counted ? `${count(counted.count)}${counted.isExact ? '' : '+'}` : '\u2007'}
+            </span>
+          )}
+        </button>
+      ))}
+    </nav>
+  )
+}
+
+/** A part of the name, taken when Enter is pressed. */
+export function NameFilter({
+  value,
+  onChange,
+}: {
+  value: string | undefined
+  onChange: (q: string | undefined) => void
+}) {
+  return (
+    <form
+      className="name-filter"
+      onSubmit={(event) => {
+        event.preventDefault()
+        onChange(typed(event.currentTarget, 'q') || undefined)
+      }}
+    >
+      <input
+        key={value}
+        name="q"
+        type="search"
+        defaultValue={value}
+        aria-label="Part of the name"
+        placeholder="Part of the name"
+        autoComplete="off"
+        spellCheck="false"
+        maxLength={200}
+      />
+    </form>
+  )
+}

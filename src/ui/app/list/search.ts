@@ -1,0 +1,243 @@
+import type {
+  AgentStatus,
+  DeploymentStatus,
+  ResubmissionItemStatus,
+  SessionAction,
+  SessionType,
+} from '../../../client/schema-types.generated.ts'
+import { CAUSES, RETRIED_CAUSES } from '../causes.ts'
+import { RANGES } from './time-range.ts'
+
+/** Words of addresses, each with what the API has for it. */
+
+export const AGENT_STATUSES = {
+  alive: 'ALIVE',
+  suspect: 'SUSPECT',
+  lost: 'LOST',
+  draining: 'DRAINING',
+  removed: 'TERMINATED',
+} as const satisfies Record<string, AgentStatus>
+
+/** Tabs, in their order, and the states of chains that they show. */
+export const STATE_TABS = {
+  running: 'LIVE',
+  waiting: 'WAITING_RETRY',
+  held: 'HELD',
+  failed: 'FAILED',
+  succeeded: 'SUCCEEDED',
+  cancelled: 'CANCELLED',
+} as const
+export type StateTab = keyof typeof STATE_TABS
+
+/** Hours. */
+export const SINCE = { '1h': 1, '24h': 24, '7d': 168, '30d': 720, '31d': 744 } as const
+export type SinceWord = keyof typeof SINCE
+
+/** With `-`, the largest or newest first. */
+export const ORDERS = {
+  '-latest': { field: 'ACTIVITY', direction: 'DESC' },
+  latest: { field: 'ACTIVITY', direction: 'ASC' },
+  name: { field: 'NAME', direction: 'ASC' },
+  '-name': { field: 'NAME', direction: 'DESC' },
+  '-attempts': { field: 'ATTEMPTS', direction: 'DESC' },
+  attempts: { field: 'ATTEMPTS', direction: 'ASC' },
+  '-total': { field: 'TOTAL_TIME', direction: 'DESC' },
+  total: { field: 'TOTAL_TIME', direction: 'ASC' },
+  '-created': { field: 'CREATED_AT', direction: 'DESC' },
+  created: { field: 'CREATED_AT', direction: 'ASC' },
+  due: { field: 'DUE_AT', direction: 'ASC' },
+} as const
+export type OrderWord = keyof typeof ORDERS
+export const DEFAULT_ORDER: OrderWord = '-latest'
+
+/** The server no longer writes two of these, but an old database may have them. */
+export const MOVING: DeploymentStatus[] = ['PENDING', 'CREATED', 'DEPLOYING', 'SCALING']
+export const DEPLOYMENT_STATUSES = {
+  ready: ['READY'],
+  moving: MOVING,
+  ending: ['DESTROYING'],
+  destroyed: ['DESTROYED'],
+} satisfies Record<string, DeploymentStatus[]>
+
+export const GROUPINGS = {
+  cause: 'CAUSE',
+  exit: 'EXIT_CODE',
+  name: 'NAME',
+  label: 'LABEL',
+  agent: 'AGENT',
+} as const
+export type GroupingWord = keyof typeof GROUPINGS
+
+export const ITEM_STATUSES = {
+  done: 'DONE',
+  refused: 'REFUSED',
+  left: 'PENDING',
+} as const satisfies Record<string, ResubmissionItemStatus>
+
+export const BULK_ACTIONS = {
+  resubmit: 'RESUBMIT',
+  'retry-now': 'RETRY_NOW',
+  'cancel-retry': 'CANCEL_RETRY',
+  terminate: 'TERMINATE',
+} as const satisfies Record<string, SessionAction>
+
+export const PHASES = { waiting: 'SCHEDULED', held: 'HELD' } as const
+
+export const HOLD_REASONS = {
+  switch: 'DISABLED',
+  rate: 'RATE_LIMITED',
+  quota: 'QUOTA',
+  alive: 'PARENT_ALIVE',
+} as const
+
+/** Whether the schedule is paused. */
+export const SCHEDULE_STATUSES = { active: false, paused: true } as const
+
+export const SESSION_TYPES = {
+  batch: 'BATCH',
+  interactive: 'INTERACTIVE',
+  inference: 'INFERENCE',
+} as const satisfies Record<string, SessionType>
+
+export const SESSION_STATUSES = {
+  waiting: { status: ['PENDING'] },
+  starting: { status: ['SCHEDULED', 'PREPARING', 'PULLING', 'PREPARED', 'CREATING'] },
+  running: { status: ['RUNNING'] },
+  ending: { status: ['TERMINATING'] },
+  succeeded: { status: ['TERMINATED'], result: ['SUCCESS'] },
+  failed: { status: ['ERROR'] },
+  terminated: { status: ['TERMINATED', 'CANCELLED'], result: ['UNDEFINED'] },
+} as const
+
+export const DELIVERIES = { pending: 'PENDING', failed: 'FAILED', delivered: 'DELIVERED' } as const
+
+const TEXT_LENGTH_MAX = 200
+
+/** Returns undefined for a value that it does not understand. */
+type Reader = (value: unknown) => string | number | undefined
+
+const text = (value: unknown): string | undefined => {
+  const given = typeof value === 'number' || typeof value === 'boolean' ? String(value) : value
+  return typeof given === 'string' && given !== '' && given.length <= TEXT_LENGTH_MAX ? given : undefined
+}
+/** A moment as the server writes it, or a shorter form of that: `2026-11-23`, `2026-11-23T14:00Z`. */
+const moment = (value: unknown): string | undefined => {
+  const given = text(value)
+  const at = given !== undefined && /^\d{4}-\d\d-\d\d(T[\d:.]+Z)?$/.test(given) ? Date.parse(given) : NaN
+  return Number.isNaN(at) ? undefined : new Date(at).toISOString()
+}
+const uuid = (value: unknown): string | undefined =>
+  /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text(value) ?? '') ? text(value) : undefined
+/** `team:cms` */
+const label = (value: unknown): string | undefined => (/^[^:]+:/.test(text(value) ?? '') ? text(value) : undefined)
+/** From 1. */
+const wholeNumber = (value: unknown): number | undefined =>
+  typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : undefined
+const oneOf =
+  <Table extends object>(table: Table) =>
+  (value: unknown): (keyof Table & string) | undefined =>
+    typeof value === 'string' && Object.hasOwn(table, value) ? (value as keyof Table & string) : undefined
+
+/** The parameters of each page's address: the same address is the same page for a colleague. */
+const PARAMETERS = {
+  overview: { range: oneOf(RANGES), project: text },
+  chains: {
+    state: oneOf(STATE_TABS),
+    cause: oneOf(CAUSES),
+    label,
+    q: text,
+    project: text,
+    /** Exactly this one. */
+    name: text,
+    /** An attempt failed for this cause, or for any, whatever came after it. */
+    failed: oneOf({ ...CAUSES, any: true }),
+    /** An attempt failed with this exit code. */
+    exit: wholeNumber,
+    /** An attempt failed on the agent with this id. */
+    agent: uuid,
+    /** When the latest activity was, or, where failed attempts are asked for, when one of them failed. */
+    since: oneOf(SINCE),
+    /** The same, at or after this moment. */
+    from: moment,
+    /** The same, before this moment. */
+    to: moment,
+    /** At least this many. */
+    attempts: wholeNumber,
+    order: oneOf(ORDERS),
+  },
+  newSession: { project: text },
+  retries: {
+    phase: oneOf(PHASES),
+    /** Why it is held. */
+    reason: oneOf(HOLD_REASONS),
+    cause: oneOf(RETRIED_CAUSES),
+    project: text,
+  },
+  failures: {
+    range: oneOf(RANGES),
+    by: oneOf(GROUPINGS),
+    cause: oneOf(CAUSES),
+    /** The bars show shares, not numbers. */
+    view: oneOf({ share: true }),
+    project: text,
+  },
+  /** The project is one that was chosen elsewhere: agents belong to all projects. */
+  agents: { status: oneOf(AGENT_STATUSES), group: text, project: text },
+  /** `q` is a part of the name. */
+  deployments: { status: oneOf(DEPLOYMENT_STATUSES), q: text, project: text },
+  schedules: { status: oneOf(SCHEDULE_STATUSES), q: text, project: text },
+  sessions: {
+    type: oneOf(SESSION_TYPES),
+    status: oneOf(SESSION_STATUSES),
+    /** A part of the name. */
+    q: text,
+    /** With a kernel that is or was on this agent. */
+    agent: uuid,
+    /** The resource group. */
+    group: text,
+    project: text,
+  },
+  /** `after` is the cursor after which the page begins. */
+  resubmissions: { action: oneOf(BULK_ACTIONS), after: text },
+  /** `show` says which of its chains are listed. */
+  resubmission: { show: oneOf(ITEM_STATUSES) },
+  /** In the settings, the project stays chosen from page to page. */
+  settings: { project: text },
+  /** `show=all`: also those that can no longer be used. */
+  tokens: { project: text, show: oneOf({ all: true }) },
+  webhook: { project: text, status: oneOf(DELIVERIES) },
+  audit: { project: text, action: text, actor: text, outcome: oneOf({ refused: true, done: true }) },
+} satisfies Record<string, Record<string, Reader>>
+
+type Page = keyof typeof PARAMETERS
+type ReadersOf<Of extends Page> = (typeof PARAMETERS)[Of]
+type Understood<Read> = Read extends (value: unknown) => infer Value ? Exclude<Value, undefined> : never
+
+type Whole<Part> = { [Name in keyof Part]: Part[Name] }
+
+/** The parsed parameters of a page's address. */
+export type SearchOf<Of extends Page> = Whole<
+  { [Name in keyof ReadersOf<Of>]?: Understood<ReadersOf<Of>[Name]> } & {
+    /** Query parameters that could not be parsed, and are left out. */
+    dropped?: string[]
+  }
+>
+
+/** Reads the address of a page. Leaves out what it does not understand, and names it. */
+export function searchReader<Of extends Page>(page: Of): (given: Record<string, unknown>) => SearchOf<Of> {
+  const readers: Readonly<Record<string, Reader>> = PARAMETERS[page]
+  return (given) => {
+    // Names every parameter, also those that are not understood: the router keeps the given value of unnamed ones.
+    const read = Object.fromEntries<ReturnType<Reader>>(Object.keys(readers).map((name) => [name, undefined]))
+    // The router writes the result into the address, and reads that again.
+    const before: unknown[] = Array.isArray(given['dropped']) ? given['dropped'].slice(0, 10) : []
+    const dropped = before.filter((name) => typeof name === 'string').map((name) => name.slice(0, 40))
+    for (const [name, value] of Object.entries(given)) {
+      if (value === undefined || name === 'dropped') continue
+      const understood = Object.hasOwn(readers, name) ? readers[name]!(value) : undefined
+      if (understood === undefined) dropped.push(name.slice(0, 40))
+      read[name] = understood
+    }
+    return { ...read, ...(dropped.length > 0 && { dropped }) } as SearchOf<Of>
+  }
+}

@@ -1,0 +1,186 @@
+import { useEffect, useEffectEvent, useState } from 'react'
+import type { ResubmissionOverrides } from '../../client/schema-types.generated.ts'
+import { placeFaults, type Problem } from '../api/problem.ts'
+import { Field } from '../design/controls.tsx'
+
+/** The typed changes of a resubmission, by names of fields: `slot.cpu`, `env.LR`, `maxRetries`, `freshCheckpoint`. */
+type Changed = Readonly<Record<string, string>>
+
+/** The same as the API takes it. What is no number stays the text that it is, for the server to say so. */
+export function overridesOf(changed: Changed): ResubmissionOverrides {
+  const within = (prefix: string) =>
+    Object.entries(changed)
+      .filter(([name]) => name.startsWith(prefix))
+      .map(([name, value]) => [name.slice(prefix.length), value] as const)
+  const [slots, environ] = [within('slot.'), within('env.')]
+  const number = (name: string): number | undefined => {
+    const text = changed[name]?.trim()
+    if (text === undefined) return undefined
+    return text === '' || Number.isNaN(Number(text)) ? (text as unknown as number) : Number(text)
+  }
+  const policy = { maxRetries: number('maxRetries'), retryDelay: number('retryDelay') }
+  return {
+    ...(slots.length > 0 && { resourceSlots: slots.map(([slot, amount]) => ({ slot, amount })) }),
+    ...(environ.length > 0 && { environ: environ.map(([name, value]) => ({ name, value })) }),
+    ...((policy.maxRetries ?? policy.retryDelay) !== undefined && { retryPolicy: policy }),
+    ...(changed['batchTimeout'] !== undefined && {
+      batchTimeout: changed['batchTimeout'].trim() === '' ? null : number('batchTimeout'),
+    }),
+    ...(changed['priority'] !== undefined && { priority: number('priority') }),
+    ...(changed['freshCheckpoint'] !== undefined && { freshCheckpoint: true }),
+    ...(changed['resourceGroup'] !== undefined && { resourceGroup: changed['resourceGroup'].trim() }),
+  }
+}
+
+const SETTLED_MS = 400
+
+/** The changes for all of them; a dry run follows when typing pauses. */
+export function useChanges(tryWith: (overrides: ResubmissionOverrides) => Promise<void>) {
+  const [draft, setDraft] = useState<Changed>({})
+  const { changed, faults } = readOverrides(draft)
+  const overrides = overridesOf(changed)
+  const key = JSON.stringify({ overrides, faults })
+  const [tried, setTried] = useState(key)
+  const isReadable = Object.keys(faults).length === 0
+  const attempt = useEffectEvent(async () => {
+    await tryWith(overrides)
+    setTried(key)
+  })
+  useEffect(() => {
+    if (key === tried || !isReadable) return undefined
+    const timer = setTimeout(() => void attempt(), SETTLED_MS)
+    return () => clearTimeout(timer)
+  }, [key, tried, isReadable])
+  return {
+    draft,
+    faults,
+    overrides,
+    isAny: Object.keys(changed).length > 0,
+    isTried: key === tried && isReadable,
+    change: (name: string, text: string) => setDraft((last) => ({ ...last, [name]: text })),
+  }
+}
+
+interface UseChangesProps {
+  changes: ReturnType<typeof useChanges>
+  /** What the server says about them. */
+  problem: Problem | null
+}
+
+export function Changes({ changes: { draft, faults, change }, problem }: UseChangesProps) {
+  const placed = problem && placeFaults(problem, Object.keys(OVERRIDE_PLACES), CODES)
+  const said: Record<string, string> = {}
+  for (const [path, words] of Object.entries(placed?.fields ?? {})) said[OVERRIDE_PLACES[path]!] = words
+  return (
+    <details className="bulk-changes">
+      <summary>Change something for all of them</summary>
+      <OverrideFields draft={draft} faults={{ ...said, ...faults }} onChange={change} />
+      {placed?.rest != null && (
+        <p className="field-note" role="alert">
+          {placed.rest}
+        </p>
+      )}
+    </details>
+  )
+}
+
+/** The field of an error that names no place, by its code. */
+const CODES = { RESOURCE_GROUP_NOT_FOUND: 'overrides.resourceGroup' }
+
+interface OverrideFieldsProps {
+  /** As it was typed; what is empty stays as each of them has it. */
+  draft: Changed
+  faults: Readonly<Record<string, string>>
+  onChange: (name: string, text: string) => void
+}
+
+/** Which field what the server says about a place of the input belongs to. */
+const OVERRIDE_PLACES: Readonly<Record<string, string>> = {
+  'overrides.resourceSlots': 'slots',
+  'overrides.environ': 'environ',
+  'overrides.retryPolicy.maxRetries': 'maxRetries',
+  'overrides.retryPolicy.retryDelay': 'retryDelay',
+  'overrides.batchTimeout': 'batchTimeout',
+  'overrides.priority': 'priority',
+  'overrides.resourceGroup': 'resourceGroup',
+}
+
+const LINES: readonly (readonly [name: string, label: string, hint: string])[] = [
+  ['slots', 'resources', 'like cpu=2, mem=8g; 0 removes one'],
+  ['environ', 'environment', 'name=value, one a line'],
+]
+const FIELDS: readonly (readonly [name: string, label: string])[] = [
+  ['maxRetries', 'retries'],
+  ['retryDelay', 'first delay, seconds'],
+  ['batchTimeout', 'timeout, seconds'],
+  ['priority', 'priority'],
+  ['resourceGroup', 'resource group'],
+]
+
+/** The fields that a resubmission of many can change. */
+function OverrideFields({ draft, faults, onChange }: OverrideFieldsProps) {
+  const shared = (name: string) => ({
+    value: draft[name] ?? '',
+    placeholder: 'as each has it',
+    autoComplete: 'off',
+    spellCheck: false,
+    onChange: ({ target }: { target: { value: string } }) => onChange(name, target.value),
+  })
+  return (
+    <div className="fields">
+      {LINES.map(([name, label, hint]) => (
+        <Field key={name} label={label} hint={hint} fault={faults[name]} wide>
+          {(control) => <textarea {...control} {...shared(name)} rows={name === 'slots' ? 1 : 2} />}
+        </Field>
+      ))}
+      {FIELDS.map(([name, label]) => (
+        <Field key={name} label={label} fault={faults[name]}>
+          {(control) => <input {...control} {...shared(name)} type="text" />}
+        </Field>
+      ))}
+      <FreshCheckpoint
+        isFresh={(draft['freshCheckpoint'] ?? '') !== ''}
+        onChange={(isFresh) => onChange('freshCheckpoint', isFresh ? 'true' : '')}
+      />
+    </div>
+  )
+}
+
+/** The typed values one by one, and the faults of those that cannot be read. */
+function readOverrides(draft: Changed): { changed: Changed; faults: Record<string, string> } {
+  const changed: Record<string, string> = {}
+  const faults: Record<string, string> = {}
+  const pairs = (name: string, prefix: string, separator: RegExp) => {
+    for (const pair of (draft[name] ?? '').split(separator)) {
+      const at = pair.indexOf('=')
+      if (pair.trim() === '') continue
+      if (at <= 0) faults[name] ??= `${pair.trim()} is not name=value.`
+      else changed[`${prefix}.${pair.slice(0, at).trim()}`] = pair.slice(at + 1)
+    }
+  }
+  pairs('slots', 'slot', /[\n,]/)
+  pairs('environ', 'env', /\n/)
+  for (const [name] of FIELDS) {
+    const text = draft[name]?.trim() ?? ''
+    if (text === '') continue
+    changed[name] = text
+    if (name !== 'resourceGroup' && Number.isNaN(Number(text))) faults[name] = 'It is not a number.'
+  }
+  if (draft['freshCheckpoint']) changed['freshCheckpoint'] = 'true'
+  return { changed, faults }
+}
+
+interface FreshCheckpointProps {
+  isFresh: boolean
+  onChange: (isFresh: boolean) => void
+}
+
+/** Whether a resubmission begins without what earlier attempts have left. */
+export function FreshCheckpoint({ isFresh, onChange }: FreshCheckpointProps) {
+  return (
+    <label className="field-switch">
+      <input type="checkbox" checked={isFresh} onChange={({ target }) => onChange(target.checked)} />
+      <span>From the beginning: without the checkpoint of earlier attempts</span>
+    </label>
+  )
+}

@@ -1,0 +1,130 @@
+import { type ComponentProps, type ReactNode, useId } from 'react'
+import { ChevronIcon } from './icons.tsx'
+import './controls.css'
+
+type Kind = 'plain' | 'primary' | 'danger' | 'quiet'
+
+/** `icon`: it shows nothing but an icon, and has an `aria-label`. */
+export function Button({
+  kind = 'plain',
+  icon = false,
+  className,
+  ...rest
+}: ComponentProps<'button'> & { kind?: Kind; icon?: boolean }) {
+  const classes = ['button', kind !== 'plain' && kind, icon && 'icon', className].filter(Boolean).join(' ')
+  // oxlint-disable-next-line react/button-has-type -- it comes with the rest where it is another one
+  return <button type="button" {...rest} className={classes} />
+}
+
+/** A key of the keyboard, or several: `g c`. */
+export function Keys({ keys }: { keys: string }) {
+  return (
+    <span aria-hidden="true">
+      {keys.split(' ').map((key) => (
+        <kbd key={key} className="key">
+          {key}
+        </kbd>
+      ))}
+    </span>
+  )
+}
+
+/** One of several words, or `any` of them. */
+export function Choice<Value extends string>(props: {
+  label: string
+  value: Value | ''
+  any?: string
+  names: Readonly<Record<Value, string>>
+  onChange: (value: Value | undefined) => void
+}) {
+  const { label, value, any, names, onChange } = props
+  return (
+    <span className="choice" data-set={value === '' || any === undefined ? undefined : true}>
+      <select
+        aria-label={label}
+        value={value}
+        onChange={(event) => onChange((event.currentTarget.value || undefined) as Value | undefined)}
+      >
+        {any !== undefined && <option value="">{any}</option>}
+        {Object.entries<string>(names).map(([each, name]) => (
+          <option key={each} value={each}>
+            {name}
+          </option>
+        ))}
+      </select>
+      <ChevronIcon />
+    </span>
+  )
+}
+
+/** For the element that is filled in. */
+interface Control {
+  id: string
+  'aria-invalid': true | undefined
+  'aria-describedby': string | undefined
+}
+
+interface Props {
+  label: string
+  /** The fault of the typed text; replaces the hint. */
+  fault?: string | undefined
+  hint?: string | undefined
+  /** Takes the whole width of `.fields`. */
+  wide?: boolean
+  children: (control: Control) => ReactNode
+}
+
+/** A label, what is filled in, and below it what helps or what is wrong. Within `.fields` they stand in columns. */
+export function Field({ label, fault, hint, wide = false, children }: Props) {
+  const id = useId()
+  const note = fault ?? hint
+  return (
+    <div className="field" data-wide={wide || undefined} data-wrong={fault !== undefined || undefined}>
+      <label htmlFor={id}>{label}</label>
+      {children({
+        id,
+        'aria-invalid': fault !== undefined || undefined,
+        'aria-describedby': note === undefined ? undefined : `${id}-note`,
+      })}
+      {note !== undefined && (
+        <span className="field-note" id={`${id}-note`} role={fault === undefined ? undefined : 'alert'}>
+          {note}
+        </span>
+      )}
+    </div>
+  )
+}
+
+/** Around a `select` in a field: draws its arrow. */
+export function FieldChoice({ children }: { children: ReactNode }) {
+  return (
+    <span className="field-choice">
+      {children}
+      <ChevronIcon />
+    </span>
+  )
+}
+
+/** The value of a text field of a form. */
+export function typed(form: HTMLFormElement, name: string): string {
+  const value = new FormData(form).get(name)
+  return typeof value === 'string' ? value.trim() : ''
+}
+
+/** The same, and null where nothing is typed. */
+export function typedOrNull(form: HTMLFormElement, name: string): string | null {
+  return typed(form, name) || null
+}
+
+/** A number, or null where nothing is typed; what is none stays the text that it is, for the server to say so. */
+export function typedNumber(form: HTMLFormElement, name: string): number | null {
+  const text = typed(form, name)
+  const number = Number(text)
+  return text === '' ? null : Number.isNaN(number) ? (text as unknown as number) : number
+}
+
+/** The value of a field of day and time, in the browser's zone; null where there is nothing. */
+export function typedMoment(form: HTMLFormElement, name: string): string | null {
+  const at = Date.parse(typed(form, name))
+  return Number.isNaN(at) ? null : new Date(at).toISOString()
+}

@@ -1,0 +1,190 @@
+import { memo, useMemo, useRef, useState } from 'react'
+import { count } from '../words/numbers.ts'
+import { parseAnsi, type Span } from './ansi.ts'
+import { type LogLine, type LogText, type Match, NOTE } from './log-text.ts'
+
+interface Props {
+  line: LogLine
+  /** From 1; null while that is not known. */
+  number: number | null
+  /** The columns of it that this row has; null for all. */
+  part: { from: number; to: number } | null
+  query: string
+  isChosen: boolean
+  onLine: (line: number) => void
+}
+
+/** Parsed when it is seen, and not before. */
+export const LogLineRow = memo(
+  function LogLineRow({ line, number, part, query, isChosen, onLine }: Props) {
+    if (line.stream === NOTE) return <div className="log-end">{line.text}</div>
+    const whole = parseAnsi(line.text)
+    const spans = highlighted(part === null ? whole : sliced(whole, part.from, part.to), query)
+    return (
+      <div className="log-line" data-stream={line.stream} data-chosen={isChosen || undefined}>
+        {number === null ? (
+          <span className="log-number" />
+        ) : (
+          <button
+            type="button"
+            className="log-number"
+            tabIndex={-1}
+            aria-label={`Link to line ${number}`}
+            data-number={number}
+            onClick={() => onLine(number)}
+          />
+        )}
+        <span className="log-text">
+          {spans.map((span, index) => (
+            // oxlint-disable-next-line react/no-array-index-key -- they are only ever made anew together
+            <Part key={index} span={span} />
+          ))}
+          {line.isCut && <em className="soft"> … the rest of this line is in the download</em>}
+        </span>
+      </div>
+    )
+  },
+  (a, b) =>
+    a.line.text === b.line.text &&
+    a.line.stream === b.line.stream &&
+    a.line.isCut === b.line.isCut &&
+    a.number === b.number &&
+    a.part?.from === b.part?.from &&
+    a.part?.to === b.part?.to &&
+    a.query === b.query &&
+    a.isChosen === b.isChosen,
+)
+
+type Shown = Span & { isFound?: boolean }
+
+function Part({ span }: { span: Shown }) {
+  const { text, href, isFound } = span
+  const classes = classesOf(span)
+  if (href !== undefined)
+    return (
+      <a className={classes} href={href} target="_blank" rel="noreferrer">
+        {text}
+      </a>
+    )
+  if (isFound) return <mark className={classes}>{text}</mark>
+  return classes === '' ? text : <span className={classes}>{text}</span>
+}
+
+function classesOf({ colour, background, bold, dim, italic, underline }: Span): string {
+  return [
+    colour !== undefined && `ansi-${colour}`,
+    background !== undefined && `ansi-bg-${background}`,
+    bold && 'ansi-bold',
+    dim && 'ansi-dim',
+    italic && 'ansi-italic',
+    underline && 'ansi-underline',
+  ]
+    .filter(Boolean)
+    .join(' ')
+}
+
+function sliced(spans: readonly Span[], from: number, to: number): Span[] {
+  let at = 0
+  return spans.flatMap((span) => {
+    const begin = at
+    at += span.text.length
+    const text = span.text.slice(Math.max(0, from - begin), Math.max(0, to - begin))
+    return text === '' ? [] : [{ ...span, text }]
+  })
+}
+
+/** Marks within spans; what begins in one and ends in another is found, but not marked. */
+function highlighted(spans: readonly Span[], query: string): Shown[] {
+  if (query === '') return [...spans]
+  const wanted = query.toLowerCase()
+  return spans.flatMap((span): Shown[] => {
+    const parts: Shown[] = []
+    const lower = span.text.toLowerCase()
+    let from = 0
+    for (let at = lower.indexOf(wanted); at !== -1; at = lower.indexOf(wanted, from)) {
+      if (at > from) parts.push({ ...span, text: span.text.slice(from, at) })
+      parts.push({ ...span, text: span.text.slice(at, at + wanted.length), isFound: true })
+      from = at + wanted.length
+    }
+    if (from < span.text.length) parts.push({ ...span, text: span.text.slice(from) })
+    return parts
+  })
+}
+
+const MATCHES_MAX = 10_000
+
+interface Find {
+  query: string
+  setQuery(query: string): void
+  matches: readonly Match[]
+  /** The one that is gone to. */
+  current: Match | null
+  index: number
+  go(step: number): void
+  open(): void
+  input: React.RefObject<HTMLInputElement | null>
+}
+
+export function useFind(text: { readonly log: LogText }): Find {
+  const input = useRef<HTMLInputElement>(null)
+  const [query, setWords] = useState('')
+  const [index, setIndex] = useState(-1)
+  const matches = useMemo(() => text.log.search(query, MATCHES_MAX), [text, query])
+  const at = Math.min(index, matches.length - 1)
+  return {
+    query,
+    setQuery(words) {
+      setWords(words)
+      setIndex(-1)
+    },
+    matches,
+    current: at < 0 ? null : matches[at]!,
+    index: at,
+    go: (step) => matches.length > 0 && setIndex((at + step + matches.length) % matches.length),
+    open: () => input.current?.focus(),
+    input,
+  }
+}
+
+export function FindBar({ find, hasEarlier, onAll }: { find: Find; hasEarlier: boolean; onAll: () => void }) {
+  const { query, matches, index, input } = find
+  const found = matches.length >= MATCHES_MAX ? `${count(MATCHES_MAX)}+` : count(matches.length)
+  return (
+    <div className="find">
+      <input
+        ref={input}
+        type="search"
+        value={query}
+        placeholder="find  /"
+        aria-label="Find in the log"
+        spellCheck={false}
+        onChange={(event) => find.setQuery(event.target.value)}
+        onKeyDown={(event) => {
+          if (event.key === 'Enter') find.go(event.shiftKey ? -1 : 1)
+          if (event.key === 'Escape') {
+            find.setQuery('')
+            event.currentTarget.blur()
+          }
+        }}
+      />
+      {query !== '' && (
+        <>
+          <span className="find-count" aria-live="polite">
+            {matches.length === 0 ? 'none' : index < 0 ? found : `${count(index + 1)} of ${found}`}
+          </span>
+          <button type="button" className="tool" aria-label="Previous match" onClick={() => find.go(-1)}>
+            ‹
+          </button>
+          <button type="button" className="tool" aria-label="Next match" onClick={() => find.go(1)}>
+            ›
+          </button>
+          {hasEarlier && (
+            <button type="button" className="tool" onClick={onAll}>
+              Load all to search all
+            </button>
+          )}
+        </>
+      )}
+    </div>
+  )
+}

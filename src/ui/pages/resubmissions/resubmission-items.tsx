@@ -1,0 +1,209 @@
+import { Link } from '@tanstack/react-router'
+import { useCallback, useEffect, useRef, useState } from 'react'
+import { useClient } from 'urql'
+import type { ResubmissionItemStatus, SessionAction } from '../../../client/schema-types.generated.ts'
+import type { ITEM_STATUSES } from '../../app/list/search.ts'
+import { ProblemPanel } from '../../app/problem-panel.tsx'
+import { ACTION_WORDS, reasonInWords } from '../../bulk/bulk-words.ts'
+import { Button } from '../../design/controls.tsx'
+import { FailedIcon, SucceededIcon } from '../../design/icons.tsx'
+import { Skeleton } from '../../design/panel.tsx'
+import { count } from '../../words/numbers.ts'
+import { type UiResubmissionItemFragment, UiResubmissionItemsDocument } from './resubmissions.generated.ts'
+import '../../design/panel.css'
+import '../../design/table.css'
+
+interface Props {
+  items: Items
+  action: SessionAction
+  show: keyof typeof ITEM_STATUSES | undefined
+}
+
+/** The outcome for each chain. */
+export function ItemTable({ items: { rows, error, more, refresh }, action, show }: Props) {
+  const showsProject = new Set(rows?.map(({ session }) => session?.project.id)).size > 1
+  return (
+    <>
+      <div className="table-panel resubmission-items">
+        {rows === null && error ? (
+          <ProblemPanel error={error} onAgain={refresh} />
+        ) : rows === null ? (
+          <Skeleton />
+        ) : rows.length === 0 ? (
+          <div className="empty">
+            <p>{NOTHING[show ?? 'all']}</p>
+          </div>
+        ) : (
+          <div
+            role="table"
+            aria-label="Chains"
+            aria-rowcount={more ? -1 : rows.length + 1}
+            className="list-table"
+            // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- what scrolls is scrolled by keys
+            tabIndex={0}
+          >
+            <div role="rowgroup" className="table-columns">
+              <div role="row" aria-rowindex={1} className="table-row item-row head">
+                <span role="columnheader">Chain</span>
+                <span role="columnheader">Attempt</span>
+                <span role="columnheader">What became of it</span>
+              </div>
+            </div>
+            <div role="rowgroup">
+              {rows.map((item, index) => (
+                <ItemRow key={item.id} {...{ item, action, showsProject }} rowIndex={index + 2} />
+              ))}
+            </div>
+          </div>
+        )}
+      </div>
+      <footer className="table-foot">
+        {rows !== null && rows.length > 0 && <span>{count(rows.length)} shown</span>}
+        {more && <Button onClick={more}>Show more</Button>}
+      </footer>
+    </>
+  )
+}
+
+const NOTHING: Readonly<Record<keyof typeof ITEM_STATUSES | 'all', string>> = {
+  all: 'Nothing matched.',
+  done: 'It was done to none yet.',
+  refused: 'None was refused.',
+  left: 'None is left.',
+}
+
+function ItemRow(props: {
+  item: UiResubmissionItemFragment
+  rowIndex: number
+  action: SessionAction
+  showsProject: boolean
+}) {
+  const { item, rowIndex, action, showsProject } = props
+  const { session } = item
+  return (
+    <div role="row" aria-rowindex={rowIndex} className="table-row item-row">
+      <span role="cell" className="item-name">
+        {session === null ? (
+          <code title="It does not exist, or is not yours to see">{item.sessionId}</code>
+        ) : (
+          <>
+            <Link
+              to="/chains/$chainId"
+              params={{ chainId: session.chainId }}
+              className="table-link"
+              title={session.name}
+            >
+              {session.name}
+            </Link>
+            {showsProject && <span className="table-tag">{session.project.name}</span>}
+          </>
+        )}
+      </span>
+      <span role="cell" className="item-attempt">
+        {session?.attempt}
+        {item.childSession && ` to ${item.childSession.attempt}`}
+      </span>
+      <span role="cell" className="item-outcome">
+        <Outcome item={item} action={action} />
+      </span>
+    </div>
+  )
+}
+
+function Outcome({
+  item: { status, code, message },
+  action,
+}: {
+  item: UiResubmissionItemFragment
+  action: SessionAction
+}) {
+  if (status === 'DONE')
+    return (
+      <>
+        <SucceededIcon className="tone-succeeded" />
+        <span>{ACTION_WORDS[action].done}</span>
+      </>
+    )
+  if (status === 'PENDING') return <span className="item-why">left</span>
+  return (
+    <>
+      <FailedIcon className="tone-exit" />
+      <span className="item-reason">{reasonInWords(code!)}</span>
+      <span className="item-why" title={message!}>
+        {message}
+      </span>
+    </>
+  )
+}
+
+const PAGE_ROWS = 100
+
+interface Listed {
+  rows: readonly UiResubmissionItemFragment[]
+  endCursor: string | null
+}
+
+interface Items {
+  /** Null until they are read. */
+  rows: readonly UiResubmissionItemFragment[] | null
+  error: Error | null
+  /** Null where all are there. */
+  more: (() => void) | null
+  /** Reads the first page again, unless somebody has gone beyond it. */
+  refresh: () => void
+}
+
+/** The outcomes of the items, a page at a time. */
+export function useItems(id: string, status: ResubmissionItemStatus | null): Items {
+  const client = useClient()
+  const key = `${id} ${status}`
+  const [listed, setListed] = useState<Listed & { key: string }>()
+  const [error, setError] = useState<Error | null>(null)
+  const shown = listed?.key === key ? listed : undefined
+  /** Answers to what is no longer shown may come later than those to what is. */
+  const wanted = useRef(key)
+  useEffect(() => {
+    wanted.current = key
+  }, [key])
+
+  const read = useCallback(
+    async (after: string | null): Promise<Listed> => {
+      const variables = { id, status, first: PAGE_ROWS, after }
+      const { data, error: refused } = await client
+        .query(UiResubmissionItemsDocument, variables, { requestPolicy: 'network-only' })
+        .toPromise()
+      const items = data?.resubmission?.items
+      if (!items) throw refused ?? new Error('There is no such resubmission')
+      const { hasNextPage, endCursor } = items.pageInfo
+      return { rows: items.edges.map(({ node }) => node), endCursor: hasNextPage ? endCursor : null }
+    },
+    [client, id, status],
+  )
+  const readFirst = useCallback(async () => {
+    try {
+      const first = await read(null)
+      if (wanted.current !== key) return
+      setError(null)
+      setListed((last) => (last?.key === key && last.rows.length > first.rows.length ? last : { ...first, key }))
+    } catch (refused) {
+      if (wanted.current === key) setError(refused as Error)
+    }
+  }, [read, key])
+  useEffect(() => void readFirst(), [readFirst])
+
+  const more = async (after: string) => {
+    try {
+      const next = await read(after)
+      setListed((last) => (last?.key === key ? { ...next, key, rows: [...last.rows, ...next.rows] } : last))
+    } catch (refused) {
+      if (wanted.current === key) setError(refused as Error)
+    }
+  }
+  const endCursor = shown?.endCursor ?? null
+  return {
+    rows: shown?.rows ?? null,
+    error,
+    more: endCursor === null ? null : () => void more(endCursor),
+    refresh: () => void readFirst(),
+  }
+}

@@ -1,0 +1,127 @@
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { useEffect } from 'react'
+import { useQuery } from 'urql'
+import { setServerNow } from '../../api/clock.ts'
+import { Tabs } from '../../app/list/list-filters.tsx'
+import { Dropped } from '../../app/list/list-panel.tsx'
+import { ITEM_STATUSES } from '../../app/list/search.ts'
+import { Ago } from '../../app/moments.tsx'
+import { NotFound, ProblemPanel } from '../../app/problem-panel.tsx'
+import { ACTION_WORDS, filterInWords, overridesInWords } from '../../bulk/bulk-words.ts'
+import { AbortButton, ProgressBar, ProgressFigures, Refusals, StateMark } from '../../bulk/progress.tsx'
+import { useOutcome } from '../../bulk/use-bulk.ts'
+import { ArrowLeftIcon } from '../../design/icons.tsx'
+import { Skeleton } from '../../design/panel.tsx'
+import { counted } from '../../words/numbers.ts'
+import { duration } from '../../words/time.ts'
+import { ItemTable, useItems } from './resubmission-items.tsx'
+import { UiResubmissionDocument, type UiResubmissionQuery } from './resubmissions.generated.ts'
+import './resubmissions.css'
+
+const route = getRouteApi('/frame/resubmissions/$resubmissionId')
+
+type Resubmission = NonNullable<UiResubmissionQuery['resubmission']>
+
+/** One action on many: how far it is, what was refused and why, and what became of each chain. */
+export function ResubmissionPage() {
+  const { resubmissionId: id } = route.useParams()
+  const isId = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(id)
+  const [{ data, error }, again] = useQuery({
+    query: UiResubmissionDocument,
+    variables: { id },
+    requestPolicy: 'network-only',
+    pause: !isId,
+  })
+  useEffect(() => {
+    if (data) setServerNow(data.now)
+    document.title = 'Resubmission · Reprise'
+  }, [data])
+  if (!isId || (data && !data.resubmission)) return <NotFound />
+  if (data) return <Loaded key={id} resubmission={data.resubmission!} />
+  if (error) return <ProblemPanel error={error} onAgain={() => again({ requestPolicy: 'network-only' })} />
+  return (
+    <div className="list-page">
+      <h1 tabIndex={-1}>Resubmission</h1>
+      <div className="table-panel">
+        <Skeleton />
+      </div>
+    </div>
+  )
+}
+
+function Loaded({ resubmission }: { resubmission: Resubmission }) {
+  const search = route.useSearch()
+  const navigate = route.useNavigate()
+  const items = useItems(resubmission.resubmissionId, search.show ? ITEM_STATUSES[search.show] : null)
+  const { outcome, error, put } = useOutcome(resubmission, items.refresh)
+  const { noun } = ACTION_WORDS[outcome.action]
+  const title = `${noun} of ${counted(outcome.total, 'chain')}`
+  const tabs: {
+    tab: keyof typeof ITEM_STATUSES | undefined
+    name: string
+    counted: { count: number; isExact: boolean }
+  }[] = [
+    { tab: undefined, name: 'All', counted: exactly(outcome.total) },
+    { tab: 'done', name: 'Done', counted: exactly(outcome.done) },
+    { tab: 'refused', name: 'Refused', counted: exactly(outcome.refusedCount) },
+    { tab: 'left', name: outcome.state === 'ABORTED' ? 'Left undone' : 'Left', counted: exactly(outcome.pending) },
+  ]
+  return (
+    <div className="list-page">
+      <div className="resubmission-head">
+        <Link to="/resubmissions" className="resubmission-back">
+          <ArrowLeftIcon /> Resubmissions
+        </Link>
+        <h1 tabIndex={-1}>
+          <StateMark state={outcome.state} refused={outcome.done === 0 && outcome.refusedCount > 0} />
+          {title}
+        </h1>
+        {outcome.state === 'RUNNING' && <AbortButton id={outcome.resubmissionId} onAborted={put} />}
+      </div>
+      <Facts resubmission={{ ...resubmission, ...outcome }} />
+      <Dropped names={search.dropped} />
+      {error !== null && (
+        <p className="notice" role="status">
+          This is no longer up to date: {error.message}
+        </p>
+      )}
+      <div className="resubmission-outcome">
+        <div className="resubmission-figures" role="status">
+          <ProgressBar progress={outcome} label={title} />
+          <ProgressFigures progress={outcome} />
+        </div>
+        <Refusals title="Why not" groups={outcome.refusals} />
+      </div>
+      <Tabs
+        label="By what became of it"
+        tabs={tabs}
+        chosen={search.show}
+        onChoose={(show) => void navigate({ search: { ...(show && { show }) }, replace: true })}
+      />
+      <ItemTable items={items} action={outcome.action} show={search.show} />
+    </div>
+  )
+}
+
+const exactly = (count: number) => ({ count, isExact: true })
+
+function Facts({ resubmission }: { resubmission: Resubmission }) {
+  const { actor, createdAt, finishedAt, abortedBy, filter, overrides } = resubmission
+  const at = Date.parse(createdAt)
+  const changes = overridesInWords(overrides)
+  return (
+    <ul className="resubmission-facts">
+      {filterInWords(filter).map((condition) => (
+        <li key={condition} className="resubmission-condition">
+          {condition}
+        </li>
+      ))}
+      {changes.length > 0 && <li>with {changes.join(', ')}</li>}
+      <li>
+        by {actor}, <Ago at={createdAt} />
+      </li>
+      {finishedAt !== null && <li>took {duration((Date.parse(finishedAt) - at) / 1000)}</li>}
+      {abortedBy !== null && <li>stopped by {abortedBy}</li>}
+    </ul>
+  )
+}

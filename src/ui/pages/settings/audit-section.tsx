@@ -1,0 +1,167 @@
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { usePolled } from '../../api/poll.ts'
+import { usePlace } from '../../app/list/list-panel.tsx'
+import type { SearchOf } from '../../app/list/search.ts'
+import { Button, Choice, typedOrNull } from '../../design/controls.tsx'
+import { CrossIcon } from '../../design/icons.tsx'
+import { At, type Column, Foot, Part, Rows, Section, useNames } from './section.tsx'
+import { UiAuditDocument, type UiAuditQuery } from './settings.generated.ts'
+
+type Entry = NonNullable<UiAuditQuery['auditLog']>['edges'][number]['node']
+
+const EVERY_MS = 5_000
+const ROWS = 100
+const route = getRouteApi('/frame/settings/audit')
+
+/** Who changed what, and what was refused. */
+export function AuditSection() {
+  const search = route.useSearch()
+  const { projectNames } = useNames()
+  const filter = filterOf(search)
+  const place = usePlace(JSON.stringify(filter))
+  const read = usePolled(UiAuditDocument, { first: ROWS, after: place.after, filter }, EVERY_MS)
+  const columns = columnsWith(projectNames)
+  return (
+    <Section
+      says="Who changed what, and what was refused, newest first. Values of environments and secrets are never in it."
+      dropped={search.dropped}
+    >
+      <AuditFilters search={search} />
+      <Part read={read}>
+        {({ auditLog }) => (
+          <Rows
+            label="Audit log"
+            className="settings-audit"
+            columns={columns}
+            rows={auditLog?.edges.map(({ node }) => node) ?? []}
+            keyOf={({ id }) => id}
+            empty={
+              <>
+                <h2>No entry fits</h2>
+                <p>Entries are kept for a limited time.</p>
+              </>
+            }
+          />
+        )}
+      </Part>
+      <Foot first={place.first} next={place.onward(read.data?.auditLog)} />
+    </Section>
+  )
+}
+
+function filterOf({ project, action, actor, outcome }: SearchOf<'audit'>) {
+  return {
+    ...(project !== undefined && { project }),
+    ...(action !== undefined && { action: [action] }),
+    ...(actor !== undefined && { actor }),
+    ...(outcome !== undefined && { refused: outcome === 'refused' }),
+  }
+}
+
+const OUTCOMES = { done: 'done', refused: 'refused' } as const
+
+function AuditFilters({ search }: { search: SearchOf<'audit'> }) {
+  const navigate = route.useNavigate()
+  const change = (changed: Partial<SearchOf<'audit'>>) =>
+    void navigate({ search: (before) => ({ ...before, dropped: undefined, ...changed }), replace: true })
+  const field = (name: 'action' | 'actor', words: string) => (
+    <form
+      key={`${name} ${search[name] ?? ''}`}
+      className="settings-filter"
+      onSubmit={(event) => {
+        event.preventDefault()
+        change({ [name]: typedOrNull(event.currentTarget, name) ?? undefined })
+      }}
+    >
+      <input
+        name={name}
+        aria-label={words}
+        placeholder={words}
+        defaultValue={search[name]}
+        autoComplete="off"
+        spellCheck={false}
+        maxLength={200}
+      />
+    </form>
+  )
+  const set = (['project', 'action', 'actor'] as const).filter((name) => search[name] !== undefined)
+  return (
+    <div className="filters settings-filters">
+      {field('action', 'Action, like token.revoke')}
+      {field('actor', 'By, name of a token')}
+      <Choice
+        label="Outcome"
+        value={search.outcome ?? ''}
+        any="Done and refused"
+        names={OUTCOMES}
+        onChange={(outcome) => change({ outcome })}
+      />
+      {set.map((name) => (
+        <Button key={name} className="chip" onClick={() => change({ [name]: undefined })}>
+          <span>
+            {name} {search[name]}
+          </span>
+          <CrossIcon />
+        </Button>
+      ))}
+    </div>
+  )
+}
+
+function columnsWith(projectNames: ReadonlyMap<string, string>): readonly Column<Entry>[] {
+  return [
+    { title: 'When', cell: ({ at }) => <At at={at} /> },
+    {
+      title: 'By',
+      cell: ({ actor, address }) => (
+        <>
+          {actor}
+          {address !== null && <span className="settings-aside">{address}</span>}
+        </>
+      ),
+    },
+    {
+      title: 'Action',
+      cell: ({ action }) => <span className={action === 'refused' ? 'settings-bad' : undefined}>{action}</span>,
+    },
+    {
+      title: 'Project',
+      isNamed: true,
+      cell: ({ projectId }) => (projectId === null ? null : (projectNames.get(projectId) ?? projectId.slice(0, 8))),
+    },
+    {
+      title: 'Details',
+      cell: (entry) => <Details entry={entry} />,
+    },
+  ]
+}
+
+/** In a line; all of it when it is opened. */
+function Details({ entry: { details, sessionId, requestId } }: { entry: Entry }) {
+  const given = JSON.parse(details) as Record<string, unknown>
+  const refusal = typeof given['message'] === 'string' ? given['message'] : null
+  return (
+    <details className="settings-details">
+      <summary>{refusal ?? lineOf(given)}</summary>
+      <pre>{JSON.stringify(given, null, 2)}</pre>
+      {sessionId !== null && (
+        <p className="settings-aside">
+          <Link to="/chains" search={{ q: sessionId }}>
+            session {sessionId}
+          </Link>
+        </p>
+      )}
+      {requestId !== null && <p className="settings-aside">request {requestId}</p>}
+    </details>
+  )
+}
+
+/** What says most: names and numbers, without what they were before. */
+function lineOf(given: Record<string, unknown>): string {
+  const after = given['after']
+  const shown = typeof after === 'object' && after !== null ? { ...given, before: null, after: null, ...after } : given
+  const words = Object.entries(shown)
+    .filter(([name, value]) => value !== null && value !== '' && !name.endsWith('Id'))
+    .map(([name, value]) => `${name} ${typeof value === 'string' ? value : JSON.stringify(value)}`)
+  return words.join(', ') || 'no details'
+}

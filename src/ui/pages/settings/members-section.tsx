@@ -1,0 +1,137 @@
+import { getRouteApi } from '@tanstack/react-router'
+import { lazy, Suspense, useState } from 'react'
+import { usePolled } from '../../api/poll.ts'
+import { useAct } from '../../app/act.ts'
+import { GuardedButton } from '../../app/guarded-button.tsx'
+import { usePlace } from '../../app/list/list-panel.tsx'
+import { noAdministration, useViewer } from '../../app/viewer.ts'
+import type { Made, Member, User } from './member-forms.tsx'
+import { type Column, Foot, Part, Rows, Section } from './section.tsx'
+import { UiMembersDocument, UiRemoveMemberDocument } from './settings.generated.ts'
+
+const MemberForm = lazy(async () => ({ default: (await import('./member-forms.tsx')).MemberForm }))
+const TenantForm = lazy(async () => ({ default: (await import('./member-forms.tsx')).TenantForm }))
+const Confirm = lazy(async () => ({ default: (await import('../../app/confirm.tsx')).Confirm }))
+
+const EVERY_MS = 5_000
+const ROWS = 100
+const route = getRouteApi('/frame/settings/members')
+
+/** Who has which role where. */
+export function MembersSection() {
+  const { dropped, project } = route.useSearch()
+  const refusal = noAdministration(useViewer(), 'CLUSTER')
+  const place = usePlace('members')
+  const read = usePolled(UiMembersDocument, { first: ROWS, after: place.after }, EVERY_MS)
+  const act = useAct()
+  const [open, setOpen] = useState<{ changed: Member | undefined } | null>(null)
+  const [making, setMaking] = useState<Made | null>(null)
+  const [asked, setAsked] = useState<Required<Member> | null>(null)
+  const done = () => {
+    setOpen(null)
+    setMaking(null)
+    read.again()
+  }
+  const remove = async ({ user, membership }: Member) => {
+    setAsked(null)
+    const input = { user: user.name, project: membership!.project.name }
+    const words = { about: user.name, done: `${user.name} is no longer a member of ${input.project}.` }
+    if (await act(UiRemoveMemberDocument, { input }, words)) read.again()
+  }
+  const rows = membersOf(read.data?.users.edges.map(({ node }) => node) ?? [], project)
+  const maker = (made: Made, words: string) => (
+    <GuardedButton kind="quiet" refusal={refusal} onClick={() => setMaking(made)}>
+      {words}
+    </GuardedButton>
+  )
+  return (
+    <Section
+      says="Who has which role in which project. What a token of a user may do ends with this."
+      dropped={dropped}
+      acts={
+        <>
+          {maker('domain', 'New domain…')}
+          {maker('project', 'New project…')}
+          {maker('user', 'New user…')}
+          <GuardedButton kind="primary" refusal={refusal} onClick={() => setOpen({ changed: undefined })}>
+            Add a member…
+          </GuardedButton>
+        </>
+      }
+    >
+      <Part read={read}>
+        {() => (
+          <Rows
+            label="Members"
+            className="settings-members"
+            columns={COLUMNS}
+            rows={rows}
+            keyOf={({ user, membership }) => membership?.id ?? user.id}
+            renderActs={(member) => (
+              <>
+                <GuardedButton
+                  kind="quiet"
+                  refusal={refusal}
+                  aria-label={member.membership ? `Role of ${nameOf(member)}` : `Add ${nameOf(member)} to a project`}
+                  onClick={() => setOpen({ changed: member })}
+                >
+                  {member.membership ? 'Role…' : 'Add…'}
+                </GuardedButton>
+                {member.membership && (
+                  <GuardedButton
+                    kind="quiet"
+                    refusal={refusal}
+                    aria-label={`Remove ${nameOf(member)}`}
+                    onClick={() => setAsked(member)}
+                  >
+                    Remove…
+                  </GuardedButton>
+                )}
+              </>
+            )}
+            empty={
+              <>
+                <h2>{project === undefined ? 'No users yet' : `Nobody is a member of ${project}`}</h2>
+                <p>Tokens need no user; one of a user has no more rights than its user has.</p>
+              </>
+            }
+          />
+        )}
+      </Part>
+      <Foot first={place.first} next={place.onward(read.data?.users)} />
+      <Suspense>
+        {open && <MemberForm changed={open.changed} project={project} onDone={done} onClose={() => setOpen(null)} />}
+        {making && <TenantForm made={making} onDone={done} onClose={() => setMaking(null)} />}
+        {asked && (
+          <Confirm
+            title="Remove 1 member?"
+            act="Remove"
+            onAct={() => void remove(asked)}
+            onClose={() => setAsked(null)}
+          >
+            Tokens of {asked.user.name} in {asked.membership!.project.name} can do nothing any more. What was started
+            goes on.
+          </Confirm>
+        )}
+      </Suspense>
+    </Section>
+  )
+}
+
+function membersOf(users: readonly User[], project: string | undefined): Member[] {
+  return users.flatMap((user): Member[] => {
+    const memberships = user.memberships.filter((each) => project === undefined || each.project.name === project)
+    if (memberships.length === 0) return project === undefined ? [{ user, membership: undefined }] : []
+    return memberships.map((membership) => ({ user, membership }))
+  })
+}
+
+function nameOf({ user, membership }: Member): string {
+  return membership ? `${user.name} in ${membership.project.name}` : user.name
+}
+
+const COLUMNS: readonly Column<Member>[] = [
+  { title: 'User', cell: ({ user }) => <span className="settings-main">{user.name}</span> },
+  { title: 'Project', cell: ({ membership }) => membership?.project.name ?? 'in no project' },
+  { title: 'Role', cell: ({ membership }) => membership?.role.toLowerCase() ?? null },
+]

@@ -1,0 +1,123 @@
+import { useState } from 'react'
+import { useSend } from '../../app/act.ts'
+import { FormDialog } from '../../app/form-dialog.tsx'
+import { toast } from '../../app/toasts.tsx'
+import { Field, FieldChoice, typed, typedNumber } from '../../design/controls.tsx'
+import { readSlots, slotWords } from '../../words/numbers.ts'
+import { NameField, useNames } from './section.tsx'
+import { type UiQuotaFragment, UiSetQuotaDocument } from './settings.generated.ts'
+
+interface Props {
+  changed: UiQuotaFragment | undefined
+  onDone: () => void
+  onClose: () => void
+}
+
+const FIELDS = ['name', 'maxRunning', 'maxPending', 'maxCheckpointBytes', 'slots']
+const CODES = { USER_NOT_FOUND: 'name', PROJECT_NOT_FOUND: 'name', DOMAIN_NOT_FOUND: 'name' }
+
+export function QuotaForm({ changed, onDone, onClose }: Props) {
+  const send = useSend()
+  const names = useNames()
+  const [scope, setScope] = useState<UiQuotaFragment['scope']>(changed?.scope ?? 'PROJECT')
+  const submit = async (form: HTMLFormElement) => {
+    const name = changed?.name ?? typed(form, 'name')
+    const slots = readSlots(typed(form, 'slots'))
+    const input = {
+      scope,
+      name,
+      maxRunning: typedNumber(form, 'maxRunning'),
+      maxPending: typedNumber(form, 'maxPending'),
+      maxCheckpointBytes: typed(form, 'maxCheckpointBytes') || null,
+      slots: slots.length === 0 ? null : slots,
+    }
+    const { problem } = await send(UiSetQuotaDocument, { input })
+    if (problem) return problem
+    toast('done', `The quota of ${name} is set.`)
+    onDone()
+    return null
+  }
+  const known = { USER: names.users, PROJECT: names.projects, DOMAIN: names.domains }[scope]
+  return (
+    <FormDialog
+      title={changed ? `Quota of ${changed.scope.toLowerCase()} ${changed.name}` : 'Set a quota'}
+      note="Nothing typed is no limit. What there is stays, even if it is more."
+      act="Set"
+      fields={FIELDS}
+      codes={CODES}
+      onSend={submit}
+      onClose={onClose}
+    >
+      {(faults) => (
+        <>
+          {!changed && (
+            <>
+              <Field label="Of a">
+                {(control) => (
+                  <FieldChoice>
+                    <select
+                      {...control}
+                      value={scope}
+                      onChange={(event) => setScope(event.target.value as UiQuotaFragment['scope'])}
+                    >
+                      <option value="USER">user</option>
+                      <option value="PROJECT">project</option>
+                      <option value="DOMAIN">domain</option>
+                    </select>
+                  </FieldChoice>
+                )}
+              </Field>
+              <NameField label="Name" name="name" names={known} fault={faults['name']} />
+            </>
+          )}
+          <Field label="Sessions running" hint="placed at once" fault={faults['maxRunning']}>
+            {(control) => (
+              <input
+                {...control}
+                name="maxRunning"
+                inputMode="numeric"
+                autoComplete="off"
+                defaultValue={changed?.maxRunning ?? ''}
+              />
+            )}
+          </Field>
+          <Field label="Sessions pending" hint="waiting for a place" fault={faults['maxPending']}>
+            {(control) => (
+              <input
+                {...control}
+                name="maxPending"
+                inputMode="numeric"
+                autoComplete="off"
+                defaultValue={changed?.maxPending ?? ''}
+              />
+            )}
+          </Field>
+          <Field label="Checkpoints" hint="like 500g" fault={faults['maxCheckpointBytes']}>
+            {(control) => (
+              <input
+                {...control}
+                name="maxCheckpointBytes"
+                autoComplete="off"
+                spellCheck={false}
+                defaultValue={
+                  changed?.maxCheckpointBytes == null ? '' : slotWords('mem', String(changed.maxCheckpointBytes))
+                }
+              />
+            )}
+          </Field>
+          <Field label="Slots" hint="like cpu 8, mem 64g" fault={faults['slots']} wide>
+            {(control) => (
+              <input
+                {...control}
+                name="slots"
+                autoComplete="off"
+                spellCheck={false}
+                defaultValue={changed?.slots.map(({ slot, amount }) => `${slot} ${slotWords(slot, amount)}`).join(', ')}
+              />
+            )}
+          </Field>
+        </>
+      )}
+    </FormDialog>
+  )
+}

@@ -1,0 +1,122 @@
+import { getRouteApi } from '@tanstack/react-router'
+import { usePolled } from '../../api/poll.ts'
+import { scopeWords } from '../../app/retry/scope-fields.tsx'
+import type { UiSwitchFragment } from '../../app/retry/switches.generated.ts'
+import { SwitchButton } from '../../app/retry/switches.tsx'
+import { HeldIcon, RunningIcon } from '../../design/icons.tsx'
+import { At, type Column, Part, Rows, Section, When } from './section.tsx'
+import { UiSwitchSettingsDocument } from './settings.generated.ts'
+
+const EVERY_MS = 5_000
+const route = getRouteApi('/frame/settings/switches')
+
+/** The switches that hold retries back. */
+export function SwitchesSection() {
+  const { dropped } = route.useSearch()
+  const read = usePolled(UiSwitchSettingsDocument, {}, EVERY_MS)
+  return (
+    <Section
+      says="Holds all retries that are due, or those beyond a rate: everywhere, in a domain or in a project. What runs goes on."
+      dropped={dropped}
+      acts={
+        <SwitchButton retries="off" onDone={read.again}>
+          Switch retries…
+        </SwitchButton>
+      }
+    >
+      <Part read={read}>
+        {({ retrySwitches }) => (
+          <Rows
+            label="Switches"
+            className="settings-switches"
+            columns={COLUMNS}
+            rows={retrySwitches}
+            keyOf={({ id }) => id}
+            renderActs={(each) => (
+              <>
+                <SwitchButton
+                  kind="quiet"
+                  changed={each}
+                  retries={each.disabled ? 'on' : 'off'}
+                  aria-label={`Switch ${each.disabled ? 'on' : 'off'} ${scopeWords(each.scope, each.name)}`}
+                  onDone={read.again}
+                >
+                  {each.disabled ? 'Switch on…' : 'Switch off…'}
+                </SwitchButton>
+                <SwitchButton
+                  kind="quiet"
+                  changed={each}
+                  retries="same"
+                  aria-label={`Limit ${scopeWords(each.scope, each.name)}`}
+                  onDone={read.again}
+                >
+                  Limit…
+                </SwitchButton>
+              </>
+            )}
+            empty={
+              <>
+                <h2>Nothing holds retries back</h2>
+                <p>Each goes as soon as its delay is over.</p>
+              </>
+            }
+          />
+        )}
+      </Part>
+    </Section>
+  )
+}
+
+const COLUMNS: readonly Column<UiSwitchFragment>[] = [
+  {
+    title: 'Where',
+    cell: ({ scope, name }) => <span className="settings-main">{scopeWords(scope, name)}</span>,
+  },
+  {
+    title: 'Retries',
+    isNamed: true,
+    cell: ({ disabled, disabledUntil }) => (
+      <>
+        <span className="settings-state">
+          {disabled ? <HeldIcon className="tone-held" /> : <RunningIcon className="tone-running" />}
+          {disabled ? 'off' : 'on'}
+        </span>
+        {disabledUntil !== null && (
+          <span className="settings-aside">
+            until <At at={disabledUntil} />
+          </span>
+        )}
+      </>
+    ),
+  },
+  {
+    title: 'Limit',
+    isNamed: true,
+    cell: ({ rateLimit, rateLimitUntil }) =>
+      rateLimit && (
+        <>
+          {rateLimit.perSecond} a second, {rateLimit.burst} at once
+          {rateLimitUntil !== null && (
+            <span className="settings-aside">
+              until <At at={rateLimitUntil} />
+            </span>
+          )}
+        </>
+      ),
+  },
+  {
+    title: 'Who and why',
+    cell: ({ disabledChange, rateLimitChange }) => {
+      const changes = [disabledChange, rateLimitChange].filter((each) => each !== null)
+      const [last] = changes.toSorted((one, other) => other.at.localeCompare(one.at))
+      return (
+        last && (
+          <>
+            {last.by}, <When at={last.at} />
+            {last.reason !== null && <span className="settings-aside">{last.reason}</span>}
+          </>
+        )
+      )
+    },
+  },
+]

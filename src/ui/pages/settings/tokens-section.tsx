@@ -1,0 +1,168 @@
+import { getRouteApi } from '@tanstack/react-router'
+import { lazy, Suspense, useState } from 'react'
+import { serverNow } from '../../api/clock.ts'
+import { usePolled } from '../../api/poll.ts'
+import { useAct } from '../../app/act.ts'
+import { GuardedButton } from '../../app/guarded-button.tsx'
+import { usePlace } from '../../app/list/list-panel.tsx'
+import { noAdministration, useViewer } from '../../app/viewer.ts'
+import { At, type Column, Foot, Part, Rows, Section, When } from './section.tsx'
+import { UiRevokeTokenDocument, type UiTokenFragment, UiTokensDocument } from './settings.generated.ts'
+
+const SecretDialog = lazy(async () => ({ default: (await import('./secret-dialog.tsx')).SecretDialog }))
+const TokenForm = lazy(async () => ({ default: (await import('./token-form.tsx')).TokenForm }))
+const Confirm = lazy(async () => ({ default: (await import('../../app/confirm.tsx')).Confirm }))
+
+const EVERY_MS = 5_000
+const ROWS = 100
+const route = getRouteApi('/frame/settings/tokens')
+
+/** Who may do what. */
+export function TokensSection() {
+  const { dropped, show } = route.useSearch()
+  const navigate = route.useNavigate()
+  const viewer = useViewer()
+  const place = usePlace('tokens')
+  const read = usePolled(UiTokensDocument, { first: ROWS, after: place.after }, EVERY_MS)
+  const act = useAct()
+  const [isMaking, setMaking] = useState(false)
+  const [made, setMade] = useState<{ name: string; secret: string } | null>(null)
+  const [asked, setAsked] = useState<UiTokenFragment | null>(null)
+  const refusal = noAdministration(viewer, 'PROJECT')
+  const revoke = async ({ tokenId, name }: UiTokenFragment) => {
+    setAsked(null)
+    const done = await act(UiRevokeTokenDocument, { tokenId }, { about: name, done: `${name} is revoked.` })
+    if (done) read.again()
+  }
+  const all = read.data?.tokens?.edges.map(({ node }) => node) ?? []
+  const rows = show === 'all' ? all : all.filter((token) => endOf(token) === null)
+  return (
+    <Section
+      says="A token is what somebody, a program or an agent is known by. Revoking one ends its use within seconds, pages in browsers included."
+      dropped={dropped}
+      acts={
+        <>
+          <GuardedButton
+            kind="quiet"
+            refusal={refusal}
+            aria-pressed={show === 'all'}
+            onClick={() =>
+              void navigate({
+                search: (before) => ({ ...before, dropped: undefined, show: show === 'all' ? undefined : 'all' }),
+                replace: true,
+              })
+            }
+          >
+            {show === 'all' ? 'Only valid ones' : 'Revoked and expired, too'}
+          </GuardedButton>
+          <GuardedButton kind="primary" refusal={refusal} onClick={() => setMaking(true)}>
+            New token…
+          </GuardedButton>
+        </>
+      }
+    >
+      <Part read={read}>
+        {() => (
+          <Rows
+            label="Tokens"
+            className="settings-tokens"
+            columns={COLUMNS}
+            rows={rows}
+            keyOf={({ id }) => id}
+            isOver={(token) => endOf(token) !== null}
+            renderActs={(token) =>
+              endOf(token) === null && (
+                <GuardedButton
+                  kind="quiet"
+                  refusal={refusal}
+                  aria-label={`Revoke ${token.name}`}
+                  onClick={() => setAsked(token)}
+                >
+                  Revoke…
+                </GuardedButton>
+              )
+            }
+            empty={
+              <>
+                <h2>No tokens here</h2>
+                <p>Those that were revoked or have expired are left out.</p>
+              </>
+            }
+          />
+        )}
+      </Part>
+      <Foot first={place.first} next={place.onward(read.data?.tokens)} />
+      <Suspense>
+        {isMaking && (
+          <TokenForm
+            onClose={() => setMaking(false)}
+            onDone={(name, secret) => {
+              setMaking(false)
+              setMade({ name, secret })
+              read.again()
+            }}
+          />
+        )}
+        {asked && (
+          <Confirm title="Revoke 1 token?" act="Revoke" onAct={() => void revoke(asked)} onClose={() => setAsked(null)}>
+            Whoever uses {asked.name} ({asked.prefix}…) is refused from now on
+            {asked.role === 'AGENT' && ', and agents that use it are cut off'}. This cannot be undone.
+          </Confirm>
+        )}
+        {made && (
+          <SecretDialog
+            title={`The token ${made.name}`}
+            says="Give it to whoever it is for. Only a hash of it is stored."
+            secret={made.secret}
+            onClose={() => setMade(null)}
+          />
+        )}
+      </Suspense>
+    </Section>
+  )
+}
+
+/** Since when it is not valid, and why; null while it is. */
+function endOf({ revokedAt, expiresAt }: UiTokenFragment): { words: string; at: string } | null {
+  if (revokedAt !== null) return { words: 'revoked', at: revokedAt }
+  return expiresAt !== null && Date.parse(expiresAt) <= serverNow() ? { words: 'expired', at: expiresAt } : null
+}
+
+const COLUMNS: readonly Column<UiTokenFragment>[] = [
+  {
+    title: 'Token',
+    cell: ({ name, prefix }) => (
+      <>
+        <span className="settings-main">{name}</span>
+        <code className="settings-aside">{prefix}…</code>
+      </>
+    ),
+  },
+  { title: 'Role', cell: ({ role }) => role.toLowerCase() },
+  {
+    title: 'Sees',
+    isNamed: true,
+    cell: ({ project, role, resourceGroups }) =>
+      project?.name ?? (role === 'AGENT' ? resourceGroups.join(', ') || 'all groups' : 'all projects'),
+  },
+  { title: 'Of', isNamed: true, cell: ({ user }) => user?.name ?? null },
+  {
+    title: 'Last used',
+    isNamed: true,
+    cell: ({ lastUsedAt }) => (lastUsedAt === null ? 'never' : <When at={lastUsedAt} />),
+  },
+  {
+    title: 'Expires',
+    isNamed: true,
+    cell: (token) => {
+      const end = endOf(token)
+      if (end)
+        return (
+          <>
+            {end.words} <When at={end.at} />
+          </>
+        )
+      return token.expiresAt === null ? 'never' : <At at={token.expiresAt} />
+    },
+  },
+]

@@ -1,0 +1,238 @@
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import { useQuery } from 'urql'
+import { globalId } from '../../api/connection.ts'
+import { usePolled } from '../../api/poll.ts'
+import { useAct } from '../../app/act.ts'
+import { GuardedButton } from '../../app/guarded-button.tsx'
+import { Tabs } from '../../app/list/list-filters.tsx'
+import { usePlace } from '../../app/list/list-panel.tsx'
+import { DELIVERIES } from '../../app/list/search.ts'
+import { noChange, useViewer } from '../../app/viewer.ts'
+import { FailedIcon, SucceededIcon, WaitingIcon } from '../../design/icons.tsx'
+import { duration } from '../../words/time.ts'
+import { At, type Column, Foot, Part, Rows, Section, When } from './section.tsx'
+import { WebhookActs, WebhookState } from './webhook-acts.tsx'
+import {
+  type UiDeliveryFragment,
+  UiPayloadDocument,
+  UiReplayDeliveryDocument,
+  UiWebhookPageDocument,
+  type UiWebhookPageQuery,
+} from './webhooks.generated.ts'
+
+const EVERY_MS = 3_000
+const ROWS = 50
+const route = getRouteApi('/frame/settings/webhooks/$webhookId')
+
+/** A webhook, and what was sent to it. */
+export function WebhookSection() {
+  const { webhookId } = route.useParams()
+  const { dropped, status } = route.useSearch()
+  const place = usePlace(status ?? '')
+  const read = usePolled(
+    UiWebhookPageDocument,
+    {
+      id: globalId('Webhook', webhookId),
+      webhookId,
+      status: status === undefined ? undefined : [DELIVERIES[status]],
+      first: ROWS,
+      after: place.after,
+    },
+    EVERY_MS,
+  )
+  const webhook = read.data?.node?.__typename === 'Webhook' ? read.data.node : undefined
+  if (read.data && !webhook)
+    return (
+      <div className="empty">
+        <h2>There is no such webhook</h2>
+        <p>It was deleted, or is not for your token.</p>
+        <Link to="/settings/webhooks" className="button">
+          All webhooks
+        </Link>
+      </div>
+    )
+  return (
+    <Section
+      says={webhook?.description || 'What was sent to this endpoint in the last 14 days.'}
+      dropped={dropped}
+      acts={webhook && <WebhookActs webhook={webhook} again={read.again} />}
+    >
+      {webhook && (
+        <div className="settings-webhook">
+          <h2>{webhook.url}</h2>
+          <p>
+            <WebhookState webhook={webhook} />
+          </p>
+          <p>
+            {webhook.eventTypes.join(', ')} of {webhook.project?.name ?? 'all projects'}
+            {webhook.labels.map(({ key, value }) => `, ${key}=${value}`)}
+          </p>
+        </div>
+      )}
+      <StatusTabs data={read.data} status={status} />
+      <Part read={read}>
+        {({ webhookDeliveries }) => (
+          <Deliveries
+            deliveries={webhookDeliveries.edges.map(({ node }) => node)}
+            isNarrowed={status !== undefined}
+            again={read.again}
+          />
+        )}
+      </Part>
+      <Foot first={place.first} next={place.onward(read.data?.webhookDeliveries)}>
+        <Link to="/settings/webhooks">All webhooks</Link>
+      </Foot>
+    </Section>
+  )
+}
+
+function StatusTabs({
+  data,
+  status,
+}: {
+  data: UiWebhookPageQuery | undefined
+  status: keyof typeof DELIVERIES | undefined
+}) {
+  const navigate = route.useNavigate()
+  const countOf = (word: keyof typeof DELIVERIES) =>
+    data && { count: data[word].totalCount, isExact: data[word].totalCountIsExact }
+  return (
+    <Tabs<keyof typeof DELIVERIES>
+      label="Deliveries"
+      tabs={[
+        { tab: undefined, name: 'All', counted: null },
+        { tab: 'pending', name: 'Waiting', counted: countOf('pending') },
+        { tab: 'failed', name: 'Failed', counted: countOf('failed') },
+        { tab: 'delivered', name: 'Delivered', counted: countOf('delivered') },
+      ]}
+      chosen={status}
+      onChoose={(chosen) =>
+        void navigate({ search: (before) => ({ ...before, dropped: undefined, status: chosen }), replace: true })
+      }
+    />
+  )
+}
+
+interface Props {
+  deliveries: readonly UiDeliveryFragment[]
+  isNarrowed: boolean
+  again: () => void
+}
+
+/** Deliveries that were sent, with their answers, and those still to be sent. */
+function Deliveries({ deliveries, isNarrowed, again }: Props) {
+  const refusal = noChange(useViewer())
+  const act = useAct()
+  const replay = async ({ deliveryId, eventType }: UiDeliveryFragment) => {
+    const words = { about: eventType, done: `${eventType} is sent again.` }
+    if (await act(UiReplayDeliveryDocument, { deliveryId }, words)) again()
+  }
+  return (
+    <Rows
+      label="Deliveries"
+      className="settings-deliveries"
+      columns={COLUMNS}
+      rows={deliveries}
+      keyOf={({ id }) => id}
+      renderActs={(delivery) => (
+        <GuardedButton
+          kind="quiet"
+          refusal={refusal ?? (delivery.status === 'PENDING' ? 'It is on its way already.' : null)}
+          aria-label={`Send again: ${delivery.eventType}`}
+          onClick={() => void replay(delivery)}
+        >
+          Send again
+        </GuardedButton>
+      )}
+      empty={
+        isNarrowed ? (
+          <h2>No delivery is in this state</h2>
+        ) : (
+          <>
+            <h2>Nothing was sent yet</h2>
+            <p>A test event shows whether the endpoint is reached.</p>
+          </>
+        )
+      }
+    />
+  )
+}
+
+const STATES = {
+  DELIVERED: { Icon: SucceededIcon, tone: 'tone-succeeded', words: 'delivered' },
+  FAILED: { Icon: FailedIcon, tone: 'tone-exit', words: 'failed' },
+  PENDING: { Icon: WaitingIcon, tone: 'tone-queued', words: 'waiting' },
+} as const
+
+const COLUMNS: readonly Column<UiDeliveryFragment>[] = [
+  {
+    title: 'Event',
+    cell: ({ eventType, chainId }) => (
+      <>
+        <span className="settings-main">{eventType}</span>
+        {chainId !== null && (
+          <Link to="/chains/$chainId" params={{ chainId }} className="settings-aside settings-link">
+            its chain
+          </Link>
+        )}
+      </>
+    ),
+  },
+  {
+    title: 'State',
+    cell: ({ status }) => {
+      const { Icon, tone, words } = STATES[status]
+      return (
+        <span className="settings-state">
+          <Icon className={tone} /> {words}
+        </span>
+      )
+    },
+  },
+  { title: 'Attempts', cell: (delivery) => <Attempts delivery={delivery} /> },
+  { title: 'Happened', isNamed: true, cell: ({ occurredAt }) => <At at={occurredAt} /> },
+]
+
+/** What the last one came to; all of them, and what was sent, when it is opened. */
+function Attempts({ delivery }: { delivery: UiDeliveryFragment }) {
+  const { attempts, nextAttemptAt } = delivery
+  const [isOpen, setOpen] = useState(false)
+  const last = attempts.at(-1)
+  return (
+    <details className="settings-details" onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>
+        {last ? `${attempts.length}: ${answerOf(last)}` : 'none yet'}
+        {nextAttemptAt !== null && (
+          <>
+            , next <When at={nextAttemptAt} />
+          </>
+        )}
+      </summary>
+      <ol className="settings-attempts">
+        {attempts.map((attempt) => (
+          <li key={attempt.number} value={attempt.number}>
+            <At at={attempt.startedAt} />, {duration(attempt.durationSeconds)}: {answerOf(attempt)}
+            {attempt.response !== null && attempt.response !== '' && <pre>{attempt.response}</pre>}
+          </li>
+        ))}
+      </ol>
+      {isOpen && <Payload id={delivery.id} />}
+    </details>
+  )
+}
+
+function answerOf({ statusCode, error }: UiDeliveryFragment['attempts'][number]): string {
+  return error ?? (statusCode === null ? 'no answer' : `status ${statusCode}`)
+}
+
+function Payload({ id }: { id: string }) {
+  const [{ data }] = useQuery({ query: UiPayloadDocument, variables: { id } })
+  if (data?.node?.__typename !== 'WebhookDelivery') return null
+  return (
+    <>
+      <p className="settings-aside">message {data.node.messageId}</p>
+      <pre>{JSON.stringify(JSON.parse(data.node.payload), null, 2)}</pre>
+    </>
+  )
+}

@@ -1,0 +1,115 @@
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { lazy, Suspense, useState } from 'react'
+import { usePolled } from '../../api/poll.ts'
+import { GuardedButton } from '../../app/guarded-button.tsx'
+import { usePlace } from '../../app/list/list-panel.tsx'
+import { noChange, useViewer } from '../../app/viewer.ts'
+import { type Column, Foot, Part, Rows, Section, When } from './section.tsx'
+import { WebhookState } from './webhook-acts.tsx'
+import { type UiWebhookFragment, UiWebhooksDocument } from './webhooks.generated.ts'
+
+const SecretDialog = lazy(async () => ({ default: (await import('./secret-dialog.tsx')).SecretDialog }))
+const WebhookForm = lazy(async () => ({ default: (await import('./webhook-form.tsx')).WebhookForm }))
+
+const EVERY_MS = 5_000
+const ROWS = 100
+const route = getRouteApi('/frame/settings/webhooks')
+
+/** Endpoints to which events are sent. */
+export function WebhooksSection() {
+  const { dropped, project } = route.useSearch()
+  const refusal = noChange(useViewer())
+  const place = usePlace(project ?? '')
+  const read = usePolled(UiWebhooksDocument, { first: ROWS, after: place.after, project }, EVERY_MS)
+  const [isMaking, setMaking] = useState(false)
+  const [secret, setSecret] = useState<string | null>(null)
+  return (
+    <Section
+      says="Endpoints to which events are sent, signed according to Standard Webhooks."
+      dropped={dropped}
+      acts={
+        <GuardedButton kind="primary" refusal={refusal} onClick={() => setMaking(true)}>
+          New webhook…
+        </GuardedButton>
+      }
+    >
+      <Part read={read}>
+        {({ webhooks }) => (
+          <Rows
+            label="Webhooks"
+            className="settings-webhooks"
+            columns={COLUMNS}
+            rows={webhooks.edges.map(({ node }) => node)}
+            keyOf={({ id }) => id}
+            isOver={({ enabled }) => !enabled}
+            empty={
+              <>
+                <h2>No webhooks</h2>
+                <p>One is told of events as they happen, like a chain that failed for good.</p>
+              </>
+            }
+          />
+        )}
+      </Part>
+      <Foot first={place.first} next={place.onward(read.data?.webhooks)} />
+      <Suspense>
+        {isMaking && (
+          <WebhookForm
+            changed={undefined}
+            project={project}
+            onClose={() => setMaking(false)}
+            onDone={(made) => {
+              setMaking(false)
+              setSecret(made)
+              read.again()
+            }}
+          />
+        )}
+        {secret !== null && (
+          <SecretDialog
+            title="The secret of the webhook"
+            says="With it the endpoint checks the signature of what it is sent."
+            secret={secret}
+            onClose={() => setSecret(null)}
+          />
+        )}
+      </Suspense>
+    </Section>
+  )
+}
+
+const COLUMNS: readonly Column<UiWebhookFragment>[] = [
+  {
+    title: 'Endpoint',
+    cell: ({ webhookId, url, description }) => (
+      <>
+        <Link to="/settings/webhooks/$webhookId" params={{ webhookId }} className="settings-main settings-link">
+          {url}
+        </Link>
+        {description !== '' && <span className="settings-aside">{description}</span>}
+      </>
+    ),
+  },
+  {
+    title: 'Events',
+    cell: ({ eventTypes, labels, chainId }) => (
+      <>
+        {eventTypes.join(', ')}
+        {(labels.length > 0 || chainId !== null) && (
+          <span className="settings-aside">
+            {[...labels.map(({ key, value }) => `${key}=${value}`), ...(chainId === null ? [] : ['of one chain'])].join(
+              ', ',
+            )}
+          </span>
+        )}
+      </>
+    ),
+  },
+  { title: 'Project', isNamed: true, cell: ({ project }) => project?.name ?? 'all projects' },
+  { title: 'State', cell: (webhook) => <WebhookState webhook={webhook} /> },
+  {
+    title: 'Delivered',
+    isNamed: true,
+    cell: ({ lastDeliveredAt }) => (lastDeliveredAt === null ? 'never' : <When at={lastDeliveredAt} />),
+  },
+]

@@ -1,0 +1,96 @@
+/** Between groups of three digits: a narrow space that does not break. */
+const THIN_SPACE = '\u202f'
+const SPACE = '\u00a0'
+
+/** Whole numbers: `7`, `1 204`, `21 102`. */
+export function count(value: number): string {
+  const digits = String(Math.abs(Math.trunc(value)))
+  const groups = digits.replaceAll(/\B(?=(?:\d{3})+$)/g, THIN_SPACE)
+  return value <= -1 ? `\u2212${groups}` : groups
+}
+
+/** `1 attempt`, `1 204 attempts`. `plural` where an s does not do. */
+export function counted(value: number, noun: string, plural = `${noun}s`): string {
+  return `${count(value)}${SPACE}${value === 1 ? noun : plural}`
+}
+
+/** Units of 1000: `312 B`, `8.1 kB`, `66 kB`, `7.9 MB`. */
+export function bytes(value: number): string {
+  if (value < 1000) return `${Math.trunc(value)}${SPACE}B`
+  const units = ['kB', 'MB', 'GB', 'TB', 'PB']
+  let size = value / 1000
+  let unit = 0
+  while (size >= 999.5 && unit < units.length - 1) {
+    size /= 1000
+    unit++
+  }
+  return `${size < 9.95 ? size.toFixed(1) : Math.round(size)}${SPACE}${units[unit]}`
+}
+
+/** `0 %`, `71 %`; never `0 %` of something nor `100 %` of less than all. */
+export function percentage(part: number, whole: number): string {
+  if (whole === 0 || part === 0) return `0${SPACE}%`
+  const rounded = Math.round((part / whole) * 100)
+  const honest = part < whole ? Math.min(99, Math.max(1, rounded)) : rounded
+  return `${honest}${SPACE}%`
+}
+
+const BINARY = ['', 'k', 'm', 'g', 't', 'p']
+
+/** An amount of a resource, as the command line takes it: `8g`, `1.5`. */
+export function amountWords(slot: string, amount: string): string {
+  if (slot !== 'mem') return amount
+  let value = Number(amount)
+  let unit = 0
+  while (value >= 1024 && value % 1 === 0 && value / 1024 >= 1 && unit < BINARY.length - 1) {
+    value /= 1024
+    unit++
+  }
+  return `${Number(value.toFixed(2))}${BINARY[unit]}`
+}
+
+/** The same to three digits, for where it is only looked at: `1.17g`, `0.25`, `1204`. */
+export function roughAmount(slot: string, amount: string): string {
+  let value = Number(amount)
+  let unit = 0
+  const unitMax = slot === 'mem' ? BINARY.length - 1 : 0
+  while (value >= 1024 && unit < unitMax) {
+    value /= 1024
+    unit++
+  }
+  const rounded = value >= 100 ? Math.round(value) : Number(value.toPrecision(3))
+  return `${rounded}${BINARY[unit]}`
+}
+
+/** To 1, 2 or 5 times a power of ten. */
+export function roundUp(value: number): number {
+  const power = 10 ** Math.floor(Math.log10(value))
+  return power * (value <= power ? 1 : value <= 2 * power ? 2 : value <= 5 * power ? 5 : 10)
+}
+
+const SLOT_UNITS = [
+  [1024 ** 4, 't'],
+  [1024 ** 3, 'g'],
+  [1024 ** 2, 'm'],
+  [1024, 'k'],
+] as const
+
+/** An amount as it may be typed: of memory `8g`, of others the number. */
+export function slotWords(slot: string, amount: string): string {
+  const value = Number(amount)
+  if (slot !== 'mem' || value === 0) return amount
+  const unit = SLOT_UNITS.find(([size]) => value % size === 0)
+  return unit ? `${value / unit[0]}${unit[1]}` : amount
+}
+
+/** `cpu 8, mem 64g` → pairs. What is no pair has no amount, which the server refuses. */
+export function readSlots(text: string): { slot: string; amount: string }[] {
+  return text
+    .split(/[,\n]/)
+    .map((each) => each.trim())
+    .filter((each) => each !== '')
+    .map((each) => {
+      const [slot, ...amount] = each.split(/[\s=:]+/)
+      return { slot: slot!, amount: amount.join(' ') }
+    })
+}
