@@ -9,10 +9,12 @@ import type { Ground } from './ground.ts'
 
 const UNGUARD = ['DROP INDEX sessions_parent_session_id_key', 'DROP INDEX sessions_chain_id_attempt_key']
 
-/** Children that run for long, so that both live at once. */
+/** Children that run for long and have just begun, so that both live at once. */
 const DOUBLE = `WITH child AS (
   SELECT s.*, gen_random_uuid() AS new_id FROM sessions s JOIN kernels k ON k.session_id = s.id
-  WHERE s.parent_session_id IS NOT NULL AND s.status = 'RUNNING' AND s.name = ANY($1) LIMIT 1),
+  WHERE s.parent_session_id IS NOT NULL AND s.status = 'RUNNING' AND s.name = ANY($1)
+    AND s.started_at > reprise_now() - interval '2 seconds'
+  ORDER BY s.name = 'stubborn' DESC LIMIT 1),
 made AS (
   INSERT INTO sessions SELECT (jsonb_populate_record(NULL::sessions, to_jsonb(c) - 'new_id' || jsonb_build_object('id', c.new_id,
     'status', 'PENDING', 'creation_id', c.creation_id || ':second', 'started_at', NULL, 'times_out_at', NULL,
@@ -23,7 +25,7 @@ its AS (
   FROM made, child c JOIN kernels k ON k.session_id = c.id)
 SELECT id, chain_id AS "chainId" FROM made`
 
-const DOUBLED = ['long', 'second-time', 'too-long', 'stubborn']
+const DOUBLED = ['long', 'too-long', 'stubborn']
 
 /** @returns what was planted */
 export async function sabotage({ db }: Ground, signal: AbortSignal): Promise<string> {
