@@ -1,4 +1,4 @@
-import { request as requestByHttp, type IncomingMessage } from 'node:http'
+import { type IncomingMessage, request as requestByHttp } from 'node:http'
 import { request as requestByHttps } from 'node:https'
 import { text as textOf } from 'node:stream/consumers'
 import {
@@ -10,17 +10,15 @@ import {
   AGENT_REGISTER_PATH,
   AGENT_SYNC_PATH,
   type AgentErrorAnswer,
-} from '../domain/agent/http-protocol.ts'
-import type {
-  CheckpointAnswer,
-  CheckpointWish,
-  CodeAnswer,
-  DialChannel,
-  Gateway,
-  RegisterAnswer,
-  SyncAnswer,
+  type CheckpointAnswer,
+  type CheckpointWish,
+  type CodeAnswer,
+  type DialChannel,
+  type Gateway,
+  type RegisterAnswer,
+  type SyncAnswer,
 } from '../domain/agent/protocol.ts'
-import { ERRORS, RepriseError, type ErrorCode } from '../domain/errors.ts'
+import { type ErrorCode, ERRORS, RepriseError } from '../domain/errors.ts'
 import type { Logger } from '../observability/log.ts'
 import { dialAround } from './channel/dial-channel.ts'
 

@@ -1,5 +1,5 @@
 import type { LogOffset, LogPiece, LogStreamName, ObservedKernel } from '../domain/agent/protocol.ts'
-import { cutLog, cutNote, shippedBytes, tailShift, type StreamCut } from '../domain/agent/log-cut.ts'
+import { cutLog, cutNote, shippedBytes, type StreamCut, tailShift } from '../domain/agent/kernel-logs.ts'
 import { LOG_BYTES_PER_SYNC_MAX, LOG_CHUNK_BYTES_MAX, LOG_HEAD_BYTES_PER_STREAM_MAX } from '../domain/limits.ts'
 import type { Logger } from '../observability/log.ts'
 import type { Executor } from './executors/executor.ts'

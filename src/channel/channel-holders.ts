@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto'
-import type { ChannelPort } from '../domain/agent/channel-port.ts'
+import type { ChannelPort } from '../domain/agent/channel-protocol.ts'
 import type { ChannelOrder } from '../domain/agent/protocol.ts'
 
 /** Channels of this server that wait for the agent's end. */

@@ -1,4 +1,4 @@
-import type { ChannelClosing, ChannelMessage, ChannelPort } from '../domain/agent/channel-port.ts'
+import type { ChannelClosing, ChannelMessage, ChannelPort } from '../domain/agent/channel-protocol.ts'
 
 /** Messages that one end may send before the other has read them. */
 const AHEAD_MAX = 16

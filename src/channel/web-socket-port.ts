@@ -1,5 +1,5 @@
 import type { RawData, WebSocket } from 'ws'
-import type { ChannelPort } from '../domain/agent/channel-port.ts'
+import type { ChannelPort } from '../domain/agent/channel-protocol.ts'
 import { CHANNEL_PING_INTERVAL_MS, CHANNEL_WINDOW_BYTES } from '../domain/limits.ts'
 import { createMessageQueue } from './port-pair.ts'
 

@@ -1,5 +1,3 @@
-import type { EventCursor } from './event-cursor.ts'
-
 /** Wire names of the events about sessions and their chains, as stored in the outbox. */
 export const SESSION_EVENT_TYPES = [
   'session.created',
@@ -150,4 +148,107 @@ export function eventMatches(event: OutboxEvent, filter: EventFilter): boolean {
   if (deploymentId && deploymentId !== event.deploymentId) return false
   if (projectId && projectId !== event.projectId) return false
   return !types || types.has(event.type)
+}
+
+/** What an event says beside what it is about, with the names of webhooks and REST: the same for all of its type. */
+export function sessionEventFields(event: SessionOutboxEvent['data']): object {
+  if ('to' in event) return statusFields(event)
+  return 'attempts' in event ? chainFields(event) : retryFields(event)
+}
+
+function statusFields(event: StatusEventData): object {
+  return { previous_status: event.from, status: event.to, reason: event.reason ?? null }
+}
+
+function retryFields(event: RetryEventData): object {
+  return {
+    attempt: event.attempt,
+    max_attempts: event.maxAttempts,
+    cause: event.cause,
+    reason: event.reason,
+    delay_seconds: event.delaySeconds,
+    scheduled_at: event.scheduledAt,
+    child_session_id: event.childSessionId,
+  }
+}
+
+function chainFields(event: ChainEventData): object {
+  return {
+    epoch: event.epoch,
+    attempts: event.attempts,
+    cause: event.cause ?? null,
+    reason: event.reason ?? null,
+    running_seconds: event.runningSeconds ?? null,
+    waiting_seconds: event.waitingSeconds ?? null,
+  }
+}
+
+type Fields = { [Type in DeploymentEventType]: (event: DeploymentEventData[Type], routeId: string | null) => object }
+
+const DEPLOYMENT_FIELDS: Fields = {
+  'deployment.created': ({ replicas, revision }) => ({ replicas, revision }),
+  'deployment.scaled': ({ from, to }) => ({ previous_replicas: from, replicas: to }),
+  'deployment.updated': ({ from, to }) => ({ previous_revision: from, revision: to }),
+  'deployment.status_changed': ({ from, to, reason }) => ({
+    previous_status: from,
+    status: to,
+    reason: reason ?? null,
+  }),
+  'deployment.destroyed': ({ reason }) => ({ reason: reason ?? null }),
+  'route.status_changed': ({ from, to, reason, sessionId, revision, host, port }, routeId) => ({
+    route_id: routeId,
+    session_id: sessionId,
+    revision,
+    previous_status: from,
+    status: to,
+    reason: reason ?? null,
+    host: host ?? null,
+    port: port ?? null,
+  }),
+}
+
+/** The same for an event about a deployment or one of its routes. */
+export function deploymentEventFields<Type extends DeploymentEventType>(
+  type: Type,
+  event: DeploymentEventData[Type],
+  routeId: string | null,
+): object {
+  return DEPLOYMENT_FIELDS[type](event, routeId)
+}
+
+/** A position in the outbox: transaction id, then row id, both decimal. */
+export interface EventCursor {
+  xid: bigint
+  id: bigint
+}
+
+export function compareCursors(a: EventCursor, b: EventCursor): number {
+  if (a.xid !== b.xid) return a.xid < b.xid ? -1 : 1
+  if (a.id !== b.id) return a.id < b.id ? -1 : 1
+  return 0
+}
+
+/** Opaque to clients. */
+export function encodeCursor(cursor: EventCursor): string {
+  return btoa(`${cursor.xid}:${cursor.id}`).replaceAll('=', '')
+}
+
+/** Undefined if the text is not a cursor. */
+export function decodeCursor(text: string): EventCursor | undefined {
+  if (!/^[A-Za-z0-9+/]{1,80}$/.test(text)) return undefined
+  const match = /^(\d{1,20}):(\d{1,19})$/.exec(safeAtob(text))
+  if (!match) return undefined
+  const cursor = { xid: BigInt(match[1]!), id: BigInt(match[2]!) }
+  return cursor.xid <= XID_MAX && cursor.id <= ID_MAX ? cursor : undefined
+}
+
+const XID_MAX = 2n ** 64n - 1n
+const ID_MAX = 2n ** 63n - 1n
+
+function safeAtob(text: string): string {
+  try {
+    return atob(text)
+  } catch {
+    return ''
+  }
 }

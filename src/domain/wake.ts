@@ -1,4 +1,4 @@
-import type { LifecycleName, PromotionName } from './session/handlers.ts'
+import type { LifecycleName, PromotionName } from './session/lifecycle.ts'
 
 /** The background services by name, and `events` for readers of the outbox. */
 export type WakeTopic =

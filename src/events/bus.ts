@@ -1,5 +1,4 @@
-import { compareCursors, type EventCursor } from '../domain/event-cursor.ts'
-import { type EventFilter, eventMatches, type OutboxEvent } from '../domain/events.ts'
+import { compareCursors, type EventCursor, type EventFilter, eventMatches, type OutboxEvent } from '../domain/events.ts'
 import { SUBSCRIBER_QUEUE_EVENTS_MAX } from '../domain/limits.ts'
 
 /** Distributes events within one process. Publishing never waits for a subscriber. */

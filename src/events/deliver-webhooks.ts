@@ -13,18 +13,19 @@ import {
 import type { Wake } from '../domain/wake.ts'
 import type { Database } from '../store/database.ts'
 import { fanOutEvents, hasWaitingEvents, lockWebhookCursor } from '../store/sql/webhook/fan-out-webhooks.sql.ts'
-import { type ClaimedDelivery, claimWebhookDeliveries } from '../store/sql/webhook/claim-webhook-deliveries.sql.ts'
+import {
+  type ClaimedDelivery,
+  claimWebhookDeliveries,
+  releaseWebhookDelivery,
+  settleWebhookAttempt,
+} from '../store/sql/webhook/webhook-deliveries.sql.ts'
 import { within } from '../waiting/wait.ts'
-import { payloadOf } from '../domain/webhook/payload.ts'
-import { judgeAttempt } from '../domain/webhook/redelivery.ts'
-import { parseRetryAfter } from '../domain/webhook/retry-after.ts'
-import { signedHeaders } from '../domain/webhook/signature.ts'
+import { judgeAttempt, parseRetryAfter, payloadOf, signedHeaders } from '../domain/webhook.ts'
 import type { Logger } from '../observability/log.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { SyncPoints } from '../observability/sync-points.ts'
-import { openWebhookSecret } from '../services/webhook/seal-webhook-secrets.ts'
-import { type SecretBox, SecretKeyError } from '../services/access/secret-box.ts'
-import { releaseWebhookDelivery, settleWebhookAttempt } from '../store/sql/webhook/settle-webhook-attempt.sql.ts'
+import { openWebhookSecret } from '../services/webhook/webhook-secrets.ts'
+import { type SecretBox, SecretKeyError } from '../services/access/secrets.ts'
 import type { SendResult, SendWebhook } from './send-webhook.ts'
 
 export interface DeliveryContext {

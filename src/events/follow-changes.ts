@@ -1,6 +1,5 @@
 import { RepriseError } from '../domain/errors.ts'
-import { compareCursors, type EventCursor } from '../domain/event-cursor.ts'
-import type { EventFilter, OutboxEvent } from '../domain/events.ts'
+import { compareCursors, type EventCursor, type EventFilter, type OutboxEvent } from '../domain/events.ts'
 import { CHANGED_IDS_MAX, RELAY_BATCH_EVENTS_MAX, SCANNED_EVENTS_MAX } from '../domain/limits.ts'
 import type { Database } from '../store/database.ts'
 import { readHorizon, readMatchingEvents } from '../store/sql/event/read-events.sql.ts'

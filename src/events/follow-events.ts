@@ -1,6 +1,5 @@
-import { compareCursors, type EventCursor } from '../domain/event-cursor.ts'
-import type { EventFilter, OutboxEvent } from '../domain/events.ts'
-import { SCANNED_EVENTS_MAX, RELAY_BATCH_EVENTS_MAX } from '../domain/limits.ts'
+import { compareCursors, type EventCursor, type EventFilter, type OutboxEvent } from '../domain/events.ts'
+import { RELAY_BATCH_EVENTS_MAX, SCANNED_EVENTS_MAX } from '../domain/limits.ts'
 import type { Database } from '../store/database.ts'
 import { readMatchingEvents } from '../store/sql/event/read-events.sql.ts'
 import { abortableGenerator } from './abortable-generator.ts'

@@ -1,5 +1,4 @@
-import { compareCursors, encodeCursor, type EventCursor } from '../domain/event-cursor.ts'
-import type { EventFilter, OutboxEvent } from '../domain/events.ts'
+import { compareCursors, encodeCursor, type EventCursor, type EventFilter, type OutboxEvent } from '../domain/events.ts'
 import { PAGE_SCANNED_EVENTS_MAX, SCANNED_EVENTS_MAX } from '../domain/limits.ts'
 import type { Database, Queryable } from '../store/database.ts'
 import { countEvents, type EventStretch, readEventWindow } from '../store/sql/event/read-event-page.sql.ts'

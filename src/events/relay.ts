@@ -1,4 +1,4 @@
-import type { EventCursor } from '../domain/event-cursor.ts'
+import type { EventCursor } from '../domain/events.ts'
 import { RELAY_BATCH_EVENTS_MAX, RELAY_POLL_INTERVAL_MS } from '../domain/limits.ts'
 import type { Logger } from '../observability/log.ts'
 import type { Database } from '../store/database.ts'

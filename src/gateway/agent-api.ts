@@ -1,25 +1,27 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
 import type { Duplex } from 'node:stream'
-import { getRequestListener, RequestError, type HttpBindings } from '@hono/node-server'
+import { getRequestListener, type HttpBindings, RequestError } from '@hono/node-server'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
-import { Hono, type Context } from 'hono'
+import { type Context, Hono } from 'hono'
 import { WebSocketServer } from 'ws'
 import { z } from 'zod'
 import {
+  AGENT_CHANNEL_PATH,
   AGENT_CHECKPOINT_FETCH_PATH,
   AGENT_CHECKPOINT_HEADER,
   AGENT_CHECKPOINT_OFFER_PATH,
   AGENT_CHECKPOINT_SEND_PATH,
   AGENT_CODE_PATH,
-  AGENT_CHANNEL_PATH,
   AGENT_REGISTER_PATH,
   AGENT_SYNC_PATH,
   type AgentErrorAnswer,
-} from '../domain/agent/http-protocol.ts'
+  type CodeRequest,
+  type RegisterRequest,
+  type SyncRequest,
+} from '../domain/agent/protocol.ts'
 import { GENERATION_MAX } from '../domain/agent/checkpoint.ts'
-import type { CodeRequest, RegisterRequest, SyncRequest } from '../domain/agent/protocol.ts'
-import { RepriseError, ERRORS, maskedFault } from '../domain/errors.ts'
+import { ERRORS, maskedFault, RepriseError } from '../domain/errors.ts'
 import {
   AGENT_BODY_WITHIN_MS,
   CHANNEL_MESSAGE_BYTES_MAX,
@@ -27,9 +29,8 @@ import {
   SYNC_BYTES_MAX,
 } from '../domain/limits.ts'
 import type { Logger } from '../observability/log.ts'
-import type { AgentOwnership } from '../services/agent/agent-ownership.ts'
-import type { Authenticate } from '../services/access/authenticate.ts'
-import { identifyBearer, noteKnown } from '../services/access/bearer-token.ts'
+import type { AgentOwnership } from '../services/agent/register-agent.ts'
+import { type Authenticate, identifyBearer, noteKnown } from '../services/access/authenticate.ts'
 import type { ChannelHolders } from '../channel/channel-holders.ts'
 import { webSocketPort } from '../channel/web-socket-port.ts'
 import { databaseAway, isDatabaseOutage, outageOf } from '../services/database-outage.ts'

@@ -2,9 +2,13 @@ import type { Lease } from '../domain/agent/lease.ts'
 import type { Gateway, RegisterAnswer, RegisterRequest, SyncAnswer, SyncRequest } from '../domain/agent/protocol.ts'
 import { SYNC_WAIT_MAX_MS } from '../domain/limits.ts'
 import type { CodeStore } from '../services/code/code-store.ts'
-import type { CheckpointStore } from '../services/agent/checkpoint-store.ts'
-import { offerCheckpoint, openRelayed, receiveCheckpoint } from '../services/agent/relay-checkpoint.ts'
-import { openKernelCode } from '../services/agent/open-kernel-code.ts'
+import {
+  type CheckpointStore,
+  offerCheckpoint,
+  openRelayed,
+  receiveCheckpoint,
+} from '../services/agent/relay-checkpoint.ts'
+import { openKernelCode } from '../services/agent/agent-work.ts'
 import { registerAgent } from '../services/agent/register-agent.ts'
 import type { ServiceContext, Viewer } from '../services/service-context.ts'
 import { syncAgent } from '../services/agent/sync-agent.ts'

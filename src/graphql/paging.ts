@@ -1,11 +1,18 @@
 import { queryFromInfo } from '@pothos/plugin-prisma'
 import type { GraphQLResolveInfo } from 'graphql'
 import { PAGE_SIZE_DEFAULT } from '../domain/limits.ts'
-import { decodeKeyset, encodeKeyset, type OrderColumn } from '../services/paging/keyset-cursor.ts'
-import { assemblePage, type Page } from '../services/paging/keyset.ts'
-import { invalidCursor, type PageArguments, pageSize } from '../services/paging/page-arguments.ts'
-import { parseSerialCursor } from '../services/paging/serial-cursor.ts'
-import { serialPageOf } from '../services/paging/serial-page-of.ts'
+import {
+  assemblePage,
+  decodeKeyset,
+  encodeKeyset,
+  invalidCursor,
+  type OrderColumn,
+  type Page,
+  type PageArguments,
+  pageSize,
+  parseSerialCursor,
+  serialPageOf,
+} from '../services/paging.ts'
 import type { builder } from './builder.ts'
 import type { GraphQLContext } from './context.ts'
 import { SEARCH_COST } from './limits/limits.ts'

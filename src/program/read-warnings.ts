@@ -1,8 +1,8 @@
 import { statfs } from 'node:fs/promises'
 import { DISK_LOW_BYTES } from '../domain/limits.ts'
-import { warningsOf, type Warning } from '../domain/warning.ts'
+import { type Warning, warningsOf } from '../domain/warning.ts'
 import type { Queryable } from '../store/database.ts'
-import { readWarningFacts } from '../store/sql/access/warning-facts.sql.ts'
+import { readWarningFacts } from '../store/sql/server.sql.ts'
 
 /** Returns all present warnings of a server. @param own warnings of its process */
 export async function readWarnings(db: Queryable, own: readonly Warning[]): Promise<string[]> {

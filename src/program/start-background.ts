@@ -13,7 +13,7 @@ import { createRetentionService } from '../scheduler/retention-service.ts'
 import { createScheduleService } from '../scheduler/run-schedules.handler.ts'
 import { createSchedulerServices, isWoken } from '../scheduler/scheduler.ts'
 import { createWebhookServices } from '../scheduler/webhook-services.ts'
-import { recordPresence, removePresence } from '../store/sql/server-presence.sql.ts'
+import { recordPresence, removePresence } from '../store/sql/server.sql.ts'
 import { within } from '../waiting/wait.ts'
 import type { RuntimeParts } from './runtime-parts.ts'
 

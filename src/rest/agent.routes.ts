@@ -1,10 +1,9 @@
 import { createRoute, z } from '@hono/zod-openapi'
-import { type AgentRecord, readAgent, readAgents } from '../services/agent/read-agents.ts'
+import { type AgentRecord, readAgent, readAgents, readVolumes, type Volume } from '../services/agent/agents.ts'
 import { labels, time, toLabels, toTime } from './fields.ts'
 import { COMMON_PROBLEMS, json, nextLink, PAGE_PARAMETERS, pageOf, problems, toPage } from './route-parts.ts'
 import type { RestApp } from './rest-app.ts'
 import { AgentIdParameter, several } from './parameters.ts'
-import { readVolumes, type Volume } from '../services/agent/read-volumes.ts'
 
 const AGENT_STATUSES = ['ALIVE', 'SUSPECT', 'LOST', 'DRAINING', 'TERMINATED'] as const
 

@@ -1,12 +1,12 @@
 import { z } from '@hono/zod-openapi'
-import { rolloutBounds } from '../domain/deployment/rollout.ts'
-import { DEPLOYMENT_STATUSES, ROUTE_STATUSES } from '../domain/deployment/statuses.ts'
-import { secretNames } from '../domain/session/sealed-variable.ts'
-import type { DescribedDeployment } from '../services/deployment/describe-deployments.ts'
+import { rolloutBounds } from '../domain/deployment/plan-replicas.ts'
+import { DEPLOYMENT_STATUSES, ROUTE_STATUSES } from '../domain/deployment/lifecycle.ts'
+import { secretNames } from '../domain/session/kernel-environment.ts'
+import type { DescribedDeployment } from '../services/deployment/read-deployments.ts'
 import { environ, labels, mounts, secretEnviron, slots, time, toLabels, toMounts, toSlots, toTime } from './fields.ts'
 import { createDeploymentSchema } from '../services/deployment/create-deployment.ts'
 import { deploymentSpecSchema } from '../services/deployment/deployment-fields.ts'
-import { scaleSchema } from '../services/deployment/scale-deployment.ts'
+import { scaleSchema } from '../services/deployment/change-deployment.ts'
 import { component, inputSchema, type JsonSchema } from './openapi.ts'
 
 export const DeploymentResource = z

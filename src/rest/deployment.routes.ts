@@ -1,12 +1,12 @@
 import { createRoute, z } from '@hono/zod-openapi'
-import { DEPLOYMENT_STATUSES } from '../domain/deployment/statuses.ts'
-import { describeDeployment, describeDeployments } from '../services/deployment/describe-deployments.ts'
-import { ID_PREFIX_WORDS } from '../services/input/id-prefix.ts'
+import { DEPLOYMENT_STATUSES } from '../domain/deployment/lifecycle.ts'
+import { describeDeployment, describeDeployments } from '../services/deployment/read-deployments.ts'
+import { ID_PREFIX_WORDS } from '../services/input/input-fields.ts'
 import {
-  jsonBody,
   BODY_PROBLEMS,
   COMMON_PROBLEMS,
   json,
+  jsonBody,
   nextLink,
   PAGE_PARAMETERS,
   pageOf,
@@ -24,9 +24,13 @@ import type { RestApp } from './rest-app.ts'
 import { DeploymentIdParameter, moment, several } from './parameters.ts'
 import { createDeployment, type CreateDeploymentInput } from '../services/deployment/create-deployment.ts'
 import { readJsonObject, writtenInput } from './json-body.ts'
-import { updateDeployment, type UpdateDeploymentInput } from '../services/deployment/update-deployment.ts'
-import { scaleDeployment, type ScaleDeploymentInput } from '../services/deployment/scale-deployment.ts'
-import { destroyDeployment } from '../services/deployment/destroy-deployment.ts'
+import {
+  destroyDeployment,
+  scaleDeployment,
+  type ScaleDeploymentInput,
+  updateDeployment,
+  type UpdateDeploymentInput,
+} from '../services/deployment/change-deployment.ts'
 
 const DeploymentPage = pageOf(DeploymentResource).openapi('DeploymentPage')
 

@@ -1,12 +1,10 @@
 import { createRoute, z } from '@hono/zod-openapi'
-import { endpointsOfDeployment } from '../services/deployment/describe-deployments.ts'
+import { type EndpointRow, endpointsOfDeployment, readDiscovery } from '../services/deployment/read-deployments.ts'
 import { COMMON_PROBLEMS, json, problems } from './route-parts.ts'
 import type { RestApp } from './rest-app.ts'
 import { DeploymentIdParameter } from './parameters.ts'
 import { endpointUrl, prometheusTargets, traefikConfiguration } from '../domain/deployment/discovery.ts'
-import type { EndpointRow } from '../services/deployment/read-deployments.ts'
 import { time } from './fields.ts'
-import { readDiscovery } from '../services/deployment/read-discovery.ts'
 
 const EndpointList = z
   .object({

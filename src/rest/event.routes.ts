@@ -1,15 +1,19 @@
 import { createRoute, z } from '@hono/zod-openapi'
-import { encodeCursor } from '../domain/event-cursor.ts'
-import { EVENT_TYPES, type OutboxEvent } from '../domain/events.ts'
+import {
+  deploymentEventFields,
+  encodeCursor,
+  EVENT_TYPES,
+  type OutboxEvent,
+  sessionEventFields,
+} from '../domain/events.ts'
 import { FILTER_LIST_MAX } from '../domain/limits.ts'
 import { followEvents } from '../events/follow-events.ts'
 import { assertCursorKept } from '../events/past-events.ts'
-import { eventCursorOf, visibleEvents } from '../services/event/visible-events.ts'
+import { eventCursorOf, visibleEvents } from '../services/event.ts'
 import { COMMON_PROBLEMS, problems } from './route-parts.ts'
 import type { RestApp } from './rest-app.ts'
 import { ids, several } from './parameters.ts'
 import { afterOf, eventStream, LastEventId, sendEvents, type StreamServices } from './event-stream.ts'
-import { deploymentEventFields, sessionEventFields } from '../domain/event-fields.ts'
 import { component } from './openapi.ts'
 
 /** Schema of `data:` in a streamed event: the payload of a webhook, without the details of its session. */

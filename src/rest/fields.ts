@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi'
-import type { Mount } from '../domain/session/mount/mounts.ts'
+import type { Mount } from '../domain/session/mounts.ts'
 
 export const time = () => z.iso.datetime()
 

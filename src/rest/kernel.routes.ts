@@ -1,16 +1,21 @@
 import { createRoute, z } from '@hono/zod-openapi'
-import { STATUSES } from '../domain/session/statuses.ts'
-import { type KernelRecord, readKernels } from '../services/agent/read-session-kernels.ts'
+import { STATUSES } from '../domain/session/lifecycle.ts'
+import { type KernelRecord, readKernels } from '../services/agent/agents.ts'
 import { COMMON_PROBLEMS, json, problems } from './route-parts.ts'
 import { time, toTime } from './fields.ts'
 import type { RestApp } from './rest-app.ts'
 import { KernelIdParameter, SessionIdParameter } from './parameters.ts'
-import { createLogTextIndex } from '../services/agent/log-text-index.ts'
-import { measureLogText, readLogText } from '../services/agent/read-log-text.ts'
+import {
+  assertKernelVisible,
+  behindLogCursor,
+  createLogTextIndex,
+  type LogChunkRow,
+  logCursor,
+  measureLogText,
+  readLogText,
+} from '../services/agent/kernel-logs.ts'
 import { readFor } from '../services/consistent-reads.ts'
 import { followKernelLogs } from '../events/kernel-logs.ts'
-import { behindLogCursor, logCursor } from '../services/agent/log-cursor.ts'
-import { assertKernelVisible, type LogChunkRow } from '../services/agent/read-kernel-logs.ts'
 import { afterOf, eventStream, LastEventId, sendEvents, type StreamServices } from './event-stream.ts'
 import { component } from './openapi.ts'
 

@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi'
 import { FILTER_LIST_MAX } from '../domain/limits.ts'
-import { isStorableMoment, STORABLE_MOMENT } from '../domain/storable-moment.ts'
+import { isStorableMoment, STORABLE_MOMENT } from '../domain/storable-text.ts'
 
 export const SessionIdParameter = idParameter('Of a session.')
 export const KernelIdParameter = idParameter('Of a kernel.')

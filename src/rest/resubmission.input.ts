@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi'
 import { RepriseError } from '../domain/errors.ts'
-import { SESSION_ACTIONS, type SessionAction } from '../domain/session/session-action.ts'
+import { SESSION_ACTIONS, type SessionAction } from '../domain/session/session-spec.ts'
 import type { ChainSelectionInput, ResubmitSessionsInput } from '../services/resubmission/resubmission-input.ts'
 import type { SessionFilterInput } from '../services/session/session-where.ts'
 import { refuseInput } from '../services/input/parse-input.ts'

@@ -1,11 +1,17 @@
 import { createRoute, z } from '@hono/zod-openapi'
-import { SESSION_ACTIONS } from '../domain/session/session-action.ts'
-import { readItemPage, readResubmission, readResubmissions } from '../services/resubmission/resubmission-records.ts'
+import { SESSION_ACTIONS } from '../domain/session/session-spec.ts'
 import {
-  jsonBody,
+  abortResubmission,
+  readItemPage,
+  readResubmission,
+  readResubmissions,
+  showResubmission,
+} from '../services/resubmission/resubmissions.ts'
+import {
   BODY_PROBLEMS,
   COMMON_PROBLEMS,
   json,
+  jsonBody,
   nextLink,
   PAGE_PARAMETERS,
   pageOf,
@@ -26,8 +32,6 @@ import {
 import { type ErrorCode, RepriseError } from '../domain/errors.ts'
 import { NO_SYNC_POINTS } from '../observability/sync-points.ts'
 import { assertMayChange } from '../services/access/authorize.ts'
-import { abortResubmission } from '../services/resubmission/abort-resubmission.ts'
-import { showResubmission } from '../services/resubmission/read-resubmission.ts'
 import { actOnSessions, resubmitSessions } from '../services/resubmission/resubmit-sessions.ts'
 import { readSession } from '../services/session/read-sessions.ts'
 import { readJsonObject, writtenInput } from './json-body.ts'

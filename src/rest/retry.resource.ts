@@ -1,8 +1,8 @@
 import { z } from '@hono/zod-openapi'
 import { exitCodes, retryPolicy, type RetryPolicy, rule, slotGrowth } from '../domain/retry/policy/policy.ts'
 import { holdWords } from '../domain/retry/retry-state.ts'
-import { FAILURE_CAUSES, HOLD_REASONS, RETRY_PHASES } from '../domain/session/causes.ts'
-import type { RetryDecisionRecord } from '../services/retry/read-retry-decision.ts'
+import { FAILURE_CAUSES, HOLD_REASONS, RETRY_PHASES } from '../domain/session/failure.ts'
+import type { RetryDecisionRecord } from '../services/retry/decide-session.ts'
 import { time, toTime } from './fields.ts'
 import { renamed, snakeCase, type SnakeKeys } from './snake-case.ts'
 

@@ -2,7 +2,7 @@ import { z } from '@hono/zod-openapi'
 import { type ErrorCode, ERRORS } from '../domain/errors.ts'
 import { Problem, PROBLEM_TYPE } from './problem.ts'
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../domain/limits.ts'
-import type { Page } from '../services/paging/keyset.ts'
+import type { Page } from '../services/paging.ts'
 
 /** For a route's `responses`: a successful answer. */
 export function json<Schema extends z.ZodType>(schema: Schema, description: string) {

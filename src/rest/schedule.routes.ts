@@ -1,11 +1,11 @@
 import { createRoute, z } from '@hono/zod-openapi'
-import { SCHEDULE_RUN_OUTCOMES } from '../domain/schedule/admit-runs.ts'
-import { describeSchedule, describeSchedules, runsOfSchedule } from '../services/schedule/describe-schedules.ts'
+import { SCHEDULE_RUN_OUTCOMES } from '../domain/schedule.ts'
+import { describeSchedule, describeSchedules, runsOfSchedule } from '../services/schedule/read-schedules.ts'
 import {
-  jsonBody,
   BODY_PROBLEMS,
   COMMON_PROBLEMS,
   json,
+  jsonBody,
   nextLink,
   PAGE_PARAMETERS,
   pageOf,
@@ -23,11 +23,17 @@ import {
   toSchedule,
   toScheduleRun,
 } from './schedule.resource.ts'
-import { createSchedule, type CreateScheduleInput } from '../services/schedule/create-schedule.ts'
+import {
+  createSchedule,
+  type CreateScheduleInput,
+  deleteSchedule,
+  pauseSchedule,
+  resumeSchedule,
+  updateSchedule,
+  type UpdateScheduleInput,
+} from '../services/schedule/change-schedule.ts'
 import { readJsonObject, writtenInput } from './json-body.ts'
-import { deleteSchedule, pauseSchedule, resumeSchedule } from '../services/schedule/change-schedule.ts'
 import { runScheduleNow } from '../services/schedule/run-schedule-now.ts'
-import { updateSchedule, type UpdateScheduleInput } from '../services/schedule/update-schedule.ts'
 
 const SchedulePage = pageOf(ScheduleResource).openapi('SchedulePage')
 

@@ -1,5 +1,5 @@
 import type { FailureError } from '../domain/session/failure.ts'
-import type { LifecycleDeclaration } from '../domain/session/handlers.ts'
+import type { LifecycleDeclaration } from '../domain/session/lifecycle.ts'
 import { judge, type Judged, type Outcome } from '../domain/session/judge.ts'
 import type { WakeTopic } from '../domain/wake.ts'
 import { applyMoves, type SessionMove } from '../store/sql/session/apply-moves.sql.ts'

@@ -8,26 +8,25 @@ import {
 import { isBounded, type Retention } from '../domain/retention.ts'
 import type { Logger } from '../observability/log.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import type { CheckpointStore } from '../services/agent/checkpoint-store.ts'
-import { removeRelayLeftovers } from '../services/agent/relay-checkpoint.ts'
+import { type CheckpointStore, removeRelayLeftovers } from '../services/agent/relay-checkpoint.ts'
 import type { CodeStore } from '../services/code/code-store.ts'
-import { removeCodeLeftovers, removeUnusedCode } from '../services/code/remove-unused-code.ts'
+import { removeCodeLeftovers, removeUnusedCode } from '../services/code/read-code.ts'
 import type { Database } from '../store/database.ts'
-import { readChainBounds } from '../store/sql/chain/read-chain-bounds.sql.ts'
-import { dropOldCheckpoints } from '../store/sql/retention/drop-old-checkpoints.sql.ts'
+import { readChainBounds } from '../store/sql/chain/read-chains.sql.ts'
 import {
+  dropOldCheckpoints,
   removeOldAgentHistory,
   removeOldAgents,
-  removeOldStores,
-} from '../store/sql/retention/remove-old-agents.sql.ts'
-import { removeOldChains, removeOldResubmissions } from '../store/sql/retention/remove-old-chains.sql.ts'
-import {
+  removeOldChains,
   removeOldDeploymentHistory,
   removeOldDeployments,
+  removeOldEvents,
+  removeOldResubmissions,
   removeOldRevisions,
-} from '../store/sql/retention/remove-old-deployments.sql.ts'
-import { removeOldEvents, removeOldRows } from '../store/sql/retention/remove-old-rows.sql.ts'
-import { removeOldScheduleRuns } from '../store/sql/retention/remove-old-schedule-runs.sql.ts'
+  removeOldRows,
+  removeOldScheduleRuns,
+  removeOldStores,
+} from '../store/sql/retention.sql.ts'
 import { type BackgroundService, defineMeasuredService, type RunReport } from './background-service.ts'
 
 /** Keeps growing tables within the configured limits. */

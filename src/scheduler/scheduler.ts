@@ -5,14 +5,14 @@ import {
   DISPATCH_INTERVAL_MS,
   SWEEP_INTERVAL_MS,
 } from '../domain/limits.ts'
-import type { PromotionName } from '../domain/session/handlers.ts'
+import type { PromotionName } from '../domain/session/lifecycle.ts'
 import type { Wake, WakeTopic } from '../domain/wake.ts'
 import type { Logger } from '../observability/log.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { SyncPoints } from '../observability/sync-points.ts'
 import type { Tracer } from '../observability/trace.ts'
 import type { Database } from '../store/database.ts'
-import type { ServerIdentity } from '../store/sql/server-presence.sql.ts'
+import type { ServerIdentity } from '../store/sql/server.sql.ts'
 import { type BackgroundService, defineMeasuredService, type RunReport } from './background-service.ts'
 import { decideRetries } from './retry/decide-retries.handler.ts'
 import { dispatchRetries } from './retry/dispatch-retries.handler.ts'

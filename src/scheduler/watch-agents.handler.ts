@@ -2,8 +2,8 @@ import type { Lease } from '../domain/agent/lease.ts'
 import type { Wake } from '../domain/wake.ts'
 import type { Logger } from '../observability/log.ts'
 import type { Database } from '../store/database.ts'
-import { updateSilentAgents } from '../store/sql/agent/agent-lease.sql.ts'
-import { recordPresence, type ServerIdentity } from '../store/sql/server-presence.sql.ts'
+import { updateSilentAgents } from '../store/sql/agent/agents.sql.ts'
+import { recordPresence, type ServerIdentity } from '../store/sql/server.sql.ts'
 import { type BackgroundService, defineService, type RunReport } from './background-service.ts'
 
 /**

@@ -6,7 +6,7 @@ import {
   WEBHOOK_RETENTION_SECONDS,
 } from '../domain/limits.ts'
 import { createDeliveryPool, type DeliveryContext, fanOutWebhooks } from '../events/deliver-webhooks.ts'
-import { expireWebhookDeliveries } from '../store/sql/webhook/expire-webhook-deliveries.sql.ts'
+import { expireWebhookDeliveries } from '../store/sql/webhook/webhook-deliveries.sql.ts'
 import { type BackgroundService, defineMeasuredService, type RunReport } from './background-service.ts'
 
 export type WebhookServiceName = 'fan-out-webhooks' | 'deliver-webhooks' | 'expire-webhook-deliveries'

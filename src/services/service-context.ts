@@ -2,7 +2,7 @@ import type { Wake } from '../domain/wake.ts'
 import type { Logger } from '../observability/log.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Database } from '../store/database.ts'
-import type { SecretBox } from './access/secret-box.ts'
+import type { SecretBox } from './access/secrets.ts'
 
 export type Role = 'ADMIN' | 'MEMBER' | 'VIEWER' | 'AGENT' | 'METRICS'
 

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import type { Logger } from '../observability/log.ts'
 import { wait } from '../waiting/wait.ts'
-import { connectionSettings, type Patience } from './connection-settings.ts'
+import { connectionSettings, type Patience } from './database.ts'
 
 export interface Listener {
   stop(): Promise<void>

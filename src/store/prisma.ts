@@ -1,10 +1,9 @@
 import { PrismaPg } from '@prisma/adapter-pg'
 import { RepriseError } from '../domain/errors.ts'
-import { PrismaClient, type Prisma, type Session } from '../generated/prisma/client.ts'
-import type { Patience } from './connection-settings.ts'
-import type { Database } from './database.ts'
+import { type Prisma, PrismaClient, type Session } from '../generated/prisma/client.ts'
+import type { Database, Patience } from './database.ts'
 import { ReadPool } from './read-pool.ts'
-import { readSnapshot, type Reads } from './snapshot.ts'
+import { type Reads, readSnapshot } from './snapshot.ts'
 
 export type { Prisma, PrismaClient, Session }
 /** Selects the sessions to read. */

@@ -1,14 +1,19 @@
 import pg from 'pg'
 import { RepriseError } from '../domain/errors.ts'
 import { ANSWER_BYTES_MAX } from '../domain/limits.ts'
-import { connectionSettings, PATIENCE, wasUnanswered, type Patience } from './connection-settings.ts'
-import type { Database } from './database.ts'
+import {
+  connectionSettings,
+  type Database,
+  parserFor,
+  PATIENCE,
+  type Patience,
+  reportFaults,
+  wasUnanswered,
+} from './database.ts'
 import { HeldClient } from './held-client.ts'
 import { currentReader, readForNobody } from './reader.ts'
-import { reportFaults } from './report-faults.ts'
-import { readStatement, type Held, type Use } from './snapshot.ts'
+import { type Held, readStatement, type Use } from './snapshot.ts'
 import { createTurns, type Turns } from './turns.ts'
-import { parserFor } from './value-parsers.ts'
 
 /** Statements of one party that wait for a connection: those of all its requests, each with all its fields. */
 const WAITING_STATEMENTS_MAX = 10_000

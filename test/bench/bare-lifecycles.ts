@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from 'uuid'
 import { resolvePolicy } from '../../src/domain/retry/policy/resolve-policy.ts'
-import type { SessionStatus } from '../../src/domain/session/statuses.ts'
+import type { SessionStatus } from '../../src/domain/session/lifecycle.ts'
 import type { Database, Queryable } from '../../src/store/database.ts'
 import type { BenchGround } from './ground.ts'
 

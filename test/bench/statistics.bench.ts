@@ -1,5 +1,5 @@
-import { listChains, type ChainOrder } from '../../src/services/chain/read-chains.ts'
-import { readSessionStatistics } from '../../src/services/session/read-session-statistics.ts'
+import { type ChainOrder, listChains } from '../../src/services/chain.ts'
+import { readSessionStatistics } from '../../src/services/session/session-statistics.ts'
 import type { Viewer } from '../../src/services/service-context.ts'
 import type { Database } from '../../src/store/database.ts'
 import { addManyChains } from '../support/sessions/many-chains.ts'

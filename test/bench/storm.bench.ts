@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { setRetrySwitch } from '../../src/services/retry/set-retry-switch.ts'
+import { setRetrySwitch } from '../../src/services/retry/retry-switches.ts'
 import type { Database } from '../../src/store/database.ts'
 import { dueRetries } from '../support/sessions/due-retries.ts'
 import type { Measurement } from './bench.ts'

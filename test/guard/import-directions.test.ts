@@ -79,7 +79,7 @@ const NOUNS = [
 /** Those of the API's types refer to each other both ways. */
 const FLOORS_IN_ORDER = ['src/domain/', 'src/store/sql/', 'src/services/', 'src/scheduler/']
 /** Whoever terminates a session that waits for its retry ends the chain. */
-const UPWARDS = ['src/services/session/terminate-session.ts → src/services/retry/end-waiting-retry.ts']
+const UPWARDS = ['src/services/session/terminate-session.ts → src/services/retry/change-retry.ts']
 
 /** Pure code takes no clock, no randomness and no I/O from anywhere. */
 const DOMAIN_PACKAGES = ['zod', 'node:crypto', 'croner']

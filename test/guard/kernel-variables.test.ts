@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { KERNEL_VARIABLES } from '../../src/domain/session/kernel-variables.ts'
+import { KERNEL_VARIABLES } from '../../src/domain/session/kernel-environment.ts'
 import { tableRows } from './document-tables.ts'
 
 test('docs/executors.md says of each variable of kernels what the code says', async () => {

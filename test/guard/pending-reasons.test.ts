@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { explainCheckpointShortage } from '../../src/domain/quota/checkpoint-shortage.ts'
-import { explainPending, CAPACITY_IS_RESERVED, type PendingFacts } from '../../src/domain/scheduling/explain-pending.ts'
-import { parseQuantities } from '../../src/domain/scheduling/quantity.ts'
+import { explainCheckpointShortage } from '../../src/domain/quota.ts'
+import { CAPACITY_IS_RESERVED, explainPending, type PendingFacts } from '../../src/domain/scheduling/explain-pending.ts'
+import { parseQuantities } from '../../src/domain/scheduling/resource-request.ts'
 import { agentWith, request } from '../unit/scheduling/lines.ts'
 import { codeIn, proseOf } from './document-tables.ts'
 

@@ -1,7 +1,7 @@
 import { access, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { speaksForAll } from '../../src/services/agent/agent-ownership.ts'
+import { speaksForAll } from '../../src/services/agent/register-agent.ts'
 import {
   assertMayAdminister,
   mayChange,

@@ -32,8 +32,7 @@ test('nothing is left for later', () => {
 
 /** Where the real time is meant. */
 const REAL_TIME: Record<string, string> = {
-  'src/store/postgres/catalog-adapter.ts':
-    "the history of migrations is Prisma's, and older than the clock's functions",
+  'src/store/postgres/schema-engine.ts': "the history of migrations is Prisma's, and older than the clock's functions",
 }
 
 test('statements take the time from reprise_now() and reprise_clock(), which tests can move', () => {

@@ -43,7 +43,7 @@ const HARMLESS: Record<string, number> = {
   'src/observability/process-events.ts': 1,
   'src/rest/serve-channels.ts': 1,
   'src/rest/event-stream.ts': 1,
-  'src/services/agent/channel/serve-client.ts': 1,
+  'src/services/agent/channels.ts': 1,
   'src/services/input/read-body.ts': 1,
   'src/services/next-turn.ts': 1,
   'src/store/postgres/schema-engine.ts': 1,
@@ -65,7 +65,7 @@ const NEVER_REJECTS: Record<string, number> = {
   'src/graphql/graphql.ts': 1,
   // A port resolves whatever becomes of it.
   'src/agent/channel/channel-streams.ts': 2,
-  'src/services/agent/channel/serve-client.ts': 1,
+  'src/services/agent/channels.ts': 1,
   // A signal to stop.
   'src/program/run-agent.ts': 1,
   'src/program/serve.ts': 1,

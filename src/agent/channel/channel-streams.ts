@@ -1,6 +1,10 @@
 import type { Readable, Writable } from 'node:stream'
-import type { ChannelPort } from '../../domain/agent/channel-port.ts'
-import { CHANNEL_STREAMS, type ChannelControl, type ChannelStream } from '../../domain/agent/channel-protocol.ts'
+import {
+  CHANNEL_STREAMS,
+  type ChannelControl,
+  type ChannelPort,
+  type ChannelStream,
+} from '../../domain/agent/channel-protocol.ts'
 import { CHANNEL_CHUNK_BYTES_MAX, CHANNEL_WINDOW_BYTES } from '../../domain/limits.ts'
 
 /** Data of a channel, in both directions; see the window in the channel's protocol. */

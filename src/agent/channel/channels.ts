@@ -1,4 +1,4 @@
-import type { ChannelPort } from '../../domain/agent/channel-port.ts'
+import type { ChannelPort } from '../../domain/agent/channel-protocol.ts'
 import type { ChannelOrder, DialChannel } from '../../domain/agent/protocol.ts'
 import { CHANNELS_PER_AGENT_MAX } from '../../domain/limits.ts'
 import { messageOf } from '../../observability/error-message.ts'

@@ -1,16 +1,17 @@
 import { z } from 'zod'
-import type { ChannelMessage, ChannelPort } from '../../domain/agent/channel-port.ts'
 import {
   CHANNEL_SIGNALS,
   CHANNEL_STREAMS,
-  parseControl,
+  type ChannelMessage,
   type ChannelOpening,
+  type ChannelPort,
+  parseControl,
 } from '../../domain/agent/channel-protocol.ts'
 import { RepriseError } from '../../domain/errors.ts'
 import { TERMINAL_SIDE_MAX } from '../../domain/limits.ts'
 import { messageOf } from '../../observability/error-message.ts'
 import type { Executor, KernelChannel } from '../executors/executor.ts'
-import { createChannelStreams, type ChannelStreams } from './channel-streams.ts'
+import { type ChannelStreams, createChannelStreams } from './channel-streams.ts'
 
 const side = z.int().min(1).max(TERMINAL_SIDE_MAX)
 const schema = z.object({

@@ -1,3 +1,22 @@
+export type ChannelMessage = string | Buffer
+
+export interface ChannelClosing {
+  /** Of the protocol of WebSockets. */
+  code: number
+  reason: string
+}
+
+/** One end of a channel's connection. Messages that arrive before somebody receives them wait. */
+export interface ChannelPort {
+  /** Resolves when the connection takes more; at once if it has been closed, when the message is dropped. */
+  send(message: ChannelMessage): Promise<void>
+  /** Called once. The next message comes when `take` is done with the one before. */
+  receive(take: (message: ChannelMessage) => Promise<void> | void): void
+  close(code: number, reason: string): void
+  /** When it is closed by either side, and all that had arrived has been taken. Never rejects. */
+  readonly closed: Promise<ChannelClosing>
+}
+
 /**
  * A channel: a command beside a kernel's own, or a connection to a port of it, for somebody far away. Its messages are
  * the same between client and server as between server and agent; the server passes them on.

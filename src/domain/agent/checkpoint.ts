@@ -1,5 +1,5 @@
 import { REPORTED_TEXT_LENGTH_MAX } from '../limits.ts'
-import { toPlainLine } from '../plain-text.ts'
+import { toPlainLine } from '../storable-text.ts'
 
 /**
  * What attempts of a chain leave for each other in `REPRISE_CHAIN_DIR`.

@@ -1,10 +1,11 @@
 import type { CheckpointOffer, FoundCheckpoint, LeftCheckpoint } from './checkpoint.ts'
-import type { ChannelPort } from './channel-port.ts'
-import type { KernelUsage } from './kernel-usage.ts'
+import type { ChannelPort } from './channel-protocol.ts'
+import type { KernelUsage } from './kernel-report.ts'
 import type { FailureError } from '../session/failure.ts'
-import type { Mount } from '../session/mount/mounts.ts'
+import type { Mount } from '../session/mounts.ts'
 import type { AgentWarning } from '../warning.ts'
 import type { ProgramVerdict } from '../session/program-verdict.ts'
+import type { ValidationIssue } from '../errors.ts'
 
 /**
  * The messages between an agent and the server. The protocol is level-triggered: the agent reports everything it has,
@@ -369,3 +370,26 @@ export interface Gateway {
  * @throws if that cannot be reached, or waits no more
  */
 export type DialChannel = (order: ChannelOrder, signal: AbortSignal) => Promise<ChannelPort>
+
+/** The agent protocol over HTTP: POST, JSON both ways, `Authorization: Bearer …`; 200, or an error as below. */
+export const AGENT_REGISTER_PATH = '/agent/v1/register'
+export const AGENT_SYNC_PATH = '/agent/v1/sync'
+/** Answers with the archive itself, of the length that it says. */
+export const AGENT_CODE_PATH = '/agent/v1/code'
+/** Whether a copy of a checkpoint is wanted. */
+export const AGENT_CHECKPOINT_OFFER_PATH = '/agent/v1/checkpoint-offer'
+/** Takes the copy itself as its body, and what it is, in JSON, in the header below. */
+export const AGENT_CHECKPOINT_SEND_PATH = '/agent/v1/checkpoint-upload'
+/** Answers with the copy itself, of the length that it says, and with what it is in the header below. */
+export const AGENT_CHECKPOINT_FETCH_PATH = '/agent/v1/checkpoint'
+export const AGENT_CHECKPOINT_HEADER = 'reprise-checkpoint'
+/** A WebSocket, followed by the channel's id, with its secret as the bearer's token. 404 if another server has it. */
+export const AGENT_CHANNEL_PATH = '/agent/v1/channels/'
+
+export interface AgentErrorAnswer {
+  /** A code from the table of errors, or INTERNAL. */
+  code: string
+  message: string
+  issues: readonly ValidationIssue[]
+  requestId: string
+}

@@ -1,8 +1,8 @@
 import type { FailureError } from '../session/failure.ts'
-import { isTerminal, type KernelStatus } from '../session/statuses.ts'
+import { isTerminal, type KernelStatus } from '../session/lifecycle.ts'
 import type { ProgramVerdict } from '../session/program-verdict.ts'
 import type { FoundCheckpoint, LeftCheckpoint } from './checkpoint.ts'
-import type { KernelUsage } from './kernel-usage.ts'
+import type { KernelUsage } from './kernel-report.ts'
 import type { ObservedKernel } from './protocol.ts'
 
 /** A kernel as recorded in the database: assigned to the reporting agent, or named in its report. */

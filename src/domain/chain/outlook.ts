@@ -1,6 +1,13 @@
-import type { HoldReason, RetryPhase } from '../session/causes.ts'
+import type { HoldReason, RetryPhase } from '../session/failure.ts'
 import { HOLD_WORDS } from '../retry/retry-state.ts'
-import { isTerminal, type SessionStatus, type SessionType } from '../session/statuses.ts'
+import { isTerminal, type SessionStatus, type SessionType } from '../session/lifecycle.ts'
+
+/**
+ * The state of a chain, which SQL functions of the migrations derive from its newest attempt and that attempt's
+ * decision.
+ */
+export const CHAIN_STATES = ['LIVE', 'WAITING_RETRY', 'HELD', 'SUCCEEDED', 'FAILED', 'CANCELLED'] as const
+export type ChainState = (typeof CHAIN_STATES)[number]
 
 /** The newest attempt of a chain, and the decision about it. */
 export interface NewestAttempt {

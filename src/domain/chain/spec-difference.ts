@@ -1,4 +1,4 @@
-import type { SealedVariable } from '../session/sealed-variable.ts'
+import type { SealedVariable } from '../session/kernel-environment.ts'
 
 /** An attempt's spec as plain JSON, by field; amounts are decimals as text. */
 export type AttemptSpec = Readonly<Record<string, unknown>>

@@ -1,6 +1,6 @@
 import { holdWords } from '../retry/retry-state.ts'
-import type { FailureCause, HoldReason, RetryPhase } from '../session/causes.ts'
-import { isTerminal, type SessionOrigin, type SessionStatus, type SessionType } from '../session/statuses.ts'
+import type { FailureCause, HoldReason, RetryPhase } from '../session/failure.ts'
+import { isTerminal, type SessionOrigin, type SessionStatus, type SessionType } from '../session/lifecycle.ts'
 
 export const CHAIN_SEGMENT_KINDS = [
   'QUEUED',

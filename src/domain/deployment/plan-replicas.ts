@@ -1,6 +1,6 @@
-import { ROUTES_STARTED_PER_PASS_MAX } from '../limits.ts'
-import { rolloutBounds, type RolloutSettings } from './rollout.ts'
-import type { RouteStatus } from './statuses.ts'
+import { ROUTE_BACKOFF_MAX_MS, ROUTE_BACKOFF_MIN_MS, ROUTES_STARTED_PER_PASS_MAX } from '../limits.ts'
+import type { RouteStatus } from './lifecycle.ts'
+import { computeDelay, type DelayPolicy } from '../retry/delay.ts'
 
 /** The facts about a route that the plan needs. */
 export interface PlannedRoute {
@@ -78,4 +78,42 @@ function worstFirst(a: PlannedRoute, b: PlannedRoute): number {
 
 function worthOf({ status, wasHealthy }: PlannedRoute): number {
   return (WORTH[status] ?? 0) + (status === 'DEGRADED' && wasHealthy ? 1 : 0)
+}
+
+/** A deployment's rollout settings; null for the defaults. */
+export interface RolloutSettings {
+  replicas: number
+  minHealthy: number | null
+  maxSurge: number | null
+}
+
+/**
+ * The bounds during an update: never fewer healthy routes than `minHealthy`, if there were that many, and never more
+ * routes than `replicas + maxSurge`. As in Kubernetes, both default to a quarter, and if neither leaves room for a step
+ * (after scaling, or by rounding), one replica may be missing.
+ */
+export function rolloutBounds({ replicas, minHealthy, maxSurge }: RolloutSettings): {
+  minHealthy: number
+  maxSurge: number
+} {
+  const surge = maxSurge ?? Math.max(1, Math.ceil(replicas / 4))
+  const least = Math.min(minHealthy ?? replicas - Math.floor(replicas / 4), replicas)
+  return { minHealthy: surge === 0 && least === replicas ? Math.max(0, replicas - 1) : least, maxSurge: surge }
+}
+
+const BACKOFF: DelayPolicy = {
+  retryDelay: ROUTE_BACKOFF_MIN_MS / 1000,
+  backoff: 'EXPONENTIAL',
+  backoffMultiplier: 2,
+  maxRetryDelay: ROUTE_BACKOFF_MAX_MS / 1000,
+  jitter: 'DETERMINISTIC',
+  jitterRatio: 0.25,
+}
+
+/**
+ * The time in ms from the last of `failures` (at least 1) failed routes to the next start, computed like the retry
+ * delay of a session.
+ */
+export function startBackoffMs(failures: number, failedSessionId: string): number {
+  return computeDelay({ policy: BACKOFF, sessionId: failedSessionId, retryCount: failures - 1, random: 0 }).delayMs
 }

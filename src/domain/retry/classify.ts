@@ -1,6 +1,14 @@
-import type { FailureError } from '../session/failure.ts'
-import { readProgramVerdict } from '../session/program-verdict.ts'
-import { CAUSE_OF_FAILURE, type FailureCause } from '../session/causes.ts'
+import {
+  CAUSE_OF_FAILURE,
+  type EligibleCause,
+  type FailureCause,
+  type FailureError,
+  NEVER_RETRIED_CAUSES,
+} from '../session/failure.ts'
+import { readProgramVerdict, type VerdictRetry } from '../session/program-verdict.ts'
+import { describeRule } from './explain.ts'
+import type { RetryPolicy } from './policy/policy.ts'
+import type { MatchedRule } from './policy/rules.ts'
 
 /** The part of a finished session that its cause depends on. */
 export interface FinishedSession {
@@ -50,4 +58,68 @@ function readEnvelope(statusData: unknown): FailureError | string {
 
 function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+type Eligibility =
+  | { eligible: true }
+  /** `byRule`: a rule decided, not the eligible causes. */
+  | { eligible: false; byRule: boolean; reason: string }
+
+/**
+ * Checks the causes that are never retried first, then a program that forbids the retry, the matched rule, a program
+ * that asks for one, and the eligible causes. A null cause stands for any eligible one.
+ */
+export function judgeEligibility(
+  policy: Pick<RetryPolicy, 'eligibleCauses'>,
+  cause: FailureCause | null,
+  matched: MatchedRule | null,
+  wish: Pick<ProgramWish, 'retry'> = NO_WISH,
+): Eligibility {
+  if (cause !== null && isNeverRetried(cause)) {
+    return { eligible: false, byRule: false, reason: `${cause} is never retried` }
+  }
+  if (wish.retry === 'no') return { eligible: false, byRule: false, reason: 'its program asks for no retry' }
+  if (matched) {
+    if (matched.rule.action !== 'FAIL') return { eligible: true }
+    return { eligible: false, byRule: true, reason: `matched ${describeRule(matched)}` }
+  }
+  if (wish.retry !== null) return { eligible: true }
+  const { eligibleCauses } = policy
+  const eligible = cause === null ? eligibleCauses.length > 0 : eligibleCauses.includes(cause as EligibleCause)
+  if (eligible) return { eligible: true }
+  const reason = cause === null ? 'no cause is eligible' : `${cause} is not among the eligible causes`
+  return { eligible: false, byRule: false, reason }
+}
+
+function isNeverRetried(cause: FailureCause): boolean {
+  return (NEVER_RETRIED_CAUSES as readonly FailureCause[]).includes(cause)
+}
+
+/** What a program's verdict asks of the decision, as far as the policy trusts it. */
+export interface ProgramWish {
+  retry: VerdictRetry | null
+  /** Replaces the formula's base, and a rule's. */
+  delaySeconds: number | null
+  /** For people; empty if there is nothing to say. */
+  note: string
+}
+
+export const NO_WISH: ProgramWish = { retry: null, delaySeconds: null, note: '' }
+
+export function programWish(policy: Pick<RetryPolicy, 'trustVerdicts'>, error: FailureError | null): ProgramWish {
+  const verdict = error?.verdict
+  if (verdict === undefined) return NO_WISH
+  if (verdict.fault !== null) return { ...NO_WISH, note: `its verdict file cannot be used: ${verdict.fault}` }
+  const { retry, delaySeconds } = verdict
+  if (retry === null && delaySeconds === null) return NO_WISH
+  const delay = delaySeconds === null ? '' : ` after ${delaySeconds} s`
+  const asks = `its program asks for ${retry === null ? 'a retry' : WORDS[retry]}${retry === 'no' ? '' : delay}`
+  if (!policy.trustVerdicts) return { ...NO_WISH, note: `${asks}, which trustVerdicts ignores` }
+  return { retry, delaySeconds: retry === 'no' ? null : delaySeconds, note: asks }
+}
+
+const WORDS: Readonly<Record<VerdictRetry, string>> = {
+  no: 'no retry',
+  yes: 'a retry',
+  uncounted: 'an uncounted retry',
 }

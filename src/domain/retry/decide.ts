@@ -1,16 +1,19 @@
 import type { FailureError } from '../session/failure.ts'
-import type { SessionOrigin, SessionResult, SessionType } from '../session/statuses.ts'
-import { judgeBudget } from './budget.ts'
-import { classifyFailure, type Classification, type FinishedSession } from './classify.ts'
+import type { SessionOrigin, SessionResult, SessionType } from '../session/lifecycle.ts'
+import { judgeBudget } from './admit.ts'
+import {
+  type Classification,
+  classifyFailure,
+  type FinishedSession,
+  judgeEligibility,
+  programWish,
+} from './classify.ts'
 import { computeDelay, type Delay } from './delay.ts'
-import { judgeEligibility } from './eligibility.ts'
 import { describeDelay, describeExcluded, describeFailure, describeGrowth, describeRule } from './explain.ts'
-import { applyGrowth, type Growable } from './policy/growth.ts'
+import { applyGrowth, firstMatch, type Growable, type MatchedRule } from './policy/rules.ts'
 import type { RetryPolicy, RetryRule } from './policy/policy.ts'
-import { programWish } from './program-wish.ts'
-import { firstMatch, type MatchedRule } from './policy/rules.ts'
 import { readStoredPolicy } from './policy/stored-policy.ts'
-import { verdict, type RetryVerdict } from './verdict.ts'
+import { type RetryVerdict, verdict } from './verdict.ts'
 
 const UUID = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/
 

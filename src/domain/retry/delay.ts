@@ -1,6 +1,6 @@
 import { RETRY_DELAY_CEILING_MS } from '../limits.ts'
 import { delayCeilingMs, type RetryPolicy } from './policy/policy.ts'
-import { sha1 } from './airflow/sha1.ts'
+import { sha1 } from './airflow.ts'
 
 export type DelayPolicy = Pick<
   RetryPolicy,

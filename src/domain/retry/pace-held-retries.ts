@@ -1,6 +1,6 @@
 import { DISPATCH_INTERVAL_MS, HELD_RELEASE_RETRIES_MAX, RATE_LIMIT_TICK_MS } from '../limits.ts'
 import type { Hold } from './admit.ts'
-import type { HoldReason } from '../session/causes.ts'
+import type { HoldReason } from '../session/failure.ts'
 
 export interface Waiting {
   projectId: string

@@ -1,10 +1,9 @@
-import type { FailureCause } from '../session/causes.ts'
+import type { FailureCause } from '../session/failure.ts'
 import { computeDelay, delayBounds } from './delay.ts'
-import { judgeEligibility } from './eligibility.ts'
+import { judgeEligibility } from './classify.ts'
 import { describeRule } from './explain.ts'
-import { applyGrowth, type Growable } from './policy/growth.ts'
+import { applyGrowth, firstMatch, type Growable, type MatchedRule } from './policy/rules.ts'
 import type { RetryPolicy } from './policy/policy.ts'
-import { firstMatch, type MatchedRule } from './policy/rules.ts'
 
 export interface PreviewInput {
   /** Resolved. */

@@ -1,5 +1,5 @@
 import type { SessionEventType } from '../events.ts'
-import type { FailureCause } from '../session/causes.ts'
+import type { FailureCause } from '../session/failure.ts'
 
 export interface RetryVerdict {
   phase: 'SUCCEEDED' | 'NONE' | 'NOT_ELIGIBLE' | 'EXHAUSTED' | 'SCHEDULED'

@@ -1,10 +1,19 @@
 import { HEAD_OF_LINE_SKIPS_MAX, QUEUE_POSITION_MAX } from '../limits.ts'
-import { fitsUnreserved, explainShortage } from './explain-shortage.ts'
-import { explainKey, type HeldKey } from './key-use.ts'
-import { firstQuotaShortage, type QuotaUse } from './quota-use.ts'
-import type { AgentCapacity } from './agent-capacity.ts'
+import { explainKey, firstQuotaShortage, type HeldKey, type QuotaUse } from './quota-use.ts'
+import { type AgentCapacity, freeOf, holds, mostOf } from './agent-pool.ts'
 import type { Sequencer } from './sequence.ts'
-import { totalOf, type ResourceRequest } from './resource-request.ts'
+import {
+  formatQuantity,
+  missingVolumes,
+  type Quantities,
+  type Quantity,
+  type ResourceRequest,
+  suits,
+  totalOf,
+  type Unit,
+  unitOf,
+} from './resource-request.ts'
+import { describeAmount } from '../amounts.ts'
 
 /** The facts, at one moment, about a PENDING session and its resource group. */
 export interface PendingFacts {
@@ -92,4 +101,144 @@ function positionInQueue({ sequencer, before, group }: PendingFacts): string {
     return `waits for its turn by dominant shares, with ${many} other ${sessions} of resource group ${group}`
   if (before === 0) return `is the next in the line of resource group ${group}`
   return `waits for its turn, ${many} ${sessions} before it in the line of resource group ${group}`
+}
+
+/**
+ * Why no agent can take a session. `short` names what it needs and stays the same while it waits for the same thing;
+ * `long` has the present numbers.
+ */
+interface Shortage {
+  /** The agents could not take it even if nothing ran on them. */
+  forGood: boolean
+  short: string
+  long: string
+}
+
+type Has = (agent: AgentCapacity, slot: string) => Quantity
+
+/** Undefined if it fits into what is free, including what is reserved for others. */
+export function explainShortage(
+  request: ResourceRequest,
+  agents: readonly AgentCapacity[],
+  group: string,
+): Shortage | undefined {
+  if (agents.length === 0) return always(`no agent of resource group ${group} is alive`)
+  const suitable = agents.filter((agent) => suits(request, agent))
+  const { volumeNeed } = request
+  if (suitable.length === 0 && volumeNeed !== null) {
+    const others = agents.filter((agent) => suits({ ...request, volumeNeed: null }, agent))
+    if (others.length > 0)
+      return always(missingVolumes(others, volumeNeed, `no agent of resource group ${group} that is alive`))
+  }
+  if (suitable.length === 0 && agents.some((agent) => suits({ ...request, needsPorts: false }, agent))) {
+    return always(`ports of no agent of resource group ${group} that it may go to and that is alive can be reached`)
+  }
+  if (suitable.length === 0 && agents.some((agent) => suits({ ...request, excludeAgents: new Set() }, agent))) {
+    return always(`it excludes every agent of resource group ${group} that it may go to and that is alive`)
+  }
+  if (suitable.length === 0) return always(`no agent of resource group ${group} that it may go to is alive`)
+  const unit = unitOf(request)
+  const roomy = large(unit, suitable)
+  const ever =
+    tooSmall(unit, suitable, mostOf) ??
+    (roomy.length === 0 ? { slot: undefined, most: 0n } : shortOf(unit, roomy, capacityOf))
+  if (ever) return always(neverWords(unit, ever, group, suitable))
+  const now = shortOf(unit, roomy, freeOf)
+  return now && { forGood: false, ...nowWords(unit, now, group) }
+}
+
+/** Whether it fits into what is free and not reserved for others. */
+function fitsUnreserved(request: ResourceRequest, agents: readonly AgentCapacity[]): boolean {
+  const suitable = agents.filter((agent) => suits(request, agent))
+  const unit = unitOf(request)
+  return shortOf(unit, large(unit, suitable), (agent, slot) => agent.free.get(slot) ?? 0n) === undefined
+}
+
+function capacityOf(agent: AgentCapacity, slot: string): Quantity {
+  return agent.capacity.get(slot) ?? 0n
+}
+
+/** Those with a machine that is large enough. */
+function large({ demand }: Unit, agents: readonly AgentCapacity[]): AgentCapacity[] {
+  return agents.filter((agent) => holds(agent, demand))
+}
+
+function neverWords(unit: Unit, { slot, most }: Short, group: string, agents: readonly AgentCapacity[]): string {
+  if (slot !== undefined) {
+    const asks = `it asks for ${describe(slot, unit.demand.get(slot)!)}`
+    const isSpread = agents.some((agent) => capacityOf(agent, slot) > most)
+    const who = isSpread ? 'machine' : 'agent'
+    const where = unit.kernels === 1 ? '' : ` for its ${unit.kernels} kernels on one ${who}`
+    return `no ${who} of resource group ${group} has more than ${amount(slot, most)}, ${asks}${where}`
+  }
+  return unit.count === 1
+    ? `no agent of resource group ${group} has all of ${all(unit.demand)}, which it asks for on one agent`
+    : `the agents of resource group ${group} have capacity for at most ${most} of its ${unit.count} kernels of ${all(unit.demand)}`
+}
+
+function nowWords(unit: Unit, { slot, most }: Short, group: string): Pick<Shortage, 'short' | 'long'> {
+  const agent = `agent of resource group ${group} has free`
+  if (slot !== undefined) {
+    const needs = `needs ${amount(slot, unit.demand.get(slot)!)}`
+    return {
+      short: `${needs}, more than any ${agent}`,
+      long: `${needs}, the most that an ${agent} is ${describe(slot, most)}`,
+    }
+  }
+  const needs = `needs ${all(unit.demand)}`
+  if (unit.count === 1) {
+    const words = `${needs}, no ${agent} all of it`
+    return { short: words, long: words }
+  }
+  const each = `for each of its ${unit.count} kernels; the agents of resource group ${group} have capacity for`
+  return { short: `${needs} ${each} fewer`, long: `${needs} ${each} ${most}` }
+}
+
+function always(words: string): Shortage {
+  return { forGood: true, short: words, long: words }
+}
+
+type Short = { slot: string; most: Quantity } | { slot: undefined; most: bigint }
+
+/**
+ * The slot of which no agent has enough for one unit, with the most that any agent has; or else how many units fit in
+ * total, if too few.
+ */
+function shortOf(unit: Unit, agents: readonly AgentCapacity[], has: Has): Short | undefined {
+  const small = tooSmall(unit, agents, has)
+  if (small) return small
+  let units = 0n
+  for (const agent of agents) units += unitsIn(agent, unit, has)
+  return units >= BigInt(unit.count) ? undefined : { slot: undefined, most: units }
+}
+
+/** The slot of which no agent has enough for one unit. */
+function tooSmall(unit: Unit, agents: readonly AgentCapacity[], has: Has): Short | undefined {
+  for (const [slot, needed] of unit.demand) {
+    let most = 0n
+    for (const agent of agents) if (has(agent, slot) > most) most = has(agent, slot)
+    if (most < needed) return { slot, most }
+  }
+  return undefined
+}
+
+function unitsIn(agent: AgentCapacity, { demand, count }: Unit, has: Has): bigint {
+  let units = BigInt(count)
+  for (const [slot, needed] of demand) {
+    const fit = has(agent, slot) / needed
+    if (fit < units) units = fit > 0n ? fit : 0n
+  }
+  return units
+}
+
+function all(demand: Quantities): string {
+  return [...demand].map(([slot, quantity]) => amount(slot, quantity)).join(', ')
+}
+
+function amount(slot: string, quantity: Quantity): string {
+  return `${slot} ${describe(slot, quantity)}`
+}
+
+function describe(slot: string, quantity: Quantity): string {
+  return describeAmount(slot, formatQuantity(quantity))
 }

@@ -1,11 +1,9 @@
 import type { AgentPool, Avoided, Reservation } from './agent-pool.ts'
-import { CAPACITY_IS_RESERVED } from './explain-pending.ts'
-import { explainShortage } from './explain-shortage.ts'
+import { CAPACITY_IS_RESERVED, explainShortage } from './explain-pending.ts'
 import { createOvertaking } from './overtaking.ts'
-import { keyShortage, takeKey, type KeyCandidate } from './key-use.ts'
-import { firstQuotaShortage, takeQuota, type QuotaUse } from './quota-use.ts'
+import { firstQuotaShortage, type KeyCandidate, keyShortage, type QuotaUse, takeKey, takeQuota } from './quota-use.ts'
 import { compareAge, isOverdue, type Sequence, type Sequenced } from './sequence.ts'
-import { totalOf, type ResourceRequest } from './resource-request.ts'
+import { type ResourceRequest, totalOf } from './resource-request.ts'
 import { RESERVATIONS_MAX } from '../limits.ts'
 
 export interface PlaceableSession extends Sequenced, Pick<KeyCandidate, 'keyUse' | 'keyLimit'> {

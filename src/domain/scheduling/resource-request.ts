@@ -1,7 +1,43 @@
-import type { ClusterMode } from '../session/statuses.ts'
-import type { Quantities } from './quantity.ts'
-import type { AgentCapacity } from './agent-capacity.ts'
-import { offersAll, type VolumeNeed } from './volume-need.ts'
+import { formatDecimal } from '../amounts.ts'
+import { SLOT_FRACTION_DIGITS_MAX } from '../limits.ts'
+import type { ClusterMode } from '../session/lifecycle.ts'
+import type { AgentCapacity } from './agent-pool.ts'
+import type { Mount } from '../session/mounts.ts'
+
+/**
+ * Exact slot amounts, in whole billionths: decimals of one scale. Placement adds and compares hundreds of thousands of them, and floating
+ * point would oversell after a few thousand kernels of `cpu: 0.1`.
+ */
+export type Quantity = bigint
+
+/** @throws RangeError if the text is not a plain decimal of at most 9 fraction digits */
+export function parseQuantity(text: string): Quantity {
+  const match = /^(-?\d{1,30})(?:\.(\d{1,9}))?$/.exec(trimZeros(text))
+  if (!match) throw new RangeError(`no amount of a slot: ${text}`)
+  const whole = match[1]!
+  const fraction = (match[2] ?? '').padEnd(SLOT_FRACTION_DIGITS_MAX, '0')
+  return BigInt(whole + fraction)
+}
+
+export function formatQuantity(quantity: Quantity): string {
+  const text = formatDecimal({ units: quantity < 0n ? -quantity : quantity, scale: SLOT_FRACTION_DIGITS_MAX })
+  return quantity < 0n ? `-${text}` : text
+}
+
+/** PostgreSQL's numeric may have zeros beyond the ninth digit. */
+function trimZeros(text: string): string {
+  return text.includes('.') ? text.replace(/0+$/, '').replace(/\.$/, '') : text
+}
+
+export type Quantities = ReadonlyMap<string, Quantity>
+
+export function parseQuantities(amounts: Readonly<Record<string, string>>): Map<string, Quantity> {
+  return new Map(Object.entries(amounts).map(([slot, amount]) => [slot, parseQuantity(amount)]))
+}
+
+export function addQuantities(to: Map<string, Quantity>, amounts: Quantities): void {
+  for (const [slot, amount] of amounts) to.set(slot, (to.get(slot) ?? 0n) + amount)
+}
 
 /**
  * What a session asks for, and where it may run. Of sessions with equal requests, all fit or none does; only the agents
@@ -95,4 +131,46 @@ export function suits(
 
 function times(slots: Quantities, count: number): Quantities {
   return count === 1 ? slots : new Map([...slots].map(([slot, amount]) => [slot, amount * BigInt(count)]))
+}
+
+/** The volumes that a session needs, and for whom. */
+export interface VolumeNeed {
+  /** Its name: agents know projects by it. */
+  project: string
+  mounts: readonly Mount[]
+}
+
+/** A volume that an agent has. */
+export interface OfferedVolume {
+  name: string
+  readOnly: boolean
+  /** Names of the projects that may use it; null: all. */
+  projects: readonly string[] | null
+}
+
+/** Whether one agent has all of them for this project, as the session wants them. */
+export function offersAll(volumes: readonly OfferedVolume[], { project, mounts }: VolumeNeed): boolean {
+  return mounts.every((mount) => volumes.some((volume) => isOffered(volume, mount, project)))
+}
+
+function isOffered({ name, readOnly, projects }: OfferedVolume, mount: Mount, project: string): boolean {
+  return name === mount.volume && (projects === null || projects.includes(project)) && (mount.readOnly || !readOnly)
+}
+
+/**
+ * Why none of these agents, which `who` stands for, has them all, in words. What is there for other projects is not told from what is not there:
+ * the words are for members of this one.
+ */
+export function missingVolumes(
+  agents: readonly { volumes: readonly OfferedVolume[] }[],
+  { project, mounts }: VolumeNeed,
+  who: string,
+): string {
+  const has = (mount: Mount) => agents.some(({ volumes }) => offersAll(volumes, { project, mounts: [mount] }))
+  const missing = mounts.find((mount) => !has(mount))
+  if (missing === undefined) {
+    return `${who} has all of the volumes ${mounts.map(({ volume }) => volume).join(', ')} for project ${project}`
+  }
+  const toRead = has({ ...missing, readOnly: true }) ? ' to write to, though to read: mount it read-only' : ''
+  return `${who} has volume ${missing.volume} for project ${project}${toRead}`
 }

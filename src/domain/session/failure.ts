@@ -1,5 +1,72 @@
-import { CAUSE_OF_FAILURE } from './causes.ts'
 import type { ProgramVerdict } from './program-verdict.ts'
+
+/** Causes that a policy may retry. */
+export const ELIGIBLE_CAUSES = [
+  'AGENT_TRANSIENT',
+  'SCHEDULER_TIMEOUT',
+  'IMAGE_PULL_FAILURE',
+  'KERNEL_NONZERO_EXIT',
+  'OOM_KILLED',
+  'UNKNOWN',
+] as const
+
+/** Causes that no policy can retry. */
+export const NEVER_RETRIED_CAUSES = ['USER_CANCELLED', 'VALIDATION_ERROR', 'QUOTA_EXCEEDED'] as const
+
+export type EligibleCause = (typeof ELIGIBLE_CAUSES)[number]
+export type FailureCause = EligibleCause | (typeof NEVER_RETRIED_CAUSES)[number]
+
+export const FAILURE_CAUSES = [...ELIGIBLE_CAUSES, ...NEVER_RETRIED_CAUSES] as const
+
+/** What agents and handlers name as the failure, and the cause that it is. */
+export const CAUSE_OF_FAILURE = {
+  'agent-lost': 'AGENT_TRANSIENT',
+  'agent-fenced': 'AGENT_TRANSIENT',
+  'kernel-vanished': 'AGENT_TRANSIENT',
+  'node-failed': 'AGENT_TRANSIENT',
+  preempted: 'AGENT_TRANSIENT',
+  'cancelled-outside': 'AGENT_TRANSIENT',
+  'scheduler-timeout': 'SCHEDULER_TIMEOUT',
+  'image-pull-failed': 'IMAGE_PULL_FAILURE',
+  'image-not-found': 'IMAGE_PULL_FAILURE',
+  'image-unauthorised': 'IMAGE_PULL_FAILURE',
+  'image-unreachable': 'IMAGE_PULL_FAILURE',
+  'image-invalid': 'IMAGE_PULL_FAILURE',
+  'image-disk-full': 'IMAGE_PULL_FAILURE',
+  'code-unavailable': 'IMAGE_PULL_FAILURE',
+  'kernel-exited': 'KERNEL_NONZERO_EXIT',
+  'command-not-found': 'KERNEL_NONZERO_EXIT',
+  'task-timeout': 'KERNEL_NONZERO_EXIT',
+  'oom-killed': 'OOM_KILLED',
+  'executor-failed': 'UNKNOWN',
+  'submit-refused': 'UNKNOWN',
+  'secrets-unreadable': 'UNKNOWN',
+  'route-ended': 'UNKNOWN',
+  'kernels-missing': 'UNKNOWN',
+  'user-cancelled': 'USER_CANCELLED',
+  'environment-too-large': 'VALIDATION_ERROR',
+  'code-invalid': 'VALIDATION_ERROR',
+  'validation-failed': 'VALIDATION_ERROR',
+  'dependency-failed': 'VALIDATION_ERROR',
+  'quota-exceeded': 'QUOTA_EXCEEDED',
+  'chain-directory-full': 'QUOTA_EXCEEDED',
+} as const satisfies Record<string, FailureCause>
+
+export const RETRY_PHASES = [
+  'NONE',
+  'UNDECIDED',
+  'SCHEDULED',
+  'HELD',
+  'DISPATCHED',
+  'SUCCEEDED',
+  'EXHAUSTED',
+  'NOT_ELIGIBLE',
+  'CANCELLED',
+] as const
+export type RetryPhase = (typeof RETRY_PHASES)[number]
+
+export const HOLD_REASONS = ['DISABLED', 'RATE_LIMITED', 'QUOTA', 'PARENT_ALIVE'] as const
+export type HoldReason = (typeof HOLD_REASONS)[number]
 
 /**
  * What ended a session or kept a kernel from starting, as reported by agents and handlers and as stored in
@@ -25,3 +92,38 @@ export interface StatusData {
 export type FailureName = keyof typeof CAUSE_OF_FAILURE | (string & {})
 
 export const FAILURE_NAMES = Object.keys(CAUSE_OF_FAILURE)
+
+/** The reason of what a person ended, whatever its kernels reported. */
+export const USER_CANCELLED = 'user-cancelled'
+
+/** The name of what failed a session, once its cause is known: causes have several. */
+export function failureReason(session: {
+  failureCause: FailureCause | null
+  terminatedBy: string | null
+  statusData: unknown
+}): string | null {
+  if (session.failureCause === null) return null
+  if (session.terminatedBy !== null) return USER_CANCELLED
+  return (session.statusData as Partial<StatusData> | null)?.error?.name ?? null
+}
+
+/** Of Linux, from 1 on. */
+const NAMES =
+  'HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM STKFLT CHLD CONT STOP TSTP TTIN TTOU URG XCPU XFSZ VTALRM PROF WINCH IO PWR SYS'.split(
+    ' ',
+  )
+
+export interface ExitSignal {
+  name: string
+  number: number
+}
+
+/**
+ * The signal that ended a program, after the custom of shells: an exit code of 128 and the signal's number. A program
+ * may also end with such a code by itself, most often to pass on that of a child. Null for any other code.
+ */
+export function exitSignalOf(exitCode: number | null): ExitSignal | null {
+  const number = (exitCode ?? 0) - 128
+  const name = NAMES[number - 1]
+  return name === undefined ? null : { name: `SIG${name}`, number }
+}

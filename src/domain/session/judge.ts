@@ -1,8 +1,15 @@
 import { TRY_PAUSE_MAX_MS, TRY_PAUSE_MIN_MS } from '../limits.ts'
 import type { FailureError } from './failure.ts'
-import { PROMOTIONS, type LifecycleDeclaration, type SchedulingResult } from './handlers.ts'
-import { isTerminal, type KernelStatus, type SessionResult, type SessionStatus } from './statuses.ts'
-import { sessionMayMove } from './transitions.ts'
+import {
+  isTerminal,
+  type KernelStatus,
+  type LifecycleDeclaration,
+  PROMOTIONS,
+  type SchedulingResult,
+  sessionMayMove,
+  type SessionResult,
+  type SessionStatus,
+} from './lifecycle.ts'
 
 /** A handler's outcome for one session that it was given; a session without an outcome only grows older. */
 export type Outcome =

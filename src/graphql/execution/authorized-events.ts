@@ -2,7 +2,7 @@ import type { OutboxEvent } from '../../domain/events.ts'
 import { followEvents } from '../../events/follow-events.ts'
 import { assertCursorKept } from '../../events/past-events.ts'
 import { readFor } from '../../services/consistent-reads.ts'
-import { eventCursorOf, type EventFilterInput, visibleEvents } from '../../services/event/visible-events.ts'
+import { eventCursorOf, type EventFilterInput, visibleEvents } from '../../services/event.ts'
 import { type GraphQLContext, readerOf, renew } from '../context.ts'
 import { presentThrown } from '../error-presentation.ts'
 

@@ -1,22 +1,22 @@
 import { complexityFromQuery } from '@pothos/plugin-complexity'
 import {
-  getOperationAST,
-  GraphQLError,
-  Kind,
-  TypeInfo,
-  visit,
-  visitWithTypeInfo,
   type DocumentNode,
   type ExecutionArgs,
   type ExecutionResult,
   type FieldNode,
+  getOperationAST,
+  GraphQLError,
   type GraphQLSchema,
+  Kind,
   type OperationDefinitionNode,
   type SelectionSetNode,
+  TypeInfo,
   type ValueNode,
+  visit,
+  visitWithTypeInfo,
 } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
-import { CHAIN_STATES } from '../../domain/chain/chain-state.ts'
+import { CHAIN_STATES } from '../../domain/chain/outlook.ts'
 import { RepriseError } from '../../domain/errors.ts'
 import { COUNT_COST, FILTERED_COUNT_COST, QUERY_BREADTH_MAX, QUERY_COMPLEXITY_MAX, QUERY_DEPTH_MAX } from './limits.ts'
 

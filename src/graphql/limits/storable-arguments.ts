@@ -1,6 +1,6 @@
 import SchemaBuilder, { BasePlugin, type PothosOutputFieldConfig, type SchemaTypes } from '@pothos/core'
 import type { GraphQLFieldResolver } from 'graphql'
-import { refuseUnstorable } from '../../services/input/storable-input.ts'
+import { refuseUnstorable } from '../../services/input/parse-input.ts'
 
 const NAME = 'storableArguments'
 

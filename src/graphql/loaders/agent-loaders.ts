@@ -1,5 +1,5 @@
 import DataLoader from 'dataloader'
-import type { KernelUsage } from '../../domain/agent/kernel-usage.ts'
+import type { KernelUsage } from '../../domain/agent/kernel-report.ts'
 import type { Agent, Kernel, PrismaClient } from '../../generated/prisma/client.ts'
 import {
   type AgentWorkRow,
@@ -9,18 +9,18 @@ import {
   readGroupAgents,
   readKernelsOnAgents,
   readSessionsOnAgents,
-} from '../../services/agent/read-agent-work.ts'
-import type { OrderColumn } from '../../services/paging/keyset-cursor.ts'
-import { AGENTS_BY_NAME } from '../../services/paging/orders.ts'
-import {
-  countGroupPending,
-  type GroupPendingRow,
-  readGroupPending,
-} from '../../services/resource-group/read-group-pending.ts'
+} from '../../services/agent/agent-work.ts'
+import { AGENTS_BY_NAME, type OrderColumn } from '../../services/paging.ts'
+import { countGroupPending, type GroupPendingRow, readGroupPending } from '../../services/resource-group.ts'
 import type { ServiceContext } from '../../services/service-context.ts'
-import { type DependentRow, readDependents } from '../../services/session/read-dependents.ts'
-import { readDurations, type SessionDurations } from '../../services/session/read-scheduling-history.ts'
-import { type FoundCheckpointRow, readFoundCheckpoints, readUsage } from '../../services/session/read-sessions.ts'
+import {
+  type DependentRow,
+  type FoundCheckpointRow,
+  readDependents,
+  readFoundCheckpoints,
+  readUsage,
+} from '../../services/session/read-sessions.ts'
+import { readDurations, type SessionDurations } from '../../services/session/explain-pending.ts'
 import {
   countLoader,
   type Makers,

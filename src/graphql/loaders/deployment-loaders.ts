@@ -1,27 +1,25 @@
 import DataLoader from 'dataloader'
 import type { PrismaClient } from '../../generated/prisma/client.ts'
 import {
+  countListedRoutes,
   countRevisions,
   type DeploymentRecord,
   type EndpointRow,
+  listRoutes,
   readDeployments,
   readEndpoints,
   readRevisionPages,
   readRevisions,
   readRouteCounts,
+  readRoutes,
   type RevisionKey,
   type RevisionRow,
   type RouteCountRow,
-} from '../../services/deployment/read-deployments.ts'
-import {
-  countListedRoutes,
-  listRoutes,
-  readRoutes,
   type RouteList,
   routeListKey,
   type RoutePlace,
   type RouteRow,
-} from '../../services/deployment/read-routes.ts'
+} from '../../services/deployment/read-deployments.ts'
 import type { ServiceContext } from '../../services/service-context.ts'
 import { countLoader, type Makers, manyLoader, pageLoader, type PageLoader } from './loader-kinds.ts'
 

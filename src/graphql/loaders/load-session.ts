@@ -1,7 +1,7 @@
 import type { GraphQLResolveInfo } from 'graphql'
 import { type ErrorCode, RepriseError } from '../../domain/errors.ts'
 import type { Session } from '../../generated/prisma/client.ts'
-import type { SessionKey } from '../../services/session/read-selected-sessions.ts'
+import type { SessionKey } from '../../services/session/read-sessions.ts'
 import type { GraphQLContext } from '../context.ts'
 
 type Asked = {

@@ -1,7 +1,7 @@
 import { queryFromInfo } from '@pothos/plugin-prisma'
 import DataLoader from 'dataloader'
 import type { GraphQLResolveInfo } from 'graphql'
-import { decodeKeyset, type OrderColumn } from '../../services/paging/keyset-cursor.ts'
+import { decodeKeyset, type OrderColumn } from '../../services/paging.ts'
 
 /** Creates each property of a T from a Source. */
 export type Makers<Source, T> = { [Name in keyof T]: (source: Source) => T[Name] }

@@ -1,7 +1,7 @@
 import DataLoader from 'dataloader'
-import type { QuotaKey } from '../../domain/quota/quota.ts'
+import type { QuotaKey } from '../../domain/quota.ts'
 import type { PrismaClient } from '../../generated/prisma/client.ts'
-import { readTokenRoles } from '../../services/access/token-roles.ts'
+import { readTokenRoles } from '../../services/access/tokens.ts'
 import {
   countKernelLogs,
   type LogPage,
@@ -9,7 +9,7 @@ import {
   type LogSize,
   readKernelLogs,
   readLogSizes,
-} from '../../services/agent/read-kernel-logs.ts'
+} from '../../services/agent/kernel-logs.ts'
 import {
   type AttemptWindow,
   type ChainChange,
@@ -26,18 +26,18 @@ import {
   readChainTotals,
   readKeptCheckpoints,
   type RecordedAttempts,
-} from '../../services/chain/read-chains.ts'
-import { readNow } from '../../services/event/read-event-cursor.ts'
-import { readQuotasOf, type UsedQuota } from '../../services/quota/read-quotas.ts'
-import { type GroupSlotRow, readGroupSlots } from '../../services/resource-group/read-group-slots.ts'
+} from '../../services/chain.ts'
+import { readNow } from '../../services/event.ts'
+import { readQuotasOf, type UsedQuota } from '../../services/quota.ts'
+import { type GroupSlotRow, readGroupSlots } from '../../services/resource-group.ts'
 import {
   countResubmissionItems,
   readRefusalCounts,
   readResubmissionItems,
   type RefusalCount,
   type ResubmissionItemRow,
-} from '../../services/resubmission/read-resubmission.ts'
-import { type ActionVerdict, readSessionActions } from '../../services/resubmission/session-actions.ts'
+} from '../../services/resubmission/resubmissions.ts'
+import { type ActionVerdict, readSessionActions } from '../../services/resubmission/act-on-batch.ts'
 import {
   readLastRuns,
   readSchedules,
@@ -46,14 +46,13 @@ import {
   type ScheduleRunRow,
 } from '../../services/schedule/read-schedules.ts'
 import type { Role, ServiceContext } from '../../services/service-context.ts'
-import { explainPendingSessions } from '../../services/session/explain-pending.ts'
 import {
   countSchedulingHistory,
+  explainPendingSessions,
   type HistoryRow,
   readSchedulingHistory,
-} from '../../services/session/read-scheduling-history.ts'
-import type { ReadSessions } from '../../services/session/read-selected-sessions.ts'
-import { readStartNotes } from '../../services/session/read-sessions.ts'
+} from '../../services/session/explain-pending.ts'
+import { type ReadSessions, readStartNotes } from '../../services/session/read-sessions.ts'
 import { agentLoaders, type AgentLoaders } from './agent-loaders.ts'
 import { deploymentLoaders, type DeploymentLoaders } from './deployment-loaders.ts'
 import { countLoader, lazily, manyLoader, pageLoader, type PageLoader } from './loader-kinds.ts'

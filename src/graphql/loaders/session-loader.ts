@@ -3,7 +3,7 @@ import DataLoader from 'dataloader'
 import { BREAK, type FieldNode, type GraphQLResolveInfo, TypeInfo, visit, visitWithTypeInfo } from 'graphql'
 import type { Prisma, Session } from '../../generated/prisma/client.ts'
 import type { Viewer } from '../../services/service-context.ts'
-import type { ReadSessions, SessionRead } from '../../services/session/read-selected-sessions.ts'
+import type { ReadSessions, SessionRead } from '../../services/session/read-sessions.ts'
 
 type SessionRequest = Pick<SessionRead, 'by' | 'select' | 'selectKey'> & { value: string }
 

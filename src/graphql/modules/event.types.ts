@@ -1,14 +1,14 @@
-import { encodeCursor } from '../../domain/event-cursor.ts'
 import {
   type ChainEventData,
+  encodeCursor,
   SESSION_EVENT_TYPES,
   type SessionEventType,
   type SessionOutboxEvent,
   type StatusEventData,
 } from '../../domain/events.ts'
 import { CHANGED_IDS_MAX, FILTER_LIST_MAX } from '../../domain/limits.ts'
-import type { FailureCause } from '../../domain/session/causes.ts'
-import type { SessionStatus } from '../../domain/session/statuses.ts'
+import type { FailureCause } from '../../domain/session/failure.ts'
+import type { SessionStatus } from '../../domain/session/lifecycle.ts'
 import type { ChangeBatch } from '../../events/follow-changes.ts'
 import { builder } from '../builder.ts'
 import { loadExistingSession } from '../loaders/load-session.ts'

@@ -1,5 +1,4 @@
-import { readQuota, readQuotas, type UsedQuota } from '../../services/quota/read-quotas.ts'
-import { setQuota } from '../../services/quota/set-quota.ts'
+import { allQuotas, readQuota, setQuota, type UsedQuota } from '../../services/quota.ts'
 import { builder } from '../builder.ts'
 import { ForbiddenError, NotFoundError, ValidationError } from './error.types.ts'
 import { mutation } from './mutation.ts'
@@ -10,7 +9,7 @@ builder.queryField('quotas', (t) =>
   t.field({
     type: [QuotaType],
     description: "All quotas that limit something: every one, or those that apply to the token's project and user.",
-    resolve: (_root, _args, context) => readQuotas(context),
+    resolve: (_root, _args, context) => allQuotas(context),
   }),
 )
 

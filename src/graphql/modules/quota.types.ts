@@ -1,4 +1,4 @@
-import type { UsedQuota } from '../../services/quota/read-quotas.ts'
+import type { UsedQuota } from '../../services/quota.ts'
 import { builder } from '../builder.ts'
 import { stableId } from '../ids.ts'
 import { ResourceSlot, slotsOf } from './session/values.types.ts'

@@ -1,5 +1,5 @@
 import { COUNTED_ROWS_MAX } from '../../domain/limits.ts'
-import type { GroupSlotRow } from '../../services/resource-group/read-group-slots.ts'
+import type { GroupSlotRow } from '../../services/resource-group.ts'
 import { builder } from '../builder.ts'
 import { PENDING_ORDER } from '../loaders/agent-loaders.ts'
 import { loadSession } from '../loaders/load-session.ts'

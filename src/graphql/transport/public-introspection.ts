@@ -2,14 +2,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import {
   executeSync,
   getIntrospectionQuery,
-  Kind,
-  parse,
-  stripIgnoredCharacters,
   type GraphQLSchema,
   type IntrospectionOptions,
+  Kind,
+  parse,
   type SelectionSetNode,
+  stripIgnoredCharacters,
 } from 'graphql'
-import { createRates } from '../../services/access/rates.ts'
+import { createRates } from '../../services/access/admission.ts'
 
 /**
  * Introspection without a token. The query for the whole schema is answered from memory, in each form that tools send;

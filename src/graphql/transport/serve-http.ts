@@ -11,10 +11,9 @@ import {
   STRANGER_BYTES_MAX,
 } from '../../domain/limits.ts'
 import type { Logger } from '../../observability/log.ts'
-import type { Authenticate } from '../../services/access/authenticate.ts'
+import { type Authenticate, noteKnown } from '../../services/access/authenticate.ts'
 import { mayChange } from '../../services/access/authorize.ts'
-import { noteKnown } from '../../services/access/bearer-token.ts'
-import type { Rates } from '../../services/access/rates.ts'
+import type { Rates } from '../../services/access/admission.ts'
 import { type BodyBounds, readBody, RequestGone } from '../../services/input/read-body.ts'
 import { nextTurn } from '../../services/next-turn.ts'
 import { presentFault, tooManyRequests } from '../error-presentation.ts'

@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net'
-import { CloseCode, handleProtocols, type Disposable, type Server } from 'graphql-ws'
+import { CloseCode, type Disposable, handleProtocols, type Server } from 'graphql-ws'
 import type { Extra } from 'graphql-ws/use/ws'
 import type { WebSocket, WebSocketServer } from 'ws'
 import type { Logger } from '../../observability/log.ts'
-import { isKnown } from '../../services/access/bearer-token.ts'
+import { isKnown } from '../../services/access/authenticate.ts'
 import { guarded } from '../../waiting/guarded.ts'
 
 /**

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { isIP } from 'node:net'
 import { FOREVER, parseRetention, type Retention } from '../../domain/retention.ts'
 import { AGENT_VOLUMES_MAX, NAME_LENGTH_MAX, VOLUME_PROJECTS_MAX } from '../../domain/limits.ts'
-import { VOLUME_NAME, VOLUME_NAME_RULE } from '../../domain/session/mount/volume-name.ts'
+import { VOLUME_NAME, VOLUME_NAME_RULE } from '../../domain/session/mounts.ts'
 import { parseAmount } from '../../domain/amounts.ts'
 
 export interface Documentation {

@@ -1,12 +1,14 @@
-import type {
-  DeploymentDeclaration,
-  DeploymentResult,
-  RouteDeclaration,
-  RouteResult,
-} from '../../domain/deployment/handlers.ts'
-import { judgeDeclared, type Finding } from '../../domain/deployment/judge.ts'
-import { startBackoffMs } from '../../domain/deployment/start-backoff.ts'
-import { DEPLOYMENT_TRANSITIONS, ROUTE_TRANSITIONS } from '../../domain/deployment/transitions.ts'
+import {
+  DEPLOYMENT_TRANSITIONS,
+  type DeploymentDeclaration,
+  type DeploymentResult,
+  type Finding,
+  judgeDeclared,
+  ROUTE_TRANSITIONS,
+  type RouteDeclaration,
+  type RouteResult,
+} from '../../domain/deployment/lifecycle.ts'
+import { startBackoffMs } from '../../domain/deployment/plan-replicas.ts'
 import { LASTING_HEALTH_MS } from '../../domain/limits.ts'
 import type { WakeTopic } from '../../domain/wake.ts'
 import type { Logger } from '../../observability/log.ts'
@@ -15,13 +17,12 @@ import {
   applyDeploymentMoves,
   applyRouteMoves,
   type DeploymentMove,
-  type RouteMove,
   type MovedRoute,
+  type RouteMove,
 } from '../../store/sql/deployment/apply-deployment-moves.sql.ts'
-import type { ClaimedDeployment } from '../../store/sql/deployment/claim-deployments.sql.ts'
-import type { ClaimedRoute } from '../../store/sql/deployment/claim-routes.sql.ts'
-import { recordFailures, lockFailureCounts } from '../../store/sql/deployment/route-failures.sql.ts'
-import { describeMove, type Batch, type EntityKind, type Handler, type Move } from '../coordinator.ts'
+import type { ClaimedDeployment, ClaimedRoute } from '../../store/sql/deployment/claim-deployments.sql.ts'
+import { lockFailureCounts, recordFailures } from '../../store/sql/deployment/routes.sql.ts'
+import { type Batch, describeMove, type EntityKind, type Handler, type Move } from '../coordinator.ts'
 
 /** The findings of a deployment handler, and the topics to wake for its writes. */
 export interface DeploymentFindings {

@@ -1,9 +1,9 @@
 import {
   DEPLOYMENT_HANDLERS,
-  type DeploymentResult,
   type DeploymentDeclaration,
-} from '../../domain/deployment/handlers.ts'
-import type { Finding } from '../../domain/deployment/judge.ts'
+  type DeploymentResult,
+  type Finding,
+} from '../../domain/deployment/lifecycle.ts'
 import { planReplicas, type ReplicaPlan } from '../../domain/deployment/plan-replicas.ts'
 import { DESTROY_TIMEOUT_MS, LASTING_HEALTH_MS } from '../../domain/limits.ts'
 import type { WakeTopic } from '../../domain/wake.ts'
@@ -11,9 +11,9 @@ import type { SyncPoints } from '../../observability/sync-points.ts'
 import type { Queryable } from '../../store/database.ts'
 import { applyRouteMoves } from '../../store/sql/deployment/apply-deployment-moves.sql.ts'
 import { claimDeployments, type ClaimedDeployment } from '../../store/sql/deployment/claim-deployments.sql.ts'
-import { readRoutesOf, type DeploymentRoute } from '../../store/sql/deployment/read-routes.sql.ts'
+import { type DeploymentRoute, readRoutesOf } from '../../store/sql/deployment/routes.sql.ts'
 import { beginRoutes, type RouteOrder } from './begin-routes.ts'
-import type { DeploymentHandler, DeploymentFindings } from './deployment-kinds.ts'
+import type { DeploymentFindings, DeploymentHandler } from './deployment-kinds.ts'
 
 /** PENDING → SCALING: no preparation is necessary. */
 export const checkPendingDeployment = handleDeployments(DEPLOYMENT_HANDLERS['check-pending-deployment'], {

@@ -6,7 +6,7 @@ import { DISCOVERY_INTERVAL_MS } from '../../domain/limits.ts'
 import type { Logger } from '../../observability/log.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { Database } from '../../store/database.ts'
-import { readServices } from '../../store/sql/deployment/read-services.sql.ts'
+import { readServices } from '../../store/sql/deployment/routes.sql.ts'
 import { type BackgroundService, defineMeasuredService, type RunReport } from '../background-service.ts'
 
 /** Keeps the files of service discovery in a directory up to date. */

@@ -1,9 +1,9 @@
-import { ROUTE_HANDLERS, type RouteDeclaration } from '../../domain/deployment/handlers.ts'
-import { judgeHealth } from '../../domain/deployment/judge-health.ts'
-import { isTerminal } from '../../domain/session/statuses.ts'
+import { ROUTE_HANDLERS, type RouteDeclaration } from '../../domain/deployment/lifecycle.ts'
+import { judgeHealth } from '../../domain/deployment/health.ts'
+import { isTerminal } from '../../domain/session/lifecycle.ts'
 import type { WakeTopic } from '../../domain/wake.ts'
 import type { Queryable } from '../../store/database.ts'
-import { claimRoutes, type ClaimedRoute } from '../../store/sql/deployment/claim-routes.sql.ts'
+import { type ClaimedRoute, claimRoutes } from '../../store/sql/deployment/claim-deployments.sql.ts'
 import { terminateRouteSessions } from '../../store/sql/session/terminate-session.sql.ts'
 import type { RouteFinding, RouteHandler } from './deployment-kinds.ts'
 

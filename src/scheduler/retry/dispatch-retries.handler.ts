@@ -4,23 +4,25 @@ import {
   DISPATCH_WINDOW_RETRIES_MAX,
   HELD_RELEASE_RETRIES_MAX,
 } from '../../domain/limits.ts'
-import { isTooLate } from '../../domain/retry/budget.ts'
-import { deriveChild } from '../../domain/retry/child.ts'
-import { chooseGroup, type GroupAgent } from '../../domain/retry/choose-group.ts'
-import { queuedRetryEventData } from '../../domain/retry/event-data.ts'
-import { readStoredChildChanges, type StoredChildChanges } from '../../domain/retry/policy/stored-child-changes.ts'
-import { readStoredPolicy } from '../../domain/retry/policy/stored-policy.ts'
+import { admit, type Hold, isTooLate } from '../../domain/retry/admit.ts'
+import { chooseGroup, deriveChild, type GroupAgent } from '../../domain/retry/child.ts'
+import { queuedRetryEventData } from '../../domain/retry/explain.ts'
+import {
+  readStoredChildChanges,
+  readStoredPolicy,
+  type StoredChildChanges,
+} from '../../domain/retry/policy/stored-policy.ts'
 import type { Wake } from '../../domain/wake.ts'
 import type { Logger } from '../../observability/log.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { SyncPoints } from '../../observability/sync-points.ts'
 import type { Tracer } from '../../observability/trace.ts'
-import { addChildren, type Refusal } from '../../services/retry/add-children.ts'
-import { childSession } from '../../services/session/child-session.ts'
+import { addChildren, type Refusal } from '../../services/retry/decide-session.ts'
+import { childSession } from '../../services/session/plan-attempt.ts'
 import type { Database, Queryable } from '../../store/database.ts'
-import { readAliveAgents } from '../../store/sql/agent/read-agents.sql.ts'
+import { readAliveAgents } from '../../store/sql/agent/agents.sql.ts'
 import { claimDueRetries, type DueRetry, nextRetryInMs } from '../../store/sql/retry/claim-due-retries.sql.ts'
-import { releaseQuotaHolds } from '../../store/sql/retry/release-holds.sql.ts'
+import { lockSwitches, releaseQuotaHolds, writeTokens } from '../../store/sql/retry/retry-switches.sql.ts'
 import {
   type ExhaustedRetry,
   type HeldRetry,
@@ -29,16 +31,14 @@ import {
   settleHeld,
   settleRefused,
 } from '../../store/sql/retry/settle-retries.sql.ts'
-import { wakeDependents } from '../../store/sql/session/dependencies.sql.ts'
+import { wakeDependents } from '../../store/sql/session/creation-scope.sql.ts'
 import type { NewSession } from '../../store/sql/session/session-columns.sql.ts'
 import type { RunReport } from '../background-service.ts'
 import { countDispatched, type DispatchOutcome, logDispatched, NOTHING, traceDispatched } from './dispatch-outcome.ts'
-import { admit, type Hold } from '../../domain/retry/admit.ts'
 import { lineKey, paceHeldRetries } from '../../domain/retry/pace-held-retries.ts'
 import { HOLD_WORDS } from '../../domain/retry/retry-state.ts'
-import { lockPendingPlaces } from '../../services/quota/pending-limits.ts'
-import { readLineEnds } from '../../store/sql/scheduling/read-line-ends.sql.ts'
-import { lockSwitches, writeTokens } from '../../store/sql/retry/retry-switches.sql.ts'
+import { lockPendingPlaces } from '../../services/quota.ts'
+import { readLineEnds } from '../../store/sql/scheduling/pending-groups.sql.ts'
 
 const BATCH = {
   limit: DISPATCH_BATCH_RETRIES_MAX,

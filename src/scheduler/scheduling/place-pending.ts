@@ -1,14 +1,14 @@
-import { avoidedInOrder, createAgentPool } from '../../domain/scheduling/agent-pool.ts'
-import { byDominantShare } from '../../domain/scheduling/by-dominant-share.ts'
+import { type AgentCapacity, avoidedInOrder, createAgentPool } from '../../domain/scheduling/agent-pool.ts'
+import { byDominantShare, inOrderOfAge, type Sequence } from '../../domain/scheduling/sequence.ts'
 import { type CheckpointPlacement, preferring } from '../../domain/scheduling/checkpoint-placement.ts'
-import { inOrderOfAge } from '../../domain/scheduling/in-order-of-age.ts'
 import { place, type PlaceableSession, type Placement } from '../../domain/scheduling/place.ts'
-import { addQuantities, parseQuantities, type Quantity } from '../../domain/scheduling/quantity.ts'
-import type { QuotaUse } from '../../domain/scheduling/quota-use.ts'
-import type { AgentCapacity } from '../../domain/scheduling/agent-capacity.ts'
-import type { Sequence } from '../../domain/scheduling/sequence.ts'
-import type { KeyUse } from '../../domain/scheduling/key-use.ts'
-import { resourceRequest } from '../../domain/scheduling/resource-request.ts'
+import {
+  addQuantities,
+  parseQuantities,
+  type Quantity,
+  resourceRequest,
+} from '../../domain/scheduling/resource-request.ts'
+import type { KeyUse, QuotaUse } from '../../domain/scheduling/quota-use.ts'
 import type { SyncPoints } from '../../observability/sync-points.ts'
 import type { Queryable } from '../../store/database.ts'
 import { readAgentCapacity } from '../../store/sql/scheduling/agent-capacity.sql.ts'
@@ -20,8 +20,7 @@ import {
 } from '../../store/sql/scheduling/assign-kernels.sql.ts'
 import type { PendingSession } from '../../store/sql/scheduling/claim-pending.sql.ts'
 import type { PendingGroup } from '../../store/sql/scheduling/pending-groups.sql.ts'
-import { lockQuotaUse } from '../../store/sql/scheduling/quota-use.sql.ts'
-import { readUseByOwner } from '../../store/sql/scheduling/read-use-by-owner.sql.ts'
+import { lockQuotaUse, readUseByOwner } from '../../store/sql/scheduling/quota-use.sql.ts'
 import { type ConcurrencyKey, lockKeyUse, settleKeys } from '../../store/sql/scheduling/concurrency-keys.sql.ts'
 
 /** Places sessions on the agents of their group and records the assignments. */

@@ -7,9 +7,9 @@ import {
   DEPENDENCY_PAUSE_MIN_MS,
   FREED_KEYS_PER_PASS_MAX,
 } from '../../domain/limits.ts'
-import { explainCheckpointShortage } from '../../domain/quota/checkpoint-shortage.ts'
+import { explainCheckpointShortage } from '../../domain/quota.ts'
 import { type CheckpointPlacement, placeByCheckpoint } from '../../domain/scheduling/checkpoint-placement.ts'
-import { LIFECYCLE_HANDLERS } from '../../domain/session/handlers.ts'
+import { LIFECYCLE_HANDLERS } from '../../domain/session/lifecycle.ts'
 import type { SyncPoints } from '../../observability/sync-points.ts'
 import type { Queryable } from '../../store/database.ts'
 import { type LockedGroup, lockGroup } from '../../store/sql/scheduling/assign-kernels.sql.ts'
@@ -20,8 +20,8 @@ import {
   type PendingSession,
 } from '../../store/sql/scheduling/claim-pending.sql.ts'
 import { groupsWithPending, type PendingGroup, requeueRested } from '../../store/sql/scheduling/pending-groups.sql.ts'
-import { readCheckpointShortages } from '../../store/sql/quota/checkpoint-bytes.sql.ts'
-import { readStoredCheckpoints } from '../../store/sql/scheduling/stored-checkpoints.sql.ts'
+import { readCheckpointShortages } from '../../store/sql/quota.sql.ts'
+import { readStoredCheckpoints } from '../../store/sql/scheduling/agent-capacity.sql.ts'
 import type { Placement } from '../../domain/scheduling/place.ts'
 import type { RunReport } from '../background-service.ts'
 import type { CoordinatorContext } from '../coordinator.ts'

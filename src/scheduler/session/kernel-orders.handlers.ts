@@ -1,13 +1,15 @@
 import type { FailureError } from '../../domain/session/failure.ts'
-import { LIFECYCLE_HANDLERS, type LifecycleDeclaration } from '../../domain/session/handlers.ts'
-import { isTerminal } from '../../domain/session/statuses.ts'
+import { isTerminal, LIFECYCLE_HANDLERS, type LifecycleDeclaration } from '../../domain/session/lifecycle.ts'
 import type { Wake, WakeTopic } from '../../domain/wake.ts'
 import { type ClaimedKernel, type ClaimedSession, claimSessions } from '../../store/sql/session/claim-sessions.sql.ts'
 import type { HandlerResult, LifecycleHandler } from '../lifecycle.ts'
 import { CLAIM_BATCH_SESSIONS_MAX } from '../../domain/limits.ts'
 import type { Database } from '../../store/database.ts'
-import { orderStops, settleEnds } from '../../store/sql/session/end-sessions.sql.ts'
-import { enforceBatchTimeouts as endTimedOut } from '../../store/sql/session/enforce-batch-timeouts.sql.ts'
+import {
+  enforceBatchTimeouts as endTimedOut,
+  orderStops,
+  settleEnds,
+} from '../../store/sql/session/end-sessions.sql.ts'
 import type { RunReport } from '../background-service.ts'
 
 /** SCHEDULED → PREPARING: agents prepare image and working directory. */

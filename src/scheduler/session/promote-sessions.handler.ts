@@ -1,17 +1,12 @@
 import { CLAIM_BATCH_SESSIONS_MAX } from '../../domain/limits.ts'
-import type { PromotionName } from '../../domain/session/handlers.ts'
+import type { PromotionName } from '../../domain/session/lifecycle.ts'
 import type { Wake } from '../../domain/wake.ts'
 import type { Logger } from '../../observability/log.ts'
 import type { Tracer } from '../../observability/trace.ts'
 import type { Database } from '../../store/database.ts'
-import {
-  detectEnd,
-  promoteToEnd,
-  promoteToTerminated,
-  type Ended,
-} from '../../store/sql/session/promotion/promote-to-end.sql.ts'
-import { promoteToPulling } from '../../store/sql/session/promotion/promote-to-pulling.sql.ts'
-import { promoteToStart } from '../../store/sql/session/promotion/promote-to-start.sql.ts'
+import { detectEnd, type Ended, promoteToEnd, promoteToTerminated } from '../../store/sql/session/promote-to-end.sql.ts'
+import { promoteToPulling } from '../../store/sql/session/promote-to-pulling.sql.ts'
+import { promoteToStart } from '../../store/sql/session/promote-to-start.sql.ts'
 import type { RunReport } from '../background-service.ts'
 
 interface PromotionContext {

@@ -9,7 +9,7 @@ import {
   endAbandonedKernels,
   endOrphanedKernels,
   type SessionWithoutKernels,
-} from '../../store/sql/session/sweep-leftovers.sql.ts'
+} from '../../store/sql/session/end-sessions.sql.ts'
 import type { RunReport } from '../background-service.ts'
 
 const PHASE = 'sweep-leftovers'

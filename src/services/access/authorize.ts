@@ -1,5 +1,18 @@
-import { RepriseError } from '../../domain/errors.ts'
+import type { Actor } from '../../store/sql/access/audit.sql.ts'
 import type { Viewer } from '../service-context.ts'
+import { RepriseError } from '../../domain/errors.ts'
+import type { Queryable } from '../../store/database.ts'
+import { findOpenAgent } from '../../store/sql/agent/register-agent.sql.ts'
+
+/** The viewer, as the audit log names it. */
+export function actorOf({ name, tokenId, userId, request }: Viewer): Actor {
+  return { name, tokenId, userId, requestId: request?.id ?? null, address: request?.address ?? null }
+}
+
+/** For work that a person asked for earlier, in a request that the log has already. */
+export function actorNamed(name: string): Actor {
+  return { name, tokenId: null, userId: null, requestId: null, address: null }
+}
 
 /** AGENT tokens may use the gateway and nothing else; METRICS tokens `/metrics` and service discovery. */
 export function mayRead({ role }: Viewer): boolean {
@@ -55,4 +68,20 @@ export function assertMayAdminister(viewer: Viewer, scope: 'CLUSTER' | 'DOMAIN' 
   if (viewer.projectId !== null && scope !== 'PROJECT') {
     throw new RepriseError('FORBIDDEN', `The token "${viewer.name}" is for one project; this concerns others too.`)
   }
+}
+
+/**
+ * Before strangers are let in: nobody else's sessions may come to an agent on which they could read everything, unless
+ * somebody has decided so there.
+ *
+ * @throws RepriseError ISOLATION_REQUIRED
+ */
+export async function requireIsolation(db: Queryable, what: string): Promise<void> {
+  const agent = await findOpenAgent(db)
+  if (agent === null) return
+  throw new RepriseError(
+    'ISOLATION_REQUIRED',
+    `${what} would let others run sessions on agent ${agent}, where nothing keeps sessions from the server's and each other's data. ` +
+      'Install bubblewrap there, or set REPRISE_ISOLATION (docs/executors.md); REPRISE_ISOLATION=none accepts it as it is.',
+  )
 }

@@ -1,4 +1,37 @@
+import {
+  findTokenUser,
+  hasAdminToken,
+  insertToken,
+  lockAdminTokens,
+  readValidRoles,
+  revokeAdminTokens,
+  revokeTokenRow,
+} from '../../store/sql/access/tokens.sql.ts'
+import type { Role, ServiceContext } from '../service-context.ts'
 import { hash, randomBytes } from 'node:crypto'
+import { v7 as uuidv7, validate } from 'uuid'
+import { RepriseError, type ValidationIssue } from '../../domain/errors.ts'
+import { GROUPS_OF_TOKEN_MAX, NAME_LENGTH_MAX } from '../../domain/limits.ts'
+import { isPlainText, isStorableText, PLAIN_TEXT, STORABLE_TEXT } from '../../domain/storable-text.ts'
+import { readGroupScopes } from '../../store/sql/session/creation-scope.sql.ts'
+import { readNow } from '../../store/sql/server.sql.ts'
+import { recordAudit } from '../../store/sql/access/audit.sql.ts'
+import { findScopeId } from '../../store/sql/retry/retry-defaults.sql.ts'
+import { actorOf, assertMayAdminister, requireIsolation } from './authorize.ts'
+import { refuseInput } from '../input/parse-input.ts'
+import { mayBeName } from '../input/input-fields.ts'
+import { readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Database } from '../../store/database.ts'
+import { writeOnce } from './secrets.ts'
+
+/** The roles in which these tokens act at present; those that are not valid are missing. The caller may see them. */
+export function readTokenRoles(
+  { db }: Pick<ServiceContext, 'db'>,
+  tokenIds: readonly string[],
+): Promise<Map<string, Role>> {
+  return readValidRoles(db, tokenIds)
+}
 
 /** Bearer tokens: 256 random bits behind a prefix that secret scanners can find. Only their hash is stored. */
 const PREFIX = 'rpr_'
@@ -41,4 +74,195 @@ export function hashToken(token: string): Buffer {
 /** Enough to tell tokens apart in a list, too little to be useful to an attacker. */
 export function tokenPrefix(token: string): string {
   return token.slice(0, PREFIX.length + 6)
+}
+
+interface CreateTokenInput {
+  /** A label for people; need not be unique. */
+  name: string
+  role: Role
+  /** Name of the only project that it sees. Not for AGENT; ADMIN and METRICS without one see all of them. */
+  project?: string | null
+  /** Name of the user who owns the sessions it creates. Within a project it never has more rights than that user. */
+  user?: string | null
+  /** Names of the only resource groups that agents with it may join. Only for AGENT; missing: any. */
+  resourceGroups?: string[] | null
+  /** Missing: never. */
+  expiresAt?: Date | null
+}
+
+interface CreatedToken {
+  tokenId: string
+  /** The token itself; only its hash is stored. */
+  secret: string
+}
+
+/**
+ * For administrators; those of one project create tokens for that project only.
+ * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, PROJECT_NOT_FOUND, USER_NOT_FOUND, ISOLATION_REQUIRED
+ */
+export async function createToken(context: ServiceContext, input: CreateTokenInput): Promise<CreatedToken> {
+  const { db, viewer } = context
+  const { name, role, project = null, user = null, resourceGroups = null, expiresAt = null } = input
+  assertMayAdminister(viewer, project === null ? 'CLUSTER' : 'PROJECT')
+  const issues = issuesOf(input)
+  if (expiresAt !== null && expiresAt <= (await readNow(db))) {
+    issues.push({ path: 'expiresAt', message: 'Must lie in the future' })
+  }
+  issues.push(...(await groupIssues(context, input)))
+  if (issues.length > 0) refuseInput(issues)
+  if (role === 'MEMBER') await requireIsolation(db, 'a token of role MEMBER')
+  const projectId = project === null ? null : await findProject(context, project)
+  const userId = user === null ? null : await findUser(context, { name: user, role, projectId })
+  const [id, secret] = [uuidv7(), newToken()]
+  const prefix = tokenPrefix(secret)
+  await db.transaction(async (tx) => {
+    await insertToken(tx, {
+      id,
+      name,
+      hash: hashToken(secret),
+      prefix,
+      role,
+      projectId,
+      userId,
+      resourceGroups,
+      expiresAt,
+    })
+    const details = { tokenId: id, name, prefix, role, project, user, resourceGroups, expiresAt }
+    await recordAudit(tx, { actor: actorOf(viewer), action: 'token.create', projectId, details })
+  })
+  return { tokenId: id, secret }
+}
+
+async function groupIssues(
+  { db }: ServiceContext,
+  { role, resourceGroups }: CreateTokenInput,
+): Promise<ValidationIssue[]> {
+  if (resourceGroups == null) return []
+  const issue = (message: string): ValidationIssue[] => [{ path: 'resourceGroups', message }]
+  if (role !== 'AGENT') return issue('Only agents join resource groups')
+  if (resourceGroups.length === 0 || resourceGroups.length > GROUPS_OF_TOKEN_MAX) {
+    return issue(`Must be 1 to ${GROUPS_OF_TOKEN_MAX} names`)
+  }
+  const known = await readGroupScopes(db, resourceGroups.filter(mayBeName))
+  const missing = resourceGroups.find((name) => !known.has(name))
+  return missing === undefined ? [] : issue(`There is no resource group ${missing.slice(0, NAME_LENGTH_MAX)}`)
+}
+
+async function findProject({ db, viewer }: ServiceContext, name: string): Promise<string> {
+  const id = mayBeName(name) ? await findScopeId(db, 'PROJECT', name, viewer.projectId) : undefined
+  if (id === undefined) throw new RepriseError('PROJECT_NOT_FOUND', `no project ${name.slice(0, NAME_LENGTH_MAX)}`)
+  return id
+}
+
+async function findUser(
+  { db }: ServiceContext,
+  { name, role, projectId }: { name: string; role: Role; projectId: string | null },
+): Promise<string> {
+  const user = mayBeName(name) ? await findTokenUser(db, name, projectId) : undefined
+  if (!user || (projectId !== null && user.role === null)) {
+    const where = projectId === null ? '' : ' in that project'
+    throw new RepriseError('USER_NOT_FOUND', `no user ${name.slice(0, NAME_LENGTH_MAX)}${where}`)
+  }
+  if (user.role !== null && BY_POWER.indexOf(role) < BY_POWER.indexOf(user.role)) {
+    refuseInput([{ path: 'role', message: `the user is only a ${user.role} of the project` }])
+  }
+  return user.id
+}
+
+/** In the same order as the database's enum. */
+const BY_POWER: readonly Role[] = ['ADMIN', 'MEMBER', 'VIEWER', 'AGENT', 'METRICS']
+
+function issuesOf({ name, role, project, user }: CreateTokenInput): ValidationIssue[] {
+  const issues: ValidationIssue[] = []
+  if (name.trim() === '') issues.push({ path: 'name', message: 'Must not be empty' })
+  if (name.length > NAME_LENGTH_MAX)
+    issues.push({ path: 'name', message: `Must have at most ${NAME_LENGTH_MAX} letters` })
+  if (!isStorableText(name)) issues.push({ path: 'name', message: STORABLE_TEXT })
+  else if (!isPlainText(name)) issues.push({ path: 'name', message: PLAIN_TEXT })
+  if (role === 'AGENT' && project != null) {
+    issues.push({ path: 'project', message: 'An agent runs the sessions of all projects' })
+  }
+  if (role === 'AGENT' && user != null) issues.push({ path: 'user', message: 'An agent is nobody’s' })
+  if ((role === 'MEMBER' || role === 'VIEWER') && project == null) {
+    issues.push({ path: 'project', message: `Which project? A ${role} sees one` })
+  }
+  return issues
+}
+
+/**
+ * The token stops working on every server within a few seconds, for which servers cache valid tokens. Revoking it again
+ * changes nothing. A token cannot revoke itself, so that an administrator remains.
+ * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, TOKEN_NOT_FOUND
+ */
+export async function revokeToken({ db, viewer }: ServiceContext, tokenId: string): Promise<void> {
+  assertMayAdminister(viewer, 'PROJECT')
+  if (tokenId === viewer.tokenId || tokenId === viewer.sessionOf) {
+    const message = 'A token does not revoke itself: use another'
+    refuseInput([{ path: 'tokenId', message }])
+  }
+  await db.transaction(async (tx) => {
+    const token = validate(tokenId) ? await revokeTokenRow(tx, tokenId, viewer.projectId) : undefined
+    if (!token) throw new RepriseError('TOKEN_NOT_FOUND', `no token ${tokenId.slice(0, 100)}`)
+    const { name, projectId } = token
+    await recordAudit(tx, { actor: actorOf(viewer), action: 'token.revoke', projectId, details: { tokenId, name } })
+  })
+}
+
+export interface AdminToken {
+  /** Null if the servers of this database have one that this directory does not hold. */
+  token: string | null
+  /** File in which it is stored, readable by its owner only. */
+  path: string
+  /** Whether this call made it. */
+  created: boolean
+}
+
+type AdminTokenPolicy =
+  /** The database is this directory's own: whoever removes the file wants another. */
+  | 'one-per-directory'
+  /** Others may serve the database: one is made only if there is none. */
+  | 'one-per-database'
+  /** Those that there are have been lost: they end, and this directory gets a new one. */
+  | 'replace'
+
+/**
+ * The admin token of this data directory, created at the first start. The file is written first: after a crash in
+ * between, or if the directory is used with another database, the next start stores the hash again. A lock in the
+ * database makes servers that start at once take turns, so that one of them makes it.
+ */
+export async function ensureAdminToken(db: Database, dataDir: string, policy: AdminTokenPolicy): Promise<AdminToken> {
+  const path = join(dataDir, 'admin-token')
+  return db.transaction(async (tx) => {
+    await lockAdminTokens(tx)
+    if (policy === 'replace') {
+      await revokeAdminTokens(tx)
+      await rm(path, { force: true })
+    }
+    const existing = await read(path)
+    if (existing === null && policy === 'one-per-database' && (await hasAdminToken(tx))) {
+      return { token: null, path, created: false }
+    }
+    const created = existing === null && (await writeOnce(path, `${newToken()}\n`))
+    const token = existing ?? (await read(path))!
+    await insertToken(tx, {
+      id: uuidv7(),
+      name: 'admin',
+      hash: hashToken(token),
+      prefix: tokenPrefix(token),
+      role: 'ADMIN',
+      projectId: null,
+    })
+    return { token, path, created }
+  })
+}
+
+async function read(path: string): Promise<string | null> {
+  try {
+    const token = (await readFile(path, 'utf8')).trim()
+    if (isToken(token)) return token
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw error
+  }
+  throw new Error(`${path} holds no token. Remove it, and the next start makes a new one.`)
 }

@@ -1,3 +1,12 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { createZstdDecompress } from 'node:zlib'
+import { validate as isUuid } from 'uuid'
+import { ArchiveError } from '../../archive/archive-entry.ts'
+import { createArchiveReader } from '../../archive/read-archive.ts'
 import type {
   CheckpointAnswer,
   CheckpointCopy,
@@ -6,7 +15,10 @@ import type {
   CodeRequest,
 } from '../../domain/agent/protocol.ts'
 import { RepriseError } from '../../domain/errors.ts'
-import { RELAY_LEFTOVER_AFTER_MS } from '../../domain/limits.ts'
+import { RELAY_ENTRIES_MAX, RELAY_LEFTOVER_AFTER_MS } from '../../domain/limits.ts'
+import { ifMissing, readFileChunks, syncDirectory } from '../code/code-store.ts'
+import { diskFull, isDiskFull } from '../database-outage.ts'
+import { inputError } from '../input/parse-input.ts'
 import type { Database } from '../../store/database.ts'
 import {
   lockRelayed,
@@ -16,7 +28,147 @@ import {
   recordRelayed,
   type RelayingKernel,
 } from '../../store/sql/agent/relayed-checkpoints.sql.ts'
-import type { CheckpointStore } from './checkpoint-store.ts'
+
+/**
+ * Copies of checkpoints on their way between agents, in `<directory>/relay/<chain id>/<SHA-256 of the archive>.tar.zst`.
+ * All servers of a database share the directory. A file has its name only once it is complete, checked and on the disk;
+ * until then it is a `.part`, which a crash leaves behind. The record of the chain's checkpoint says which file counts.
+ */
+export interface CheckpointStore {
+  /** Of an archive, before it is compressed; 0: nothing is relayed. */
+  readonly bytesMax: number
+  /**
+   * Receives a copy beside the one that there is; nobody sees it before it is kept.
+   *
+   * @throws RepriseError REQUEST_TOO_LARGE, VALIDATION_FAILED, SERVER_DISK_FULL
+   */
+  receive(source: AsyncIterable<Uint8Array>, chainId: string, copy: CheckpointCopy): Promise<ReceivedCheckpoint>
+  has(chainId: string, sha256: string): Promise<boolean>
+  /** Null if it is gone. */
+  open(chainId: string, sha256: string): Promise<{ bytes: number; chunks: AsyncIterable<Uint8Array> } | null>
+  /** Chains that have files. */
+  chains(): Promise<string[]>
+  /** Removes what is not the copy that counts. @param ageMs what was written to since is left; @returns how many files */
+  removeOthers(chainId: string, sha256: string | null, ageMs?: number): Promise<number>
+}
+
+interface ReceivedCheckpoint {
+  /** Gives it its name. */
+  keep(): Promise<void>
+  /** Removes it unless it was kept. */
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+const READ_BYTES = 256 * 1024
+const END = '.tar.zst'
+
+export function createCheckpointStore(options: { directory: string; bytesMax: number }): CheckpointStore {
+  const { bytesMax } = options
+  const root = join(options.directory, 'relay')
+  const pathOf = (chainId: string, sha256: string) => join(root, chainId, `${sha256}${END}`)
+
+  return {
+    bytesMax,
+    async receive(source, chainId, copy) {
+      if (copy.archiveBytes > bytesMax) throw tooLarge(bytesMax)
+      const directory = join(root, chainId)
+      await mkdir(directory, { recursive: true, mode: 0o700 })
+      const part = join(directory, `${copy.sha256}.${randomUUID()}.part`)
+      const discard = () => rm(part, { force: true })
+      try {
+        await write(source, part, copy)
+      } catch (error) {
+        await discard()
+        throw refusalOf(error)
+      }
+      return {
+        async keep() {
+          await rename(part, pathOf(chainId, copy.sha256))
+          await syncDirectory(directory)
+        },
+        [Symbol.asyncDispose]: discard,
+      }
+    },
+    has: async (chainId, sha256) => (await stat(pathOf(chainId, sha256)).catch(ifMissing)) !== null,
+    async open(chainId, sha256) {
+      const path = pathOf(chainId, sha256)
+      const found = await stat(path).catch(ifMissing)
+      return found === null ? null : { bytes: found.size, chunks: readFileChunks(path) }
+    },
+    chains: async () => ((await readdir(root).catch(ifMissing)) ?? []).filter((name) => isUuid(name)),
+    async removeOthers(chainId, sha256, ageMs = 0) {
+      const directory = join(root, chainId)
+      let removed = 0
+      for (const name of (await readdir(directory).catch(ifMissing)) ?? []) {
+        if (name === `${sha256}${END}` || (ageMs === 0 && !name.endsWith(END))) continue
+        const written = await stat(join(directory, name)).catch(ifMissing)
+        if (written === null || Date.now() - written.mtimeMs < ageMs) continue
+        await rm(join(directory, name), { force: true })
+        removed++
+      }
+      if (sha256 === null) await rmdir(directory).catch(() => {})
+      return removed
+    },
+  }
+}
+
+/** Checks it while it is written as it comes, compressed; returns once it is on the disk. */
+async function write(source: AsyncIterable<Uint8Array>, path: string, copy: CheckpointCopy): Promise<void> {
+  await using file = await open(path, 'wx', 0o600)
+  // What cannot be compressed grows a little.
+  const packedMax = copy.archiveBytes + copy.archiveBytes / 64 + READ_BYTES
+  const kept = Readable.from(keeping(source, file, packedMax), { objectMode: false })
+  const zstd = createZstdDecompress()
+  await pipeline(kept, zstd, (archive: AsyncIterable<Uint8Array>) => check(archive, copy))
+  // What follows in the same chunk is not looked at, and in another chunk it is read as more.
+  if (zstd.bytesWritten !== (await file.stat()).size) throw new ArchiveError('something follows its end')
+  await file.sync()
+}
+
+async function* keeping(source: AsyncIterable<Uint8Array>, file: FileHandle, most: number): AsyncGenerator<Uint8Array> {
+  let bytes = 0
+  for await (const chunk of source) {
+    if ((bytes += chunk.length) > most) throw new ArchiveError('it is longer than what was announced')
+    for (let at = 0; at < chunk.length;) at += (await file.write(chunk, at)).bytesWritten
+    yield chunk
+  }
+}
+
+async function check(archive: AsyncIterable<Uint8Array>, { archiveBytes, sha256 }: CheckpointCopy): Promise<void> {
+  const hash = createHash('sha256')
+  const reader = createArchiveReader({ entriesMax: RELAY_ENTRIES_MAX })
+  let bytes = 0
+  for await (const chunk of archive) {
+    if ((bytes += chunk.length) > archiveBytes) throw new ArchiveError('it is longer than what was announced')
+    hash.update(chunk)
+    for await (const _ of reader.read(chunk));
+  }
+  const found = hash.digest('hex')
+  if (found !== sha256)
+    throw new ArchiveError(`its SHA-256 is ${found}: it was damaged on the way, or files have changed`)
+  reader.end()
+}
+
+function refusalOf(error: unknown): unknown {
+  const { code = '' } = error as NodeJS.ErrnoException
+  if (error instanceof ArchiveError) return refused(error.message)
+  if (code.startsWith('ZSTD_') || code === 'ERR_ZSTD_INVALID' || code === 'Z_BUF_ERROR')
+    return refused('it is not compressed with zstd, or it is not complete')
+  if (isDiskFull(error)) {
+    const { code: full } = diskFull()
+    return new RepriseError(full, 'the disk of REPRISE_CHECKPOINT_DIR is full')
+  }
+  return error
+}
+
+function refused(why: string): RepriseError {
+  return inputError([{ path: '', message: `the checkpoint is refused: ${why}` }])
+}
+
+function tooLarge(bytesMax: number): RepriseError {
+  const limit = `the limit is ${bytesMax} bytes (REPRISE_CHECKPOINT_RELAY_MAX)`
+  return new RepriseError('REQUEST_TOO_LARGE', `The checkpoint is too large: ${limit}.`)
+}
 
 export interface RelayContext {
   db: Database

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { GENERATION_MAX, readFoundCheckpoint, readLeftCheckpoint } from '../../domain/agent/checkpoint.ts'
-import { readKernelUsage } from '../../domain/agent/kernel-usage.ts'
-import { isImageDigest } from '../../domain/agent/image-digest.ts'
+import { isImageDigest, readKernelUsage } from '../../domain/agent/kernel-report.ts'
 import type { ChainReport, KernelOrder, ObservedKernel, SyncAnswer, SyncRequest } from '../../domain/agent/protocol.ts'
 import type { Reconciliation } from '../../domain/agent/reconcile.ts'
 import { RepriseError } from '../../domain/errors.ts'
@@ -15,22 +14,23 @@ import {
   REPORTED_TEXT_LENGTH_MAX,
   SLURM_JOB_ID_LENGTH_MAX,
 } from '../../domain/limits.ts'
-import { toPlainLine } from '../../domain/plain-text.ts'
-import { retryEnvironment } from '../../domain/retry/environment.ts'
-import { clusterEnvironment } from '../../domain/session/cluster-environment.ts'
-import { executorOptionsFor } from '../../domain/session/executor-options.ts'
+import { isStorableText, STORABLE_TEXT, toPlainLine, toStorableText } from '../../domain/storable-text.ts'
+import { retryEnvironment } from '../../domain/retry/child.ts'
+import { clusterEnvironment, executorOptionsFor } from '../../domain/session/kernel-environment.ts'
 import { readProgramVerdict } from '../../domain/session/program-verdict.ts'
-import { isStorableText, STORABLE_TEXT, toStorableText } from '../../domain/storable-text.ts'
 import type { Queryable } from '../../store/database.ts'
-import { readPastGenerations, recordChainDirectories } from '../../store/sql/agent/chain-directories.sql.ts'
-import { recordChainSizes } from '../../store/sql/agent/chain-sizes.sql.ts'
-import { readOrderSources, type OrderSource } from '../../store/sql/agent/order-sources.sql.ts'
-import { failUnreadable, type UnreadableSecrets } from '../../store/sql/retry/fail-unreadable.sql.ts'
+import {
+  readPastGenerations,
+  recordChainDirectories,
+  recordChainSizes,
+} from '../../store/sql/agent/chain-directories.sql.ts'
+import { type OrderSource, readOrderSources } from '../../store/sql/agent/agent-work.sql.ts'
+import { failUnreadable, type UnreadableSecrets } from '../../store/sql/retry/retry-waits.sql.ts'
 import { storeLogs } from '../../store/sql/agent/kernel-logs.sql.ts'
 import { recordHeartbeat } from '../../store/sql/agent/sync-agent.sql.ts'
-import { bookReport } from './book-report.ts'
-import { SecretKeyError } from '../access/secret-box.ts'
-import { openEnviron } from '../session/secret-environ.ts'
+import { bookReport } from './apply-report.ts'
+import { SecretKeyError } from '../access/secrets.ts'
+import { openEnviron } from '../session/plan-attempt.ts'
 import type { ServiceContext } from '../service-context.ts'
 import { issuesOf, refuseInput } from '../input/parse-input.ts'
 

@@ -5,7 +5,7 @@ import { ArchiveError } from '../../archive/archive-entry.ts'
 import { createArchiveReader } from '../../archive/read-archive.ts'
 import { RepriseError } from '../../domain/errors.ts'
 import { UPLOAD_ENTRIES_MAX } from '../../domain/limits.ts'
-import type { CodeKey } from '../../store/sql/code/code-archives.sql.ts'
+import type { CodeKey } from '../../store/sql/code.sql.ts'
 import { inputError } from '../input/parse-input.ts'
 
 /**

@@ -1,11 +1,42 @@
+import { z } from 'zod'
 import { RepriseError } from '../../domain/errors.ts'
-import { recordAudit } from '../../store/sql/access/record-audit.sql.ts'
-import { lockCode, readCode, recordCode, type CodeRow } from '../../store/sql/code/code-archives.sql.ts'
-import { actorOf } from '../access/actor.ts'
-import { assertMayChange } from '../access/authorize.ts'
+import { NAME_LENGTH_MAX } from '../../domain/limits.ts'
+import { type CodeKey, type CodeRow, findProject, lockCode, readCode, recordCode } from '../../store/sql/code.sql.ts'
+import { parseInput } from '../input/parse-input.ts'
+import { text } from '../input/input-fields.ts'
 import type { ServiceContext } from '../service-context.ts'
-import { codeKeyOf, type CodeInput } from './code-input.ts'
-import { tooLarge, type CodeStore } from './code-store.ts'
+import { recordAudit } from '../../store/sql/access/audit.sql.ts'
+import { actorOf, assertMayChange } from '../access/authorize.ts'
+import { type CodeStore, tooLarge } from './code-store.ts'
+
+/** Of an archive. */
+export const codeSha256 = z
+  .string()
+  .toLowerCase()
+  .regex(/^[0-9a-f]{64}$/, 'must be a SHA-256 in hexadecimal')
+
+export interface CodeInput {
+  sha256: string
+  /** Its name. */
+  project: string
+}
+
+const schema = z.strictObject({ sha256: codeSha256, project: text(NAME_LENGTH_MAX) })
+
+/** @throws RepriseError VALIDATION_FAILED, PROJECT_NOT_FOUND */
+export async function codeKeyOf(
+  { db, viewer }: Pick<ServiceContext, 'db' | 'viewer'>,
+  input: CodeInput,
+): Promise<CodeKey> {
+  const { sha256, project } = parseInput(schema, input)
+  const projectId = await findProject(db, project, viewer.projectId)
+  if (projectId === null) throw new RepriseError('PROJECT_NOT_FOUND', `no project ${project}`)
+  return { projectId, sha256 }
+}
+
+export function codeNotFound(sha256: string, project: string): RepriseError {
+  return new RepriseError('CODE_NOT_FOUND', `project ${project} has no uploaded code ${sha256}`)
+}
 
 export interface UploadedCode {
   code: CodeRow

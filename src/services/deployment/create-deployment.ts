@@ -9,9 +9,11 @@ import {
   insertDeployment,
   type KnownDeployment,
   type NewDeployment,
-} from '../../store/sql/deployment/insert-deployment.sql.ts'
-import { assertMayChange } from '../access/authorize.ts'
+} from '../../store/sql/deployment/change-deployment.sql.ts'
+import { actorOf, assertMayChange } from '../access/authorize.ts'
 import {
+  assertHasVolumes,
+  assertServes,
   checkPortVariable,
   deploymentName,
   deploymentSpecFields,
@@ -19,16 +21,13 @@ import {
   replicas,
   specOf,
 } from './deployment-fields.ts'
-import { assertHasVolumes, assertServes } from './deployment-group.ts'
-import { parseInput } from '../input/parse-input.ts'
-import { rolloutIssues } from './scale-deployment.ts'
-import { sealEnviron } from '../session/secret-environ.ts'
+import { parseInput, withoutNulls } from '../input/parse-input.ts'
+import { rolloutIssues } from './change-deployment.ts'
+import { sealEnviron } from '../session/plan-attempt.ts'
 import type { ServiceContext } from '../service-context.ts'
 import { besideOtherFaults, checkSecrets } from '../session/session-fields.ts'
-import { text } from '../input/text-input.ts'
-import { withoutNulls } from '../input/without-nulls.ts'
-import { actorOf } from '../access/actor.ts'
-import { creationDigest } from '../session/creation-digest.ts'
+import { text } from '../input/input-fields.ts'
+import { creationDigest } from '../session/create-sessions.ts'
 
 export const createDeploymentSchema = z
   .strictObject({

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isHealthPath } from '../../domain/deployment/health-path.ts'
+import { isHealthPath } from '../../domain/deployment/health.ts'
 import {
   DEPLOYMENT_NAME_LENGTH_MAX,
   DEPLOYMENT_WAIT_MAX_SECONDS,
@@ -13,8 +13,8 @@ import {
   NAME_LENGTH_MAX,
   REPLICAS_MAX,
 } from '../../domain/limits.ts'
-import type { SealedVariable } from '../../domain/session/sealed-variable.ts'
-import type { DeploymentSpec } from '../../store/sql/deployment/deployment-spec.sql.ts'
+import type { SealedVariable } from '../../domain/session/kernel-environment.ts'
+import type { DeploymentSpec } from '../../store/sql/deployment/change-deployment.sql.ts'
 import {
   besideOtherFaults,
   checkSecrets,
@@ -26,7 +26,14 @@ import {
   resourceSlots,
   variableName,
 } from '../session/session-fields.ts'
-import { text } from '../input/text-input.ts'
+import { text } from '../input/input-fields.ts'
+import { RepriseError } from '../../domain/errors.ts'
+import { missingVolumes, offersAll } from '../../domain/scheduling/resource-request.ts'
+import { refuseType } from '../../domain/session/session-spec.ts'
+import type { Queryable } from '../../store/database.ts'
+import { readGroupScopes } from '../../store/sql/session/creation-scope.sql.ts'
+import { readGroupVolumes } from '../../store/sql/agent/agents.sql.ts'
+import { refuseInput } from '../input/parse-input.ts'
 
 /** Fields of a deployment as clients give them, durations in seconds. */
 
@@ -156,4 +163,33 @@ export function specOf(
 
 function ms(seconds: number): number {
   return Math.round(seconds * 1000)
+}
+
+/**
+ * Routes are INFERENCE sessions: their resource group must take them.
+ * @throws RepriseError RESOURCE_GROUP_NOT_FOUND, VALIDATION_FAILED
+ */
+export async function assertServes(db: Queryable, resourceGroup: string): Promise<void> {
+  const types = (await readGroupScopes(db, [resourceGroup])).get(resourceGroup)
+  if (!types) throw new RepriseError('RESOURCE_GROUP_NOT_FOUND', `no resource group ${resourceGroup}`)
+  const message = refuseType(resourceGroup, types, 'INFERENCE')
+  if (message !== undefined) refuseInput([{ path: 'resourceGroup', message }])
+}
+
+/**
+ * Its agents, alive or not, must have what it mounts for its project: sessions wait for an agent that comes, but a
+ * deployment is to serve now. What is there for other projects is not told from what is not there.
+ * @throws RepriseError VALIDATION_FAILED
+ */
+export async function assertHasVolumes(
+  db: Queryable,
+  projectId: string,
+  { resourceGroup, mounts }: Pick<DeploymentSpec, 'resourceGroup' | 'mounts'>,
+): Promise<void> {
+  if (mounts.length === 0) return
+  const { project, agents } = await readGroupVolumes(db, projectId, resourceGroup)
+  const need = { project, mounts }
+  if (agents.some(({ volumes }) => offersAll(volumes, need))) return
+  const message = missingVolumes(agents, need, `no agent of resource group ${resourceGroup}`)
+  refuseInput([{ path: 'mounts', message }])
 }

@@ -1,30 +1,37 @@
-import type { DeploymentStatus } from '../../domain/deployment/statuses.ts'
+import type { DeploymentStatus } from '../../domain/deployment/lifecycle.ts'
 import { FILTER_LIST_MAX } from '../../domain/limits.ts'
 import type { Prisma, PrismaClient } from '../../store/prisma.ts'
 import {
   countRevisions as countByDeployment,
-  readRevisionPages as readPages,
   readRevisions as readByKey,
+  readRevisionPages as readPages,
   type RevisionKey,
   type RevisionRow,
 } from '../../store/sql/deployment/revisions.sql.ts'
 import {
   countRoutes,
-  readEndpoints as read,
-  type RouteCountRow,
+  countRoutesOfLists,
   type EndpointRow,
-} from '../../store/sql/deployment/read-routes.sql.ts'
-import { keysetPage, type Page } from '../paging/keyset.ts'
-import type { OrderColumn } from '../paging/keyset-cursor.ts'
-import { NEWEST_FIRST } from '../paging/orders.ts'
-import type { PageArguments } from '../paging/page-arguments.ts'
+  type ListedRoute,
+  readEndpoints as read,
+  readRoutePages,
+  readRoutes as readRouteRows,
+  readServices,
+  type RouteCountRow,
+  type RouteList,
+  type RoutePlace,
+  type RouteRow,
+} from '../../store/sql/deployment/routes.sql.ts'
+import { keysetPage, NEWEST_FIRST, type OrderColumn, type Page, type PageArguments } from '../paging.ts'
 import type { ServiceContext } from '../service-context.ts'
 import type { TimeFilterInput } from '../session/session-where.ts'
-import { idsBeginningWith } from '../input/id-prefix.ts'
-import { textConditions, type TextFilterInput } from '../input/text-conditions.ts'
-import { projectScope } from '../access/tenant-scope.ts'
-import { withoutNulls } from '../input/without-nulls.ts'
-import { argumentError } from '../input/parse-input.ts'
+import { idsBeginningWith, textConditions, type TextFilterInput } from '../input/input-fields.ts'
+import { projectScope } from '../access/tenants.ts'
+import { argumentError, withoutNulls } from '../input/parse-input.ts'
+import { RepriseError } from '../../domain/errors.ts'
+import type { ReadContext } from '../session/read-sessions.ts'
+import { shownEnviron, type ShownVariable } from '../session/session-fields.ts'
+import type { Service } from '../../domain/deployment/discovery.ts'
 
 export type { EndpointRow, RevisionKey, RevisionRow, RouteCountRow }
 export type DeploymentRecord = Prisma.DeploymentGetPayload<object>
@@ -102,4 +109,115 @@ export function readRouteCounts({ db }: SeenReader, deploymentIds: readonly stri
 /** The endpoints listed by service discovery, oldest first. */
 export function readEndpoints({ db }: SeenReader, deploymentIds: readonly string[]): Promise<EndpointRow[]> {
   return read(db, deploymentIds)
+}
+
+/** Complete deployments with related data, for REST; GraphQL reads only what its query selects. */
+export interface DescribedDeployment extends Omit<DeploymentRecord, 'revision'> {
+  projectName: string
+  /** With the environment as the viewer may read it. */
+  revision: RevisionRow & { environ: ShownVariable[] }
+  routeCounts: RouteCountRow[]
+}
+
+/** @throws RepriseError DEPLOYMENT_NOT_FOUND */
+export async function describeDeployment(context: ReadContext, id: string): Promise<DescribedDeployment> {
+  const [described] = await describe(context, await readDeployments(context, [id]))
+  if (!described) throw new RepriseError('DEPLOYMENT_NOT_FOUND', `no deployment ${id}`)
+  return described
+}
+
+/** Newest first. @throws RepriseError VALIDATION_FAILED */
+export async function describeDeployments(
+  context: ReadContext,
+  options: { filter: DeploymentFilterInput; page: PageArguments },
+): Promise<Page<DescribedDeployment>> {
+  const page = await listDeployments(context, options)
+  const nodes = await describe(
+    context,
+    page.edges.map(({ node }) => node),
+  )
+  return { ...page, edges: page.edges.map(({ cursor }, index) => ({ cursor, node: nodes[index]! })) }
+}
+
+/** Oldest first. @throws RepriseError DEPLOYMENT_NOT_FOUND */
+export async function endpointsOfDeployment(context: ReadContext, id: string): Promise<EndpointRow[]> {
+  const [deployment] = await readDeployments(context, [id])
+  if (!deployment) throw new RepriseError('DEPLOYMENT_NOT_FOUND', `no deployment ${id}`)
+  return readEndpoints(context, [id])
+}
+
+/** Three statements, however many deployments. */
+async function describe(
+  context: ReadContext,
+  deployments: readonly DeploymentRecord[],
+): Promise<DescribedDeployment[]> {
+  const ids = deployments.map(({ id }) => id)
+  const projectIds = [...new Set(deployments.map(({ projectId }) => projectId))]
+  const [revisions, counts, projects] = await Promise.all([
+    readRevisions(
+      context,
+      deployments.map(({ id, revision }) => ({ deploymentId: id, revision })),
+    ),
+    readRouteCounts(context, ids),
+    context.prisma.project.findMany({ where: { id: { in: projectIds } }, select: { id: true, name: true } }),
+  ])
+  const revisionOf = new Map(
+    revisions.map((revision) => [
+      revision.deploymentId,
+      { ...revision, environ: shownEnviron(context.viewer, revision.environ) },
+    ]),
+  )
+  const countsOf = Map.groupBy(counts, ({ deploymentId }) => deploymentId)
+  const nameOf = new Map(projects.map(({ id, name }) => [id, name]))
+  return deployments.map((deployment) => ({
+    ...deployment,
+    projectName: nameOf.get(deployment.projectId)!,
+    revision: revisionOf.get(deployment.id)!,
+    routeCounts: countsOf.get(deployment.id) ?? [],
+  }))
+}
+
+export type { RouteList, RoutePlace, RouteRow }
+
+type RouteReader = Pick<ServiceContext, 'db' | 'viewer'>
+
+/** Those that the viewer sees, in no order. */
+export function readRoutes(
+  { db, viewer }: RouteReader,
+  by: 'id' | 'sessionId',
+  ids: readonly string[],
+): Promise<RouteRow[]> {
+  return readRouteRows(db, by, ids, viewer.projectId)
+}
+
+/** Key of a list: equal for the same deployment and statuses. */
+export function routeListKey({ deploymentId, statuses }: RouteList): string {
+  return `${deploymentId}/${statuses.join()}`
+}
+
+/** Newest first, by `routeListKey`. The caller has checked that the viewer may see the deployments. */
+export async function listRoutes(
+  { db }: Pick<RouteReader, 'db'>,
+  lists: readonly RouteList[],
+  { after, limit }: { after: RoutePlace | null; limit: number },
+): Promise<Map<string, RouteRow[]>> {
+  return Map.groupBy(await readRoutePages(db, lists, after, limit), keyOf)
+}
+
+/** By `routeListKey`. */
+export async function countListedRoutes(
+  { db }: Pick<RouteReader, 'db'>,
+  lists: readonly RouteList[],
+): Promise<Map<string, number>> {
+  const rows = await countRoutesOfLists(db, lists)
+  return new Map(rows.map((row) => [keyOf(row), row.count]))
+}
+
+function keyOf({ deploymentId, listStatuses }: Pick<ListedRoute, 'deploymentId' | 'listStatuses'>): string {
+  return `${deploymentId}/${listStatuses}`
+}
+
+/** The deployments that the viewer sees, with their published endpoints, in a stable order. */
+export function readDiscovery({ db, viewer }: Pick<ServiceContext, 'db' | 'viewer'>): Promise<Service[]> {
+  return readServices(db, viewer.projectId)
 }

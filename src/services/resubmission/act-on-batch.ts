@@ -1,13 +1,63 @@
-import { notFound, type TargetRefusal } from '../../domain/resubmission/refuse.ts'
+import { LEASE } from '../../domain/agent/lease.ts'
+import { notFound, type TargetRefusal } from '../../domain/resubmission.ts'
+import { SESSION_ACTIONS, type SessionAction } from '../../domain/session/session-spec.ts'
+import { type LockedTarget, readTargets } from '../../store/sql/session/terminate-session.sql.ts'
+import { actorNamed, refuseChange } from '../access/authorize.ts'
+import type { ServiceContext } from '../service-context.ts'
+import { readRefusals } from './try-out.ts'
 import type { Queryable } from '../../store/database.ts'
-import { lockSessions, type LockedSession } from '../../store/sql/retry/lock-sessions.sql.ts'
-import type { HeldResubmission } from '../../store/sql/resubmission/resubmission-batch.sql.ts'
-import { changePendingRetries } from '../../store/sql/retry/change-retry.sql.ts'
-import { actorNamed } from '../access/actor.ts'
-import { endAttempts } from '../retry/end-attempts.ts'
-import { refusePendingRetry, retryCancelledBy, retryDueBy } from '../retry/pending-retry.ts'
+import { changePendingRetries, type LockedSession, lockSessions } from '../../store/sql/retry/change-retry.sql.ts'
+import {
+  type HeldResubmission,
+  readPendingItems,
+  settleItems,
+} from '../../store/sql/resubmission/resubmission-batch.sql.ts'
+import { endAttempts } from '../retry/decide-session.ts'
+import { refusePendingRetry, retryCancelledBy, retryDueBy } from '../retry/change-retry.ts'
 import { alreadyFinished, terminationReason } from '../session/terminate-session.ts'
-import type { BatchContext, BatchWork } from './resubmit-batch.ts'
+import { type BatchContext, type BatchWork, type MadeDecision, resubmitBatch } from './resubmit-batch.ts'
+import { RESUBMIT_BATCH_SESSIONS_MAX } from '../../domain/limits.ts'
+import type { NewSession } from '../../store/sql/session/session-columns.sql.ts'
+
+export interface ActionVerdict {
+  action: SessionAction
+  /** The message with which the mutation would refuse now; null if it would not. */
+  reason: string | null
+}
+
+/**
+ * What the viewer could do with these sessions now, by the rules of the mutations themselves, each called for one
+ * session, without options. Sessions that the viewer does not see are missing.
+ */
+export async function readSessionActions(
+  { db, viewer }: Pick<ServiceContext, 'db' | 'viewer'>,
+  sessionIds: readonly string[],
+): Promise<Map<string, ActionVerdict[]>> {
+  const found = await readTargets(db, {
+    sessionIds,
+    visibleProjectId: viewer.projectId,
+    fenceMarginMs: LEASE.fenceMarginMs,
+    locked: null,
+  })
+  const targets = [...found.values()]
+  const forbidden = refuseChange(viewer)
+  if (forbidden) return verdicts(targets, () => forbidden.message)
+  const refusals = new Map<SessionAction, Map<string, TargetRefusal>>()
+  for (const action of SESSION_ACTIONS) refusals.set(action, await readRefusals(db, targets, { action, taken: null }))
+  return verdicts(targets, ({ id }, action) => refusals.get(action)!.get(id)?.message)
+}
+
+function verdicts(
+  targets: readonly LockedTarget[],
+  refuse: (target: LockedTarget, action: ActionVerdict['action']) => string | undefined,
+): Map<string, ActionVerdict[]> {
+  return new Map(
+    targets.map((target) => [
+      target.id,
+      SESSION_ACTIONS.map((action) => ({ action, reason: refuse(target, action) ?? null })),
+    ]),
+  )
+}
 
 /**
  * Does to each of these sessions what `terminateSession`, `cancelRetry` or `retryNow` would do to it, by their rules.
@@ -70,4 +120,44 @@ async function terminate(
     refused.set(id, { code: finished.code, message: finished.message })
   }
   return retries
+}
+
+export interface BatchOutcome {
+  action: SessionAction
+  /** How many sessions it was done to. */
+  done: number
+  /** Children. */
+  created: NewSession[]
+  refusals: TargetRefusal[]
+  /** Pending retries that were cancelled or replaced. */
+  superseded: number
+  /** Decisions about sessions that had none yet. */
+  decided: MadeDecision[]
+  /** Nothing is left to do. */
+  finished: boolean
+}
+
+/**
+ * Does what was asked for to the next sessions of a resubmission, or of another action on many sessions, that the
+ * transaction has locked. A crash leaves nothing of the batch, and the record says what is left to do.
+ */
+export async function runBatch(tx: Queryable, context: BatchContext, held: HeldResubmission): Promise<BatchOutcome> {
+  const items = await readPendingItems(tx, held.id, RESUBMIT_BATCH_SESSIONS_MAX)
+  const sessionIds = items.map(({ sessionId }) => sessionId)
+  const { dependentsFrom } = held
+  const dependents = items.filter(({ position }) => dependentsFrom !== null && position >= dependentsFrom)
+  const { targets, refused, children, superseded, decided } =
+    held.action === 'RESUBMIT'
+      ? await resubmitBatch(tx, context, held, sessionIds, new Set(dependents.map(({ sessionId }) => sessionId)))
+      : await actOnBatch(tx, context, held, sessionIds)
+  const settled = items.map(({ position, sessionId }) => {
+    const projectId = targets.get(sessionId)?.projectId ?? null
+    const { code = null, message = null } = refused.get(sessionId) ?? {}
+    return { position, projectId, childSessionId: children.get(sessionId)?.id ?? null, code, message }
+  })
+  const finished = await settleItems(tx, held.id, settled)
+  await context.sync.reached('resubmit:before-commit')
+  const refusals = settled.flatMap(({ code, message }) => (code === null ? [] : [{ code, message: message! }]))
+  const done = items.length - refusals.length
+  return { action: held.action, done, created: [...children.values()], refusals, superseded, decided, finished }
 }

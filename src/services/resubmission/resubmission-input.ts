@@ -7,13 +7,11 @@ import {
   REASON_LENGTH_MAX,
   RESUBMISSION_SESSIONS_MAX,
 } from '../../domain/limits.ts'
-import type { ResubmissionOverrides } from '../../domain/resubmission/overrides.ts'
-import type { SessionAction } from '../../domain/session/session-action.ts'
+import type { ResubmissionOverrides } from '../../domain/resubmission.ts'
+import type { SessionAction } from '../../domain/session/session-spec.ts'
 import { isStorableText, STORABLE_TEXT } from '../../domain/storable-text.ts'
-import { refuseUnstorable } from '../input/storable-input.ts'
+import { canonicalJson, issuesOf, refuseUnstorable } from '../input/parse-input.ts'
 import type { TerminationOptions } from '../../store/sql/resubmission/resubmission-batch.sql.ts'
-import { issuesOf } from '../input/parse-input.ts'
-import { canonicalJson } from '../input/canonical-json.ts'
 import {
   agentIds,
   batchTimeout,
@@ -23,11 +21,10 @@ import {
   priority,
   retryPolicy,
 } from '../session/session-fields.ts'
-import { codeSha256 } from '../code/code-input.ts'
-import { text } from '../input/text-input.ts'
+import { codeSha256 } from '../code/upload-code.ts'
+import { slotAmounts, text } from '../input/input-fields.ts'
 import type { ChainConditions } from '../../store/sql/chain/chain-conditions.sql.ts'
-import { isEmptyWhere, sessionWhere, type SessionFilterInput } from '../session/session-where.ts'
-import { slotAmounts } from '../input/slot-amounts-input.ts'
+import { isEmptyWhere, type SessionFilterInput, sessionWhere } from '../session/session-where.ts'
 
 /** Which chains: their newest attempts are meant. */
 export interface ChainSelectionInput {

@@ -1,20 +1,35 @@
-import { notFound, refuseTarget, type TargetRefusal } from '../../domain/resubmission/refuse.ts'
-import type { FailureCause } from '../../domain/session/causes.ts'
+import {
+  applyOverrides,
+  creationIdReused,
+  dependencyFailed,
+  deriveResubmission,
+  hasChild,
+  notFound,
+  partition,
+  refuseTarget,
+  type ResubmissionOverrides,
+  type TargetRefusal,
+} from '../../domain/resubmission.ts'
+import type { FailureCause } from '../../domain/session/failure.ts'
 import type { Logger } from '../../observability/log.ts'
 import type { SyncPoints } from '../../observability/sync-points.ts'
 import type { Queryable } from '../../store/database.ts'
-import { attributeReopenings } from '../../store/sql/resubmission/attribute-reopenings.sql.ts'
-import { beginGenerations } from '../../store/sql/resubmission/begin-generations.sql.ts'
+import { attributeReopenings, beginGenerations } from '../../store/sql/resubmission/open-resubmission.sql.ts'
 import type { HeldResubmission } from '../../store/sql/resubmission/resubmission-batch.sql.ts'
 import { supersedePendingRetries } from '../../store/sql/retry/change-retry.sql.ts'
 import { readUndecided } from '../../store/sql/retry/claim-undecided.sql.ts'
-import { recordDecisions, type DecisionRow } from '../../store/sql/retry/record-decisions.sql.ts'
-import { lockTargets, type LockedTarget } from '../../store/sql/session/lock-targets.sql.ts'
+import { type DecisionRow, recordDecisions } from '../../store/sql/retry/record-decisions.sql.ts'
+import { type LockedTarget, lockTargets } from '../../store/sql/session/terminate-session.sql.ts'
 import type { NewSession } from '../../store/sql/session/session-columns.sql.ts'
-import { actorNamed } from '../access/actor.ts'
+import { actorNamed } from '../access/authorize.ts'
 import { cancelledDecision } from '../retry/decide-session.ts'
-import { insertChildren } from './insert-children.ts'
-import { readOverrideScope, resubmittedChild, type OverrideScope } from './resubmitted-child.ts'
+import { useCodeOfProjects } from '../../store/sql/code.sql.ts'
+import { readAgentGroups } from '../../store/sql/agent/agents.sql.ts'
+import { readGroupScopes } from '../../store/sql/session/creation-scope.sql.ts'
+import { childSession } from '../session/plan-attempt.ts'
+import { readFailedChains } from '../../store/sql/resubmission/read-resubmission.sql.ts'
+import { readChildIds } from '../../store/sql/session/read-sessions.sql.ts'
+import { addSessions } from '../session/create-sessions.ts'
 
 /** What a batch of an action has done, by session. */
 export interface BatchWork {
@@ -143,4 +158,107 @@ async function decideForResubmission(
       return made
     },
   }
+}
+
+/** The existing objects that overrides name. */
+interface OverrideScope {
+  groups: ReadonlySet<string>
+  /** Resource group by agent. */
+  agents: ReadonlyMap<string, string>
+  /** Projects that have the code. */
+  codeProjects: ReadonlySet<string>
+}
+
+export async function readOverrideScope(
+  db: Queryable,
+  { resourceGroup, allowAgents = [], codeSha256 }: ResubmissionOverrides,
+): Promise<OverrideScope> {
+  const groups = resourceGroup === undefined ? [] : [...(await readGroupScopes(db, [resourceGroup]))]
+  return {
+    groups: new Set(groups.flatMap(([name, { allowed }]) => (allowed.includes('BATCH') ? [name] : []))),
+    agents: allowAgents.length === 0 ? new Map() : await readAgentGroups(db, allowAgents),
+    codeProjects: codeSha256 === undefined ? new Set() : await useCodeOfProjects(db, codeSha256),
+  }
+}
+
+/** The child of a session that is resubmitted, or the reason why these overrides do not allow one. */
+export function resubmittedChild(
+  target: LockedTarget,
+  cause: FailureCause | null,
+  overrides: ResubmissionOverrides,
+  scope: OverrideScope,
+): NewSession | TargetRefusal {
+  const spec = applyOverrides(target, overrides)
+  if (typeof spec === 'string') return { code: 'VALIDATION_FAILED', message: `session ${target.id}: ${spec}` }
+  const { resourceGroup } = spec
+  if (overrides.resourceGroup !== undefined && !scope.groups.has(resourceGroup)) {
+    return { code: 'RESOURCE_GROUP_NOT_FOUND', message: `no resource group ${resourceGroup}` }
+  }
+  const { allowAgents = [], codeSha256 } = overrides
+  if (codeSha256 !== undefined && !scope.codeProjects.has(target.projectId)) {
+    const message = `the project of session ${target.id} has no uploaded code ${codeSha256}`
+    return { code: 'CODE_NOT_FOUND', message }
+  }
+  if (allowAgents.length > 0 && !allowAgents.some((id) => scope.agents.get(id) === resourceGroup)) {
+    const message = `session ${target.id} is in the resource group ${resourceGroup}, and none of allowAgents is`
+    return { code: 'VALIDATION_FAILED', message }
+  }
+  try {
+    const own = deriveResubmission({ ...target, chainCreationId: target.rootCreationId }, cause)
+    return childSession({ ...target, rootCreationId: target.rootCreationId! }, { ...spec, ...own })
+  } catch (error) {
+    return { code: 'CHAIN_UNREADABLE', message: `session ${target.id}: ${(error as Error).message}` }
+  }
+}
+
+/**
+ * Writes children: those of dependents only once no chain that they wait for has failed, so after those of the same
+ * batch that reopen such a chain. Returns why the others were not written, by parent. As many statements as there are
+ * steps from a dependent to what it waits for.
+ */
+async function insertChildren(
+  tx: Queryable,
+  children: readonly NewSession[],
+  dependents: ReadonlySet<string>,
+): Promise<Map<string, TargetRefusal>> {
+  const [after, first] = partition(children, ({ parentSessionId }) => dependents.has(parentSessionId!))
+  const refused = await insert(tx, first)
+  let left = after
+  while (left.length > 0) {
+    const failed = await readFailedChains(
+      tx,
+      left.flatMap(({ dependsOnChains }) => dependsOnChains),
+    )
+    const waitsFor = ({ dependsOnChains }: NewSession) => dependsOnChains.find((chainId) => failed.has(chainId))
+    const [ready, later] = partition(left, (child) => waitsFor(child) === undefined)
+    if (ready.length === 0) {
+      for (const child of later) {
+        const parentId = child.parentSessionId!
+        refused.set(parentId, dependencyFailed(parentId, failed.get(waitsFor(child)!)!))
+      }
+      break
+    }
+    for (const [parentId, refusal] of await insert(tx, ready)) refused.set(parentId, refusal)
+    left = later
+  }
+  return refused
+}
+
+/** Refused because of a quota, an existing child, or a creation id in use. */
+async function insert(tx: Queryable, children: readonly NewSession[]): Promise<Map<string, TargetRefusal>> {
+  const { inserted, refused } = await addSessions(tx, children, { actor: null, transact: (work) => work(tx) })
+  const missing = children.filter(({ id }) => !inserted.has(id))
+  const others = await readChildIds(
+    tx,
+    missing.map(({ parentSessionId }) => parentSessionId!),
+  )
+  return new Map(
+    missing.map(({ id, parentSessionId: parentId, creationId }) => {
+      const full = refused.get(id)
+      const childId = others.get(parentId!)
+      if (full) return [parentId!, { code: full.code, message: full.message }]
+      if (childId) return [parentId!, hasChild(parentId!, childId)]
+      return [parentId!, creationIdReused(creationId)]
+    }),
+  )
 }

@@ -6,44 +6,42 @@ import {
   RESUBMIT_BATCH_SESSIONS_MAX,
   SESSION_IDS_PER_READ_MAX,
 } from '../../domain/limits.ts'
-import type { ResubmissionOverrides } from '../../domain/resubmission/overrides.ts'
-import { dependentsInSteps, type Dependent } from '../../domain/resubmission/order-dependents.ts'
-import type { SessionAction } from '../../domain/session/session-action.ts'
+import { type Dependent, dependentsInSteps, type ResubmissionOverrides } from '../../domain/resubmission.ts'
+import type { SessionAction } from '../../domain/session/session-spec.ts'
 import type { SyncPoints } from '../../observability/sync-points.ts'
 import type { Queryable } from '../../store/database.ts'
 import type { PrismaClient, SessionWhere } from '../../store/prisma.ts'
-import { readAgentGroups } from '../../store/sql/agent/read-agents.sql.ts'
-import { readCancelledDependents } from '../../store/sql/resubmission/dependents.sql.ts'
+import { readAgentGroups } from '../../store/sql/agent/agents.sql.ts'
+import { readCancelledDependents } from '../../store/sql/resubmission/read-resubmission.sql.ts'
 import {
   findResubmissionByKey,
-  openResubmission,
   type NewResubmission,
+  openResubmission,
 } from '../../store/sql/resubmission/open-resubmission.sql.ts'
 import type { TerminationOptions } from '../../store/sql/resubmission/resubmission-batch.sql.ts'
 import { readGroupScopes } from '../../store/sql/session/creation-scope.sql.ts'
-import { actorOf } from '../access/actor.ts'
-import { listChainTails } from '../../store/sql/chain/list-chain-tails.sql.ts'
-import { assertMayChange } from '../access/authorize.ts'
-import { projectScope } from '../access/tenant-scope.ts'
+import { actorOf, assertMayChange } from '../access/authorize.ts'
+import { listChainTails } from '../../store/sql/chain/list-chains.sql.ts'
+import { projectScope } from '../access/tenants.ts'
 import { refuseInput } from '../input/parse-input.ts'
-import { mayBeName } from '../input/text-input.ts'
+import { mayBeName } from '../input/input-fields.ts'
 import type { ServiceContext } from '../service-context.ts'
-import { sealEnviron } from '../session/secret-environ.ts'
+import { sealEnviron } from '../session/plan-attempt.ts'
 import { sessionWhere } from '../session/session-where.ts'
-import { auditedOverrides } from '../session/shown-environ.ts'
-import { reportBatch } from './report-resubmitted.ts'
+import { auditedOverrides } from '../session/session-fields.ts'
+import { reportBatch } from './resubmissions.ts'
 import {
-  parseBulk,
-  parseResubmission,
-  requestHash,
-  statedFilter,
   type BulkInput,
   type BulkRequest,
+  parseBulk,
   type ParsedResubmission,
+  parseResubmission,
+  requestHash,
   type ResubmitSessionsInput,
+  statedFilter,
 } from './resubmission-input.ts'
-import { runBatch, type BatchOutcome } from './run-batch.ts'
-import { tryOut, type DryRun } from './try-out.ts'
+import { type BatchOutcome, runBatch } from './act-on-batch.ts'
+import { type DryRun, tryOut } from './try-out.ts'
 
 export interface ResubmitContext extends ServiceContext {
   prisma: PrismaClient

@@ -1,10 +1,22 @@
-import { retryEventData } from '../../domain/retry/event-data.ts'
+import { retryEventData } from '../../domain/retry/explain.ts'
 import { decideRetry } from '../../domain/retry/decide.ts'
-import { verdict, type RetryVerdict } from '../../domain/retry/verdict.ts'
+import { type RetryVerdict, verdict } from '../../domain/retry/verdict.ts'
 import { messageOf } from '../../observability/error-message.ts'
 import type { Logger } from '../../observability/log.ts'
-import type { UndecidedSession } from '../../store/sql/retry/claim-undecided.sql.ts'
-import type { DecisionRow } from '../../store/sql/retry/record-decisions.sql.ts'
+import { readUndecided, type UndecidedSession } from '../../store/sql/retry/claim-undecided.sql.ts'
+import { type DecisionRow, recordDecisions } from '../../store/sql/retry/record-decisions.sql.ts'
+import { isTerminal } from '../../domain/session/lifecycle.ts'
+import type { Queryable } from '../../store/database.ts'
+import type { Actor } from '../../store/sql/access/audit.sql.ts'
+import { changePendingRetries, type LockedSession } from '../../store/sql/retry/change-retry.sql.ts'
+import { wakeDependents } from '../../store/sql/session/creation-scope.sql.ts'
+import { terminateSessionRows } from '../../store/sql/session/terminate-session.sql.ts'
+import { type ErrorCode, RepriseError } from '../../domain/errors.ts'
+import { insertSessions } from '../../store/sql/session/insert-sessions.sql.ts'
+import type { NewSession } from '../../store/sql/session/session-columns.sql.ts'
+import type { Prisma } from '../../store/prisma.ts'
+import { projectScope } from '../access/tenants.ts'
+import type { ReadContext } from '../session/read-sessions.ts'
 
 /** A decision that throws is a bug: that session is not retried, and the others are still decided. */
 export function decideSession(session: UndecidedSession, log: Pick<Logger, 'error'>): RetryVerdict {
@@ -52,4 +64,82 @@ export function cancelledDecision(session: UndecidedSession, log: Pick<Logger, '
     event: row.event && 'session.retry_cancelled',
     eventData: row.eventData && { ...row.eventData, reason },
   }
+}
+
+interface EndedAttempts {
+  /** Ids of the sessions for which there was something to end. */
+  ended: Set<string>
+  /** Retries that waited, or were about to. */
+  retries: number
+}
+
+/**
+ * Ends these sessions, which the transaction holds: those that live are terminated, and those that have ended lose the
+ * retry for which they wait or are about to. `told`: what is added to the explanation of such a retry.
+ */
+export async function endAttempts(
+  tx: Queryable,
+  sessions: readonly LockedSession[],
+  options: { actor: Actor; force: boolean; reason: string; told: string; log: Pick<Logger, 'error'> },
+): Promise<EndedAttempts> {
+  const { actor, force, reason, told, log } = options
+  const idsOf = (wanted: (session: LockedSession) => boolean) => sessions.filter(wanted).map(({ id }) => id)
+  const live = idsOf(({ status }) => !isTerminal(status))
+  await terminateSessionRows(tx, live, { actor, force, reason })
+  // What has ended may wait for its retry, or be about to.
+  const waiting = idsOf(({ retryPhase }) => retryPhase === 'SCHEDULED' || retryPhase === 'HELD')
+  await changePendingRetries(tx, 'cancel', { sessionIds: waiting, actor, message: told })
+  const undecided = await readUndecided(
+    tx,
+    idsOf(({ status, retryDecided }) => isTerminal(status) && !retryDecided),
+  )
+  const decisions = undecided
+    .map((session) => cancelledDecision(session, log, told))
+    .filter(({ phase }) => phase === 'CANCELLED')
+  await recordDecisions(tx, decisions, actor)
+  const chainIds = decisions.map(({ chainId }) => chainId)
+  if (chainIds.length > 0) await wakeDependents(tx, chainIds)
+  return {
+    ended: new Set([...live, ...waiting, ...decisions.map(({ sessionId }) => sessionId)]),
+    retries: waiting.length + decisions.length,
+  }
+}
+
+export interface Refusal {
+  code: ErrorCode
+  message: string
+}
+
+/**
+ * Creates the children of failed sessions, as `createSessions` creates first attempts. Returns those that were refused
+ * for good, by parent: their creation id is in use by an unrelated session. The caller has already checked limits on
+ * pending sessions.
+ */
+export async function addChildren(tx: Queryable, children: readonly NewSession[]): Promise<Map<string, Refusal>> {
+  const { inserted } = await insertSessions(tx, children, { actor: null, admitted: true })
+  const refused = children.filter((child) => !inserted.has(child.id))
+  return new Map(
+    refused.map((child) => [
+      child.parentSessionId!,
+      { code: 'CREATION_ID_REUSED', message: `another session has the creation id ${child.creationId}` },
+    ]),
+  )
+}
+
+const BESIDE = { waits: { orderBy: { number: 'asc' } } } as const satisfies Prisma.RetryDecisionInclude
+
+export type RetryDecisionRecord = Prisma.RetryDecisionGetPayload<{ include: typeof BESIDE }>
+
+/**
+ * What was decided about a session's retry, with what it was held by; null while nothing is.
+ * @throws RepriseError SESSION_NOT_FOUND
+ */
+export async function readRetryDecision(
+  { prisma, viewer }: Pick<ReadContext, 'prisma' | 'viewer'>,
+  sessionId: string,
+): Promise<RetryDecisionRecord | null> {
+  const where = { id: sessionId, ...projectScope(viewer) }
+  const session = await prisma.session.findFirst({ where, select: { decision: { include: BESIDE } } })
+  if (!session) throw new RepriseError('SESSION_NOT_FOUND', `no session ${sessionId}`)
+  return session.decision
 }

@@ -1,13 +1,20 @@
 import { RepriseError } from '../../domain/errors.ts'
-import type { FailureCause } from '../../domain/session/causes.ts'
-import { parseRetryPolicy } from '../../domain/retry/policy/parse-policy.ts'
-import { previewRetries as preview, type RetryPreview } from '../../domain/retry/preview.ts'
+import type { FailureCause } from '../../domain/session/failure.ts'
+import { parseRetryPolicy, readStoredPolicy } from '../../domain/retry/policy/stored-policy.ts'
+import { type PlannedRetry, previewRetries as planPreview, type RetryPreview } from '../../domain/retry/preview.ts'
 import { SHIPPED_POLICY } from '../../domain/retry/policy/policy.ts'
-import { readStoredPolicy } from '../../domain/retry/policy/stored-policy.ts'
-import { readPreviewSource } from '../../store/sql/retry/retry-scope.sql.ts'
-import { requireSessionId } from '../session/require-session-id.ts'
+import { readPreviewSource } from '../../store/sql/retry/retry-defaults.sql.ts'
+import { requireSessionId } from '../session/read-sessions.ts'
 import type { ServiceContext } from '../service-context.ts'
 import { issuesUnder, refuseInput } from '../input/parse-input.ts'
+import {
+  type AirflowExplanation,
+  type AirflowRetry,
+  convertAirflowSettings,
+  parseAirflowSettings,
+  planAirflowRetries,
+} from '../../domain/retry/airflow.ts'
+import { type ResolvedPolicy, resolvePolicy } from '../../domain/retry/policy/resolve-policy.ts'
 
 export interface PreviewRetriesInput {
   /** Missing fields are the session's, or the built-in defaults. */
@@ -28,7 +35,7 @@ export async function previewRetries(context: ServiceContext, input: PreviewRetr
   const session = input.sessionId ? await findSession(context, input.sessionId) : null
   const stored = session === null ? SHIPPED_POLICY : readStoredPolicy(session.retryPolicy)
   const base = typeof stored === 'string' ? SHIPPED_POLICY : stored
-  return preview({
+  return planPreview({
     policy: { ...base, ...parsed.policy },
     cause: input.cause ?? null,
     exitCode: input.exitCode ?? null,
@@ -41,4 +48,29 @@ async function findSession({ db, viewer }: ServiceContext, sessionId: string) {
   const session = await readPreviewSource(db, sessionId, viewer.projectId)
   if (!session) throw new RepriseError('SESSION_NOT_FOUND', `no session ${sessionId}`)
   return session
+}
+
+export interface AirflowPolicyPreview {
+  /** Fields not determined by the settings have the built-in defaults. */
+  resolved: ResolvedPolicy
+  explanation: AirflowExplanation
+  airflowDelays: AirflowRetry[]
+  schedule: PlannedRetry[]
+}
+
+/**
+ * The policy equivalent to an Airflow operator's settings, with both schedules side by side.
+ * @throws RepriseError VALIDATION_FAILED
+ */
+export function previewAirflowPolicy(input: object): AirflowPolicyPreview {
+  const parsed = parseAirflowSettings(input)
+  if ('issues' in parsed) return refuseInput(issuesUnder('settings', parsed.issues))
+  const { policy, explanation } = convertAirflowSettings(parsed.settings)
+  const resolved = resolvePolicy([{ source: 'SESSION', policy }])
+  return {
+    resolved,
+    explanation,
+    airflowDelays: planAirflowRetries(parsed.settings, parsed.task),
+    schedule: planPreview({ policy: resolved.policy, cause: null, exitCode: null, session: null }).schedule,
+  }
 }

@@ -1,23 +1,170 @@
-import { validate } from 'uuid'
-import { z } from 'zod'
-import { RepriseError } from '../../domain/errors.ts'
-import { REASON_LENGTH_MAX } from '../../domain/limits.ts'
-import { isStorableText, STORABLE_TEXT } from '../../domain/storable-text.ts'
+import { v7 as uuidv7, validate } from 'uuid'
+import { RepriseError, type ValidationIssue } from '../../domain/errors.ts'
+import { REASON_LENGTH_MAX, SCHEDULES_PER_PROJECT_MAX } from '../../domain/limits.ts'
 import type { Queryable } from '../../store/database.ts'
-import { recordAudit } from '../../store/sql/access/record-audit.sql.ts'
+import { recordAudit } from '../../store/sql/access/audit.sql.ts'
 import {
   deleteScheduleRow,
+  insertSchedule,
+  type LockedSchedule,
   lockSchedule,
+  lockScheduleNames,
   pauseScheduleRow,
   resumeScheduleRow,
-  type LockedSchedule,
-} from '../../store/sql/schedule/change-schedule.sql.ts'
-import type { ScheduleOwner } from '../../store/sql/schedule/schedule-columns.sql.ts'
-import { actorOf } from '../access/actor.ts'
-import { assertMayChange } from '../access/authorize.ts'
-import { parseInput } from '../input/parse-input.ts'
+  type ScheduleOwner,
+  type ScheduleSettings,
+  updateScheduleRow,
+} from '../../store/sql/schedule/schedules.sql.ts'
+import { actorOf, assertMayChange } from '../access/authorize.ts'
+import { argumentError, parseInput, refuseInput, withoutNulls } from '../input/parse-input.ts'
 import type { ServiceContext, Viewer } from '../service-context.ts'
-import { nextRunAfter } from './due-runs.ts'
+import type { CreateSessionInput } from '../session/create-session-input.ts'
+import { nextRunAfter } from './make-runs.ts'
+import { parseScheduleSettings, parseTemplate, type ScheduleSettingsInput } from './schedule-input.ts'
+import { z } from 'zod'
+import { isStorableText, STORABLE_TEXT } from '../../domain/storable-text.ts'
+
+export interface CreateScheduleInput extends ScheduleSettingsInput {
+  session: CreateSessionInput
+  paused?: boolean | null
+}
+
+/**
+ * From now on its runs are made, each by what `createSession` would make of `session`; the session's project is the
+ * schedule's.
+ * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, PROJECT_NOT_FOUND, RESOURCE_GROUP_NOT_FOUND, NAME_TAKEN,
+ * QUOTA_EXCEEDED
+ */
+export async function createSchedule(
+  context: ServiceContext,
+  { session, paused, ...given }: CreateScheduleInput,
+): Promise<{ scheduleId: string }> {
+  const { db, viewer, wake, log } = context
+  assertMayChange(viewer)
+  const parsed = parseScheduleSettings(given)
+  const issues = 'issues' in parsed ? [...parsed.issues] : []
+  if (paused != null && typeof paused !== 'boolean') issues.push({ path: 'paused', message: 'must be true or false' })
+  const { projectId, ...template } = await parseTemplate(context, session, issues)
+  if (!('settings' in parsed)) return refuseInput(issues)
+  const { settings } = parsed
+  const id = uuidv7()
+  await db.transaction(async (tx) => {
+    const { count, now } = await takeName(tx, projectId, settings.name)
+    if (count >= SCHEDULES_PER_PROJECT_MAX) {
+      const message = `there are ${SCHEDULES_PER_PROJECT_MAX} schedules already, and no more may be`
+      throw new RepriseError('QUOTA_EXCEEDED', message)
+    }
+    const next = nextRunAfter(now, { ...settings, id, anchorAt: now })
+    if (next === null) throw argumentError('cron', 'never comes')
+    const pausedBy = paused === true ? viewer.name : null
+    await insertSchedule(tx, {
+      ...settings,
+      ...template,
+      ...ownerFrom(viewer),
+      id,
+      projectId,
+      anchorAt: now,
+      next,
+      pausedBy,
+    })
+    const details = { scheduleId: id, ...settings }
+    await recordAudit(tx, { actor: actorOf(viewer), action: 'schedule.create', projectId, details })
+  })
+  wake.wake('run-schedules')
+  log.debug({ scheduleId: id, name: settings.name }, 'created a schedule')
+  return { scheduleId: id }
+}
+
+/** @throws RepriseError NAME_TAKEN */
+async function takeName(tx: Queryable, projectId: string, name: string): Promise<{ count: number; now: Date }> {
+  const { taken, ...rest } = await lockScheduleNames(tx, projectId, name)
+  if (taken) throw new RepriseError('NAME_TAKEN', `there is a schedule ${name} in its project already`)
+  return rest
+}
+
+/** Missing and null fields stay as they are. `cron` replaces `every`, and the other way round. */
+export interface UpdateScheduleInput extends Partial<{
+  [Field in keyof ScheduleSettingsInput]: ScheduleSettingsInput[Field] | null
+}> {
+  scheduleId: string
+  /** Replaces the whole of it, secrets included. */
+  session?: CreateSessionInput | null
+}
+
+type Change = Omit<UpdateScheduleInput, 'scheduleId' | 'session'>
+
+/**
+ * Runs that are due or wait already stay so, and start as the schedule is then. If its times change, the next is the
+ * first of them from now on. Whoever updates it becomes its owner.
+ * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, SCHEDULE_NOT_FOUND, PROJECT_NOT_FOUND, RESOURCE_GROUP_NOT_FOUND,
+ * NAME_TAKEN
+ */
+export async function updateSchedule(
+  context: ServiceContext,
+  { scheduleId, session, ...change }: UpdateScheduleInput,
+): Promise<{ scheduleId: string }> {
+  assertMayChange(context.viewer)
+  const issues = issuesOf(change)
+  if (session == null && issues.length > 0) refuseInput(issues)
+  const template = session == null ? null : await parseTemplate(context, session, issues)
+  await changeSchedule(context, scheduleId, 'schedule.update', async (tx, before) => {
+    if (template && template.projectId !== before.projectId) {
+      const message = `must be ${before.projectName}: a schedule stays in its project`
+      refuseInput([{ path: 'session.project', message }])
+    }
+    const parsed = parseScheduleSettings(merged(before, change))
+    if ('issues' in parsed) return refuseInput(parsed.issues)
+    const { settings } = parsed
+    if (settings.name !== before.name) await takeName(tx, before.projectId, settings.name)
+    const timing = retimed(before, settings)
+    if (timing.next === null) throw argumentError('cron', 'never comes')
+    await updateScheduleRow(tx, scheduleId, {
+      ...settings,
+      ...ownerFrom(context.viewer),
+      ...timing,
+      template: template?.template ?? before.template,
+      secretEnviron: template?.secretEnviron ?? before.secretEnviron,
+    })
+    return { before: settingsOf(before), after: settings, session: template !== null }
+  })
+  context.wake.wake('run-schedules')
+  return { scheduleId }
+}
+
+/** What is wrong with the fields that are given, whatever the others are: told with the faults of `session`. */
+function issuesOf(change: Change): readonly ValidationIssue[] {
+  const timed = change.cron != null || change.every != null
+  const parsed = parseScheduleSettings({ ...ANY, ...(timed && { cron: null }), ...withoutNulls(change) })
+  return 'issues' in parsed ? parsed.issues : []
+}
+
+const ANY = { name: 'any', cron: '@daily' }
+
+function merged(before: LockedSchedule, change: Change) {
+  const stated = settingsOf(before)
+  const timing = change.cron == null && change.every == null ? stated : { cron: change.cron, every: change.every }
+  // What is not known here is refused with the rest.
+  return {
+    ...stated,
+    ...withoutNulls(change),
+    cron: timing.cron,
+    every: timing.every,
+    name: change.name ?? stated.name,
+  }
+}
+
+/** When it runs next: as before if its times stay, else by the new ones from now on. */
+function retimed(before: LockedSchedule, after: ScheduleSettings) {
+  const { id, now } = before
+  const sameTimes = before.cron === after.cron && before.every === after.every && before.timeZone === after.timeZone
+  const anchorAt = before.every === after.every ? before.anchorAt : now
+  const from = sameTimes && before.plannedAt !== null ? new Date(before.plannedAt.getTime() - 1) : now
+  return { anchorAt, next: nextRunAfter(from, { ...after, id, anchorAt }) }
+}
+
+function settingsOf({ name, cron, every, timeZone, overlap, catchUp, jitter }: ScheduleSettings): ScheduleSettings {
+  return { name, cron, every, timeZone, overlap, catchUp, jitter }
+}
 
 const pauseSchema = z.strictObject({
   reason: z.string().max(REASON_LENGTH_MAX).refine(isStorableText, STORABLE_TEXT).nullish(),

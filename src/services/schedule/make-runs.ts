@@ -1,21 +1,62 @@
-import { v7 as uuidv7 } from 'uuid'
-import type { MissedRuns } from '../../domain/schedule/plan-runs.ts'
-import { admitRuns, type AdmittedRuns, type Candidate } from '../../domain/schedule/admit-runs.ts'
-import type { ErrorCode, RepriseError } from '../../domain/errors.ts'
-import type { Queryable } from '../../store/database.ts'
+import { type ErrorCode, RepriseError } from '../../domain/errors.ts'
+import { SCHEDULE_LATE_AFTER_SECONDS } from '../../domain/limits.ts'
+import {
+  admitRuns,
+  type AdmittedRuns,
+  type Candidate,
+  createTimetable,
+  jitterOf,
+  type MissedRuns,
+  planRuns,
+  type Timing,
+} from '../../domain/schedule.ts'
+import { messageOf } from '../../observability/error-message.ts'
 import type { HeldSchedule } from '../../store/sql/schedule/claim-schedules.sql.ts'
-import type { NextRun } from '../../store/sql/schedule/schedule-columns.sql.ts'
+import type { NextRun } from '../../store/sql/schedule/schedules.sql.ts'
+import { v7 as uuidv7 } from 'uuid'
+import type { Queryable } from '../../store/database.ts'
 import {
   advanceSchedules,
   readMadeRuns,
   readScheduleStandings,
-  writeScheduleRuns,
   type ScheduleStanding,
+  writeScheduleRuns,
   type WrittenRun,
 } from '../../store/sql/schedule/schedule-runs.sql.ts'
-import type { ServiceContext } from '../service-context.ts'
-import { cancelOthers } from './cancel-others.ts'
-import { startRuns } from './start-runs.ts'
+import type { ServiceContext, Viewer } from '../service-context.ts'
+import { cancelOthers, startRuns } from './start-runs.ts'
+import type { NewSession } from '../../store/sql/session/session-columns.sql.ts'
+import { mayChange } from '../access/authorize.ts'
+import { inputError } from '../input/parse-input.ts'
+import { parseCreateSession, type ParsedCreateSession } from '../session/create-session-input.ts'
+import { planFirstAttempt, readPlanScope } from '../session/plan-attempt.ts'
+
+/** A schedule whose times cannot be computed is asked again after so long: this Node may not know its time zone. */
+const FAULT_PAUSE_MS = SCHEDULE_LATE_AFTER_SECONDS * 60 * 1000
+
+/** What of this schedule is due, by the database's clock as of the transaction. */
+export function dueRuns(schedule: HeldSchedule): DueRuns {
+  const { id, plannedAt, now, catchUp, jitter } = schedule
+  const nothing = { schedule, runs: [], missed: null, askedBy: null }
+  if (plannedAt === null) return { ...nothing, next: null }
+  try {
+    const timetable = createTimetable(schedule)
+    const delayOf = (time: Date) => jitterOf(id, time, jitter)
+    return { schedule, askedBy: null, ...planRuns({ timetable, plannedAt, now, catchUp, delayOf }) }
+  } catch (error) {
+    const dueAt = new Date(now.getTime() + FAULT_PAUSE_MS)
+    const message = `its times cannot be computed: ${messageOf(error)}`
+    return { ...nothing, next: { plannedAt: dueAt, dueAt }, fault: new RepriseError('VALIDATION_FAILED', message) }
+  }
+}
+
+/** The first planned time after this one; null if there is none. */
+export function nextRunAfter(time: Date, schedule: Timing & { id: string; jitter: number }): NextRun | null {
+  const plannedAt = createTimetable(schedule).after(time)
+  if (plannedAt === null) return null
+  const delayMs = Math.round(jitterOf(schedule.id, plannedAt, schedule.jitter) * 1000)
+  return { plannedAt, dueAt: new Date(plannedAt.getTime() + delayMs) }
+}
 
 /** What is due of a schedule that the transaction holds. */
 export interface DueRuns {
@@ -188,4 +229,48 @@ function advanced({ schedule, next }: DueRuns, { wait }: AdmittedRuns, runs: rea
   const told = runs.findLast(({ outcome }) => outcome === 'REFUSED' || outcome === 'STARTED')
   const statusReason = refusal && `The run of ${refusal.lastPlannedAt.toISOString()} was refused: ${refusal.reason}`
   return { id: schedule.id, next, queued: wait.length, ...(told && { statusReason: statusReason ?? null }) }
+}
+
+/** Whose rights the runs of a schedule have: those of the token that created it or changed it last. */
+function ownerOf({ tokenId, userId, owner, ownerRole, projectId }: HeldSchedule): Viewer | RepriseError {
+  const advice = 'Whoever resumes or updates the schedule becomes its owner.'
+  if (ownerRole === null) {
+    const message = `The token "${owner}", with whose rights its runs are made, is not valid in its project any more. ${advice}`
+    return new RepriseError('FORBIDDEN', message)
+  }
+  if (!mayChange({ role: ownerRole })) {
+    const message = `The token "${owner}", with whose rights its runs are made, has the role ${ownerRole} now, which may not change anything. ${advice}`
+    return new RepriseError('FORBIDDEN', message)
+  }
+  return { tokenId, userId, name: owner, role: ownerRole, projectId }
+}
+
+/** By the id of the schedule, the session that its run creates, or why there can be none. */
+export async function planRunSessions(
+  tx: Queryable,
+  { secrets }: Pick<ServiceContext, 'secrets'>,
+  schedules: readonly HeldSchedule[],
+): Promise<Map<string, NewSession | RepriseError>> {
+  const parsed = schedules.map((schedule) => ({ schedule, value: parsedTemplate(schedule) }))
+  const values = parsed.flatMap(({ value }) => (value instanceof RepriseError ? [] : [value]))
+  const scope = await readPlanScope({ db: tx, viewer: EVERYTHING }, values)
+  return new Map<string, NewSession | RepriseError>(
+    parsed.map(({ schedule, value }) => {
+      const owner = ownerOf(schedule)
+      if (owner instanceof RepriseError) return [schedule.id, owner]
+      if (value instanceof RepriseError) return [schedule.id, value]
+      const session = planFirstAttempt(value, scope, { viewer: owner, secrets })
+      if (session instanceof RepriseError) return [schedule.id, session]
+      return [schedule.id, { ...session, secretEnviron: schedule.secretEnviron }]
+    }),
+  )
+}
+
+/** Projects are found by name: that of the schedule itself, which its owner has been checked for. */
+const EVERYTHING = { projectId: null }
+
+/** What was valid when the schedule was made may not be any more, after an upgrade. */
+function parsedTemplate({ template, projectName }: HeldSchedule): ParsedCreateSession | RepriseError {
+  const parsed = parseCreateSession({ ...template, project: projectName })
+  return 'value' in parsed ? parsed.value : inputError(parsed.issues)
 }

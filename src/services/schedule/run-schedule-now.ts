@@ -1,9 +1,9 @@
 import { RepriseError } from '../../domain/errors.ts'
 import type { ServiceContext } from '../service-context.ts'
 import { changeSchedule, ownerFrom } from './change-schedule.ts'
-import { makeRuns, type MadeRuns } from './make-runs.ts'
+import { type MadeRuns, makeRuns } from './make-runs.ts'
 import type { ScheduleRunRow } from './read-schedules.ts'
-import { wakeForRuns } from './wake-for-runs.ts'
+import { wakeForRuns } from './start-runs.ts'
 
 /**
  * Makes one more run now, with the rights of whoever asks, also of a schedule that is paused. What overlaps it is

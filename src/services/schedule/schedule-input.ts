@@ -8,15 +8,13 @@ import {
   SCHEDULE_EVERY_SECONDS_MIN,
   SCHEDULE_JITTER_SECONDS_MAX,
 } from '../../domain/limits.ts'
-import { SCHEDULE_OVERLAPS } from '../../domain/schedule/admit-runs.ts'
-import { cronFault, timeZoneOf } from '../../domain/schedule/timetable.ts'
-import type { ScheduleSettings, ScheduleTemplate } from '../../store/sql/schedule/schedule-columns.sql.ts'
-import { inputError, issuesOf, issuesUnder, refuseInput } from '../input/parse-input.ts'
-import { text } from '../input/text-input.ts'
-import { withoutNulls } from '../input/without-nulls.ts'
+import { cronFault, SCHEDULE_OVERLAPS, timeZoneOf } from '../../domain/schedule.ts'
+import type { ScheduleSettings, ScheduleTemplate } from '../../store/sql/schedule/schedules.sql.ts'
+import { inputError, issuesOf, issuesUnder, refuseInput, withoutNulls } from '../input/parse-input.ts'
+import { text } from '../input/input-fields.ts'
 import type { ServiceContext } from '../service-context.ts'
-import { parseCreateSession, type CreateSessionInput } from '../session/create-session-input.ts'
-import { planFirstAttempt, readPlanScope } from '../session/plan-first-attempt.ts'
+import { type CreateSessionInput, parseCreateSession } from '../session/create-session-input.ts'
+import { planFirstAttempt, readPlanScope } from '../session/plan-attempt.ts'
 import { besideOtherFaults } from '../session/session-fields.ts'
 
 /** When and how a schedule runs. Durations are in seconds. */

@@ -1,11 +1,15 @@
 import { RepriseError } from '../../domain/errors.ts'
 import type { Queryable } from '../../store/database.ts'
-import type { Actor } from '../../store/sql/access/record-audit.sql.ts'
+import type { Actor } from '../../store/sql/access/audit.sql.ts'
 import type { HeldSchedule } from '../../store/sql/schedule/claim-schedules.sql.ts'
 import type { NewSession } from '../../store/sql/session/session-columns.sql.ts'
 import type { ServiceContext } from '../service-context.ts'
-import { addSessions } from '../session/add-sessions.ts'
-import { planRunSessions } from './plan-run.ts'
+import { addSessions } from '../session/create-sessions.ts'
+import { type MadeRuns, planRunSessions } from './make-runs.ts'
+import { type LockedSession, lockSessions } from '../../store/sql/retry/change-retry.sql.ts'
+import { type OpenAttempt, readOpenAttempts } from '../../store/sql/schedule/schedule-runs.sql.ts'
+import { endAttempts } from '../retry/decide-session.ts'
+import { retryCancelledBy } from '../retry/change-retry.ts'
 
 /**
  * Creates a session for each of these schedules, with the rights of its owner and within the owner's quotas. By the id
@@ -37,4 +41,42 @@ export async function startRuns(
 /** Runs are made by the server, in the name of the schedule's owner. */
 export function actorOfSchedule({ owner: name, tokenId, userId }: HeldSchedule): Actor {
   return { name, tokenId, userId, requestId: null, address: null }
+}
+
+/** Ends the chains of these schedules that go on, so that a later run can start. Returns how many. */
+export async function cancelOthers(
+  tx: Queryable,
+  { log }: Pick<ServiceContext, 'log'>,
+  schedules: readonly HeldSchedule[],
+): Promise<number> {
+  if (schedules.length === 0) return 0
+  const ids = schedules.map(({ id }) => id)
+  const locked = new Map<string, LockedSession>()
+  let open: OpenAttempt[] = []
+  // Until it is locked, an attempt may be replaced by its retry.
+  for (let round = 0; round < 2; round++) {
+    open = await readOpenAttempts(tx, ids)
+    const loose = open.flatMap(({ sessionId }) => (locked.has(sessionId) ? [] : [sessionId]))
+    if (loose.length === 0) break
+    for (const [id, session] of await lockSessions(tx, loose, null)) locked.set(id, session)
+  }
+  let cancelled = 0
+  for (const schedule of schedules) {
+    const sessions = open.flatMap(({ scheduleId, sessionId }) =>
+      scheduleId === schedule.id ? (locked.get(sessionId) ?? []) : [],
+    )
+    const reason = `a later run of schedule ${schedule.name} takes its place`
+    const told = retryCancelledBy(schedule.owner, reason)
+    const options = { actor: actorOfSchedule(schedule), force: false, reason, told, log }
+    cancelled += (await endAttempts(tx, sessions, options)).ended.size
+  }
+  return cancelled
+}
+
+/** After the commit. */
+export function wakeForRuns({ wake }: Pick<ServiceContext, 'wake'>, { started, cancelled }: MadeRuns): void {
+  if (started.length > 0) wake.wake('schedule-sessions', 'events')
+  if (cancelled === 0) return
+  // A chain of sessions that had not started has ended already: the run that waits for it may start.
+  wake.wake('terminate-sessions', 'promote-to-terminated', 'decide-retries', 'drive-routes', 'events', 'run-schedules')
 }

@@ -8,9 +8,8 @@ import {
   DEPENDENCIES_MAX,
   NAME_LENGTH_MAX,
 } from '../../domain/limits.ts'
-import { isClientsCreationId, NOT_DERIVED } from '../../domain/session/creation-id.ts'
-import { PRIORITY_DEFAULT } from '../../domain/session/priority.ts'
-import { isStorableMoment, STORABLE_MOMENT } from '../../domain/storable-moment.ts'
+import { isClientsCreationId, NOT_DERIVED, PRIORITY_DEFAULT } from '../../domain/session/session-spec.ts'
+import { isStorableMoment, STORABLE_MOMENT } from '../../domain/storable-text.ts'
 import {
   agentIds,
   batchTimeout,
@@ -25,9 +24,9 @@ import {
   resourceSlots,
   retryPolicy,
 } from './session-fields.ts'
-import { codeSha256 } from '../code/code-input.ts'
-import { text } from '../input/text-input.ts'
-import { withoutNulls } from '../input/without-nulls.ts'
+import { codeSha256 } from '../code/upload-code.ts'
+import { text } from '../input/input-fields.ts'
+import { withoutNulls } from '../input/parse-input.ts'
 
 /** A session as given by a client. Everything but name and command has a default; null counts as missing. */
 export type CreateSessionInput = Pick<Written, 'name' | 'command'> & {

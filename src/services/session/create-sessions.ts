@@ -1,16 +1,21 @@
 import { RepriseError } from '../../domain/errors.ts'
 import { CREATE_SESSIONS_MAX } from '../../domain/limits.ts'
 import { currentSpan } from '../../observability/trace.ts'
-import { readByCreationId, type KnownSession } from '../../store/sql/session/creation-scope.sql.ts'
+import { type KnownSession, readByCreationId } from '../../store/sql/session/creation-scope.sql.ts'
 import type { NewSession } from '../../store/sql/session/session-columns.sql.ts'
-import { addSessions } from './add-sessions.ts'
-import { assertMayChange } from '../access/authorize.ts'
-import { parseCreateSession, type CreateSessionInput, type ParsedCreateSession } from './create-session-input.ts'
-import { planFirstAttempt, readPlanScope } from './plan-first-attempt.ts'
+import { actorOf, assertMayChange } from '../access/authorize.ts'
+import { type CreateSessionInput, parseCreateSession, type ParsedCreateSession } from './create-session-input.ts'
+import { planFirstAttempt, readPlanScope } from './plan-attempt.ts'
 import { mapInTurns } from '../next-turn.ts'
 import type { ServiceContext } from '../service-context.ts'
-import { actorOf } from '../access/actor.ts'
-import { argumentError, inputError } from '../input/parse-input.ts'
+import { argumentError, canonicalJson, inputError } from '../input/parse-input.ts'
+import { describeFull } from '../../domain/quota.ts'
+import type { Database, Queryable } from '../../store/database.ts'
+import { insertSessions } from '../../store/sql/session/insert-sessions.sql.ts'
+import type { Actor } from '../../store/sql/access/audit.sql.ts'
+import { lockPendingPlaces } from '../quota.ts'
+import { createHash } from 'node:crypto'
+import type { SealedVariable } from '../../domain/session/kernel-environment.ts'
 
 export interface CreatedSession {
   sessionId: string
@@ -91,4 +96,92 @@ function parse(input: CreateSessionInput): ParsedCreateSession | RepriseError {
   const parsed = parseCreateSession(input)
   if ('value' in parsed) return parsed.value
   return inputError(parsed.issues)
+}
+
+interface AddedSessions {
+  inserted: Set<string>
+  /** By id: a limit on pending sessions leaves no place for them. */
+  refused: Map<string, RepriseError>
+}
+
+/**
+ * Adds sessions that clients request, first attempts and resubmissions. If an owner's pending sessions are limited,
+ * they are counted while the quota is locked, so two callers never take the same place. Sessions that are neither
+ * inserted nor refused existed already. `transact` runs the counting: `db.transaction`, or the caller's own
+ * transaction.
+ * A quota that is set at the same time counts the sessions being inserted at that moment as existing.
+ */
+export async function addSessions(
+  db: Queryable,
+  sessions: readonly NewSession[],
+  options: { actor: Actor | null; transact: Database['transaction'] },
+): Promise<AddedSessions> {
+  const { actor, transact } = options
+  const { inserted, limited } = await insertSessions(db, sessions, { actor, admitted: false })
+  if (limited.size === 0) return { inserted, refused: new Map() }
+  const counted = await transact((tx) =>
+    addCounted(
+      tx,
+      sessions.filter(({ id }) => limited.has(id)),
+      actor,
+    ),
+  )
+  return { inserted: new Set([...inserted, ...counted.inserted]), refused: counted.refused }
+}
+
+async function addCounted(tx: Queryable, sessions: readonly NewSession[], actor: Actor | null): Promise<AddedSessions> {
+  const places = await lockPendingPlaces(tx, sessions)
+  const known = await readByCreationId(tx, sessions)
+  // Existing sessions and repetitions take no place.
+  const taken = new Set(known.keys())
+  const refused = new Map<string, RepriseError>()
+  const admitted = sessions.filter((session) => {
+    const key = `${session.projectId}/${session.creationId}`
+    if (taken.has(key)) return true
+    const full = places.fullFor(session)
+    if (full) refused.set(session.id, new RepriseError('QUOTA_EXCEEDED', describeFull(full)))
+    else {
+      places.take(session)
+      taken.add(key)
+    }
+    return !full
+  })
+  const { inserted } = await insertSessions(tx, admitted, { actor, admitted: true })
+  return { inserted, refused }
+}
+
+/** 128 bits: a digest only tells a repeated request from a different one. */
+const DIGEST_BYTES = 16
+
+/**
+ * Fingerprint of what a client asked for, equal for inputs that ask for the same: defaults of fields are filled in,
+ * amounts, ids and times have one form, and the order of variables, labels, agents, dependencies and slots does not
+ * count. The policy is compared as given, so that defaults of projects may change between two requests. Fields without
+ * a value are left out: a field that a later release adds changes no digest.
+ */
+export function creationDigest(input: Asked, secrets: readonly SealedVariable[]): string {
+  const { environ, allowAgents, avoidAgents, excludeAgents, dependsOn, startsAt } = input
+  const asked = Object.entries({
+    ...input,
+    creationId: null,
+    environ: environ.toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+    // A digest without a key would give away whether a guess is right.
+    secretEnviron: secrets.map(({ name, digest }) => ({ name, digest })).toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+    allowAgents: allowAgents?.toSorted(),
+    avoidAgents: avoidAgents?.toSorted(),
+    excludeAgents: excludeAgents?.toSorted(),
+    dependsOn: [...new Set(dependsOn)].toSorted(),
+    startsAt: startsAt?.toISOString(),
+  }).filter(([, value]) => !isEmpty(value))
+  const hash = createHash('sha256').update(canonicalJson(Object.fromEntries(asked)))
+  return hash.digest().subarray(0, DIGEST_BYTES).toString('base64url')
+}
+
+/** The parsed input of a session or of a deployment, which has fewer of these. */
+type Asked = Pick<ParsedCreateSession, 'environ'> &
+  Partial<Pick<ParsedCreateSession, 'allowAgents' | 'avoidAgents' | 'excludeAgents' | 'dependsOn' | 'startsAt'>>
+
+function isEmpty(value: unknown): boolean {
+  if (value === null || value === undefined) return true
+  return typeof value === 'object' && Object.keys(value).length === 0
 }

@@ -1,23 +1,27 @@
-import { avoidedInOrder, createAgentPool } from '../../domain/scheduling/agent-pool.ts'
-import { explainCheckpointShortage } from '../../domain/quota/checkpoint-shortage.ts'
+import { type AgentCapacity, avoidedInOrder, createAgentPool } from '../../domain/scheduling/agent-pool.ts'
+import { explainCheckpointShortage } from '../../domain/quota.ts'
 import { placeByCheckpoint } from '../../domain/scheduling/checkpoint-placement.ts'
 import { explainPending } from '../../domain/scheduling/explain-pending.ts'
-import { parseQuantities } from '../../domain/scheduling/quantity.ts'
+import { parseQuantities, resourceRequest, totalOf } from '../../domain/scheduling/resource-request.ts'
 import { firstQuotaShortage, type QuotaUse } from '../../domain/scheduling/quota-use.ts'
-import type { AgentCapacity } from '../../domain/scheduling/agent-capacity.ts'
-import { resourceRequest, totalOf } from '../../domain/scheduling/resource-request.ts'
-import { readAgentCapacity } from '../../store/sql/scheduling/agent-capacity.sql.ts'
+import { readAgentCapacity, readStoredCheckpoints } from '../../store/sql/scheduling/agent-capacity.sql.ts'
 import { readHeldKeys } from '../../store/sql/scheduling/concurrency-keys.sql.ts'
 import { readQuotaUse } from '../../store/sql/scheduling/quota-use.sql.ts'
 import {
+  type PendingDemand,
   readAbsentAgents,
   readOverdue,
   readPending,
-  type PendingDemand,
 } from '../../store/sql/scheduling/read-pending.sql.ts'
-import { readCheckpointShortages } from '../../store/sql/quota/checkpoint-bytes.sql.ts'
-import { readStoredCheckpoints } from '../../store/sql/scheduling/stored-checkpoints.sql.ts'
+import { readCheckpointShortages } from '../../store/sql/quota.sql.ts'
 import type { ServiceContext } from '../service-context.ts'
+import { durationsOf, type SessionDurations } from '../../domain/session/statistics.ts'
+import {
+  countSchedulingHistory as count,
+  type HistoryRow,
+  readSchedulingHistory as read,
+  readSessionTimes,
+} from '../../store/sql/session/scheduling-history.sql.ts'
 
 /**
  * Why these sessions are still waiting, by id; sessions that are not waiting are left out. Derived from the present
@@ -94,4 +98,30 @@ function unreserved(agents: readonly AgentCapacity[] = []): AgentCapacity[] {
     const free = new Map([...agent.free].map(([slot, amount]) => [slot, amount + (agent.reserved.get(slot) ?? 0n)]))
     return { ...agent, free, reserved: new Map() }
   })
+}
+
+export type { HistoryRow, SessionDurations }
+
+/** Oldest first, one page for each entity. The caller has checked that the viewer may see them. */
+export function readSchedulingHistory(
+  { db }: Pick<ServiceContext, 'db'>,
+  input: { entityIds: readonly string[]; after: string; limit: number },
+): Promise<HistoryRow[]> {
+  return read(db, input.entityIds, input.after, input.limit)
+}
+
+export function countSchedulingHistory(
+  { db }: Pick<ServiceContext, 'db'>,
+  entityIds: readonly string[],
+): Promise<Map<string, number>> {
+  return count(db, entityIds)
+}
+
+/** How long each of these sessions was queued, and so on. The caller has checked that the viewer may see them. */
+export async function readDurations(
+  { db }: Pick<ServiceContext, 'db'>,
+  sessionIds: readonly string[],
+): Promise<Map<string, SessionDurations>> {
+  const rows = await readSessionTimes(db, sessionIds)
+  return new Map(rows.map(({ sessionId, steps, now, ...times }) => [sessionId, durationsOf(times, steps, now)]))
 }

@@ -1,22 +1,26 @@
 import { RepriseError } from '../../domain/errors.ts'
-import type { Prisma, PrismaClient } from '../../store/prisma.ts'
-import { keysetPage, type Page } from '../paging/keyset.ts'
-import type { OrderColumn } from '../paging/keyset-cursor.ts'
-import { NEWEST_FIRST } from '../paging/orders.ts'
-import type { PageArguments } from '../paging/page-arguments.ts'
+import type { Prisma, PrismaClient, Session } from '../../store/prisma.ts'
+import { keysetPage, NEWEST_FIRST, type OrderColumn, type Page, type PageArguments } from '../paging.ts'
 import { explainPendingSessions } from './explain-pending.ts'
-import type { KernelUsage } from '../../domain/agent/kernel-usage.ts'
+import type { KernelUsage } from '../../domain/agent/kernel-report.ts'
 import {
-  readFoundCheckpoints as readFoundRows,
   type FoundCheckpointRow,
-} from '../../store/sql/session/read-found-checkpoints.sql.ts'
-import { isStarting, type SessionStatus } from '../../domain/session/statuses.ts'
-import { readStartNotes as readStartNoteRows } from '../../store/sql/session/read-start-notes.sql.ts'
-import { readUsage as readUsageRows } from '../../store/sql/session/read-usage.sql.ts'
+  plainSelection,
+  readFoundCheckpoints as readFoundRows,
+  readPlainSessions,
+  readStartNotes as readStartNoteRows,
+  type SessionKey,
+} from '../../store/sql/session/read-sessions.sql.ts'
+import { isStarting, type SessionStatus } from '../../domain/session/lifecycle.ts'
+import { readUsage as readUsageRows } from '../../store/sql/session/count-sessions.sql.ts'
 import type { ServiceContext } from '../service-context.ts'
-import { shownEnviron, type ShownVariable } from './shown-environ.ts'
-import { projectScope } from '../access/tenant-scope.ts'
-import { sessionWhere, type SessionFilterInput } from './session-where.ts'
+import { shownEnviron, type ShownVariable } from './session-fields.ts'
+import { projectScope } from '../access/tenants.ts'
+import { type SessionFilterInput, sessionWhere } from './session-where.ts'
+import type { Queryable } from '../../store/database.ts'
+import { DEPENDENTS_LISTED_MAX } from '../../domain/limits.ts'
+import { type DependentRow, readDependents as read } from '../../store/sql/session/creation-scope.sql.ts'
+import { validate } from 'uuid'
 
 /** Complete sessions with related data, for REST; GraphQL reads only what its query selects. */
 
@@ -185,4 +189,56 @@ async function withChains<
     environ: shownEnviron(viewer, session.environ as { name: string; value: string }[]),
     retryChain: chains.get(session.chainId)!.map(({ id }) => id),
   }))
+}
+
+export type { SessionKey }
+
+/** Reads sessions of one project (null: of all) by a key, oldest attempt first. */
+export interface SessionRead {
+  projectId: string | null
+  by: SessionKey
+  values: readonly string[]
+  /**
+   * The columns and relations that the selection set needs, as made by Pothos; identical for all places of one path.
+   */
+  select: Prisma.SessionSelect
+  selectKey: string
+}
+
+export type ReadSessions = (read: SessionRead) => Promise<Session[]>
+
+/**
+ * Rows contain what `select` names and the three keys; the type claims the whole row because Pothos expects it.
+ * Selections with relations other than the decision are read by Prisma.
+ */
+export function sessionReader({ db, prisma }: { db: Queryable; prisma: PrismaClient }): ReadSessions {
+  return async ({ projectId, by, values, select }) => {
+    const distinct = [...new Set(values)]
+    const whole = { ...select, id: true, chainId: true, parentSessionId: true, attempt: true }
+    const selection = plainSelection(whole)
+    if (selection) return readPlainSessions(db, { projectId, by, values: distinct, selection })
+    return prisma.session.findMany({
+      where: { ...(projectId !== null && { projectId }), [by]: { in: distinct } },
+      select: whole,
+      orderBy: { attempt: 'asc' },
+    })
+  }
+}
+
+export type { DependentRow }
+
+/** The first attempts that depend on these chains, of those that the viewer sees, oldest first. */
+export function readDependents(
+  { db, viewer }: Pick<ServiceContext, 'db' | 'viewer'>,
+  chainIds: readonly string[],
+): Promise<DependentRow[]> {
+  return read(db, chainIds, viewer.projectId, DEPENDENTS_LISTED_MAX)
+}
+
+/**
+ * A malformed UUID names no session; the database would refuse it with an error of its own.
+ * @throws RepriseError SESSION_NOT_FOUND
+ */
+export function requireSessionId(id: unknown): void {
+  if (!validate(id)) throw new RepriseError('SESSION_NOT_FOUND', `no session ${String(id).slice(0, 100)}`)
 }

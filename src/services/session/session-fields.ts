@@ -12,21 +12,21 @@ import {
   MOUNTS_MAX,
   NAME_LENGTH_MAX,
 } from '../../domain/limits.ts'
-import { parseRetryPolicy } from '../../domain/retry/policy/parse-policy.ts'
+import { parseRetryPolicy } from '../../domain/retry/policy/stored-policy.ts'
 import type { RetryPolicy } from '../../domain/retry/policy/policy.ts'
-import { isPlainText, PLAIN_TEXT } from '../../domain/plain-text.ts'
-import { environBytes, execBytes, fitsArgument } from '../../domain/session/exec-bytes.ts'
+import { isPlainText, isStorableText, PLAIN_TEXT, STORABLE_TEXT, UNSTORABLE } from '../../domain/storable-text.ts'
+import { environBytes, execBytes, fitsArgument } from '../../domain/session/session-spec.ts'
 import {
   EXECUTOR_OPTION_KEY,
   EXECUTOR_OPTION_KEY_FAULT,
   EXECUTOR_OPTION_VALUE,
   EXECUTOR_OPTION_VALUE_FAULT,
-} from '../../domain/session/executor-options.ts'
-import { mountAbove, mountPathFault } from '../../domain/session/mount/mounts.ts'
-import { VOLUME_NAME, VOLUME_NAME_RULE } from '../../domain/session/mount/volume-name.ts'
-import { isStorableText, STORABLE_TEXT, UNSTORABLE } from '../../domain/storable-text.ts'
-import { slotAmounts } from '../input/slot-amounts-input.ts'
-import { text } from '../input/text-input.ts'
+} from '../../domain/session/kernel-environment.ts'
+import { mountAbove, mountPathFault, VOLUME_NAME, VOLUME_NAME_RULE } from '../../domain/session/mounts.ts'
+import { slotAmounts, text } from '../input/input-fields.ts'
+import type { ResubmissionOverrides } from '../../domain/resubmission.ts'
+import { mayReadEnviron } from '../access/authorize.ts'
+import type { Viewer } from '../service-context.ts'
 
 /** Fields of a session as clients give them, shared by all inputs. */
 
@@ -177,4 +177,50 @@ export function unique<Key extends string>(key: Key) {
       seen.add(entry[key])
     }
   }
+}
+
+/** Stands for a value that the viewer may not read. */
+const REDACTED = '[redacted]'
+
+export interface ShownVariable {
+  name: string
+  value: string
+  /** Whether `value` only stands for the real one. */
+  redacted?: true
+}
+
+/** An environment as this viewer may read it: the names, and the values or what stands for them. */
+export function shownEnviron(
+  viewer: Pick<Viewer, 'role'>,
+  environ: readonly { name: string; value: string }[],
+): ShownVariable[] {
+  return mayReadEnviron(viewer) ? [...environ] : redactedEnviron(environ)
+}
+
+function redactedEnviron(environ: readonly { name: string }[]): ShownVariable[] {
+  return environ.map(({ name }) => ({ name, value: REDACTED, redacted: true }))
+}
+
+/** The overrides of a resubmission as this viewer may read them. */
+export function shownOverrides(viewer: Pick<Viewer, 'role'>, overrides: object): object {
+  return mayReadEnviron(viewer) ? withoutSecrets(overrides) : auditedOverrides(overrides)
+}
+
+/** Without values of the environment: what is written down for good is read by more people than may read these. */
+export function auditedOverrides(overrides: ResubmissionOverrides): object {
+  const { environ } = overrides
+  return withoutSecrets(environ === undefined ? overrides : { ...overrides, environ: redactedEnviron(environ) })
+}
+
+/** Nobody reads these, encrypted or not. */
+function withoutSecrets(overrides: Omit<ResubmissionOverrides, 'environ'>): object {
+  const { secretEnviron } = overrides
+  return secretEnviron === undefined ? overrides : { ...overrides, secretEnviron: redactedEnviron(secretEnviron) }
+}
+
+/** A changed or overridden field as this viewer may read it: of a variable, that it changed, was added or removed. */
+export function shownField(viewer: Pick<Viewer, 'role'>, field: string, value: string | null): string | null {
+  if (value === null) return null
+  const readable = field.startsWith('environ.') ? mayReadEnviron(viewer) : !field.startsWith('secretEnviron.')
+  return readable ? value : REDACTED
 }

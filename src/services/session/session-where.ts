@@ -1,13 +1,9 @@
 import { FILTER_DEPTH_MAX, FILTER_LIST_MAX, FILTER_TERMS_MAX } from '../../domain/limits.ts'
-import type { FailureCause, RetryPhase } from '../../domain/session/causes.ts'
-import { USER_CANCELLED } from '../../domain/session/failure-reason.ts'
-import type { SessionOrigin, SessionResult, SessionStatus, SessionType } from '../../domain/session/statuses.ts'
+import { type FailureCause, type RetryPhase, USER_CANCELLED } from '../../domain/session/failure.ts'
+import type { SessionOrigin, SessionResult, SessionStatus, SessionType } from '../../domain/session/lifecycle.ts'
 import type { SessionWhere } from '../../store/prisma.ts'
-import { idsBeginningWith } from '../input/id-prefix.ts'
-import { refuseUnstorable } from '../input/storable-input.ts'
-import { textConditions, type TextFilterInput } from '../input/text-conditions.ts'
-import { withoutNulls } from '../input/without-nulls.ts'
-import { argumentError } from '../input/parse-input.ts'
+import { idsBeginningWith, textConditions, type TextFilterInput } from '../input/input-fields.ts'
+import { argumentError, refuseUnstorable, withoutNulls } from '../input/parse-input.ts'
 
 /** Which sessions. All given conditions must match; null counts as missing. */
 export interface SessionFilterInput {

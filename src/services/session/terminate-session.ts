@@ -1,13 +1,12 @@
 import { RepriseError } from '../../domain/errors.ts'
 import { REASON_LENGTH_MAX } from '../../domain/limits.ts'
 import { isStorableText, STORABLE_TEXT } from '../../domain/storable-text.ts'
-import { isTerminal, type SessionStatus } from '../../domain/session/statuses.ts'
+import { isTerminal, type SessionStatus } from '../../domain/session/lifecycle.ts'
 import { terminateSessionRow } from '../../store/sql/session/terminate-session.sql.ts'
-import { assertMayChange } from '../access/authorize.ts'
-import { endWaitingRetry } from '../retry/end-waiting-retry.ts'
-import { requireSessionId } from './require-session-id.ts'
+import { actorOf, assertMayChange } from '../access/authorize.ts'
+import { endWaitingRetry } from '../retry/change-retry.ts'
+import { requireSessionId } from './read-sessions.ts'
 import type { ServiceContext } from '../service-context.ts'
-import { actorOf } from '../access/actor.ts'
 import { refuseInput } from '../input/parse-input.ts'
 
 export function alreadyFinished(id: string, status: SessionStatus): RepriseError {

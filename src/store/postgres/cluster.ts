@@ -7,9 +7,8 @@ import { promisify } from 'node:util'
 import { systemProgram } from '../../machine/system-programs.ts'
 import { locateBinaries, type PostgresBinaries } from './binaries.ts'
 import { EmbeddedPostgresError, explained } from './embedded-error.ts'
-import { isAlive, isPostgres } from './process-table.ts'
-import { chooseRunAs, lookUp, ownUser, type RunAs } from './run-as.ts'
-import { SERVER_ROLE, serverPassword } from './server-role.ts'
+import { chooseRunAs, isAlive, isPostgres, lookUp, ownUser, type RunAs } from './run-as.ts'
+import { SERVER_ROLE, serverPassword } from './pooling.ts'
 
 /** An embedded PostgreSQL cluster on disk, all in one directory, and how its programs are run. */
 export interface Cluster {

@@ -2,11 +2,11 @@ import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { Logger } from '../../observability/log.ts'
-import { connectionString, openCluster, serverConnectionString, type Address, type Cluster } from './cluster.ts'
+import { type Address, type Cluster, connectionString, openCluster, serverConnectionString } from './cluster.ts'
 import { EmbeddedPostgresError } from './embedded-error.ts'
-import { takeOwnerLock, type OwnerLock } from './owner-lock.ts'
-import { ensureRunning, runsWith, stopServer, type Settings } from './postmaster.ts'
-import { embeddedSettings } from './settings.ts'
+import { type OwnerLock, takeOwnerLock } from './owner-lock.ts'
+import { ensureRunning, runsWith, type Settings, stopServer } from './postmaster.ts'
+import { embeddedSettings } from './binaries.ts'
 
 export interface EmbeddedPostgres {
   /** Where its files are. */

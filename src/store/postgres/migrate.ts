@@ -1,12 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import type { Logger } from '../../observability/log.ts'
-import { PATIENCE, type Patience } from '../connection-settings.ts'
-import { RUNNING_MIGRATION_LOCK_KEY } from './catalog-adapter.ts'
-import { connect } from './connect.ts'
-import { migrationNames } from './migration-files.ts'
+import { PATIENCE, type Patience } from '../database.ts'
+import { applyMigrations, migrationNames, RUNNING_MIGRATION_LOCK_KEY } from './schema-engine.ts'
+import { connect } from './pooling.ts'
 import { settleOutbox } from './outbox-era.ts'
-import { applyMigrations } from './schema-engine.ts'
 
 const MIGRATION_LOCK_KEY = 7_265_707_270
 /** Polled, because waiting inside PostgreSQL would hold a snapshot that a concurrent index build waits for. */

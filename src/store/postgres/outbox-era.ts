@@ -1,8 +1,7 @@
 import type pg from 'pg'
 import type { Logger } from '../../observability/log.ts'
-import type { Queryable } from '../database.ts'
-import { PATIENCE, type Patience } from '../connection-settings.ts'
-import { connect } from './connect.ts'
+import { PATIENCE, type Patience, type Queryable } from '../database.ts'
+import { connect } from './pooling.ts'
 
 /**
  * Events are ordered by the ids of the transactions that wrote them, which only the history of one database counts up.

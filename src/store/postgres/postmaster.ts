@@ -1,11 +1,11 @@
 import { readFile, rename, stat, unlink } from 'node:fs/promises'
-import { createServer, type AddressInfo } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isEmbeddedDiskFull } from '../../observability/process-events.ts'
 import type { Address, Cluster } from './cluster.ts'
 import { EmbeddedPostgresError, explained } from './embedded-error.ts'
-import { isPostgres } from './process-table.ts'
+import { isPostgres } from './run-as.ts'
 import {
   HAS_SOCKETS,
   isClosed,

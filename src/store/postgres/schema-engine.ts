@@ -1,10 +1,111 @@
-import { readFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { bindMigrationAwareSqlAdapterFactory } from '@prisma/driver-adapter-utils'
+import { PrismaPg } from '@prisma/adapter-pg'
+import { bindMigrationAwareSqlAdapterFactory, ColumnTypeEnum } from '@prisma/driver-adapter-utils'
+import pg from 'pg'
+import { createRequire } from 'node:module'
 import type * as SchemaEngineGlue from '@prisma/schema-engine-wasm/schema_engine_bg'
-import { CatalogAdapterFactory, CatalogPool } from './catalog-adapter.ts'
-import { readMigrations } from './migration-files.ts'
+
+const MIGRATIONS_DIR = join(import.meta.dirname, '../../../prisma/migrations')
+
+/** The names of this version's migrations, in order. */
+export async function migrationNames(): Promise<string[]> {
+  const entries = await readdir(MIGRATIONS_DIR, { withFileTypes: true })
+  return entries.flatMap((entry) => (entry.isDirectory() ? [entry.name] : [])).toSorted()
+}
+
+export async function readMigrations() {
+  const baseDir = MIGRATIONS_DIR
+  const names = await migrationNames()
+  return {
+    baseDir,
+    lockfile: {
+      path: 'migration_lock.toml',
+      content: await readFile(join(baseDir, 'migration_lock.toml'), 'utf8'),
+    },
+    shadowDbInitScript: '',
+    migrationDirectories: await Promise.all(
+      names.map(async (name) => ({
+        path: name,
+        migrationFile: {
+          path: 'migration.sql',
+          content: { tag: 'ok', value: await readFile(join(baseDir, name, 'migration.sql'), 'utf8') },
+        },
+      })),
+    ),
+  }
+}
+
+const OID_CHAR = 18
+const OID_TEXT = 25
+
+/**
+ * The adapter refuses the one-byte catalogue type "char". This pool reports such columns as text and remembers which
+ * ones they were in the latest result, because the schema engine expects them as characters.
+ */
+class CatalogPool extends pg.Pool {
+  charColumns: number[] = []
+
+  constructor(config: pg.PoolConfig) {
+    super(config)
+    // A connection that breaks also rejects the statement that is running.
+    this.on('error', () => {})
+    this.on('connect', (client) => void client.on('error', () => {}))
+  }
+
+  override query = (async (...args: Parameters<pg.Pool['query']>) => {
+    const answer = await (super.query(...args) as unknown as Promise<pg.QueryResult | pg.QueryResult[]>)
+    const fields = [answer].flat().at(-1)?.fields ?? []
+    this.charColumns = fields.flatMap((field, column) => (field.dataTypeID === OID_CHAR ? [column] : []))
+    for (const column of this.charColumns) fields[column]!.dataTypeID = OID_TEXT
+    return answer
+  }) as unknown as pg.Pool['query']
+}
+
+/**
+ * Prisma's adapter with two changes that the schema engine needs: "char" columns (see above), and scripts that run as
+ * one simple query and so in one transaction. The stock adapter splits a script at every semicolon, even inside
+ * comments, and spreads the pieces over the connections of its pool.
+ */
+class CatalogAdapterFactory extends PrismaPg {
+  readonly #pool: CatalogPool
+  readonly #migrations: ReadonlySet<string>
+
+  constructor(pool: CatalogPool, migrations: ReadonlySet<string>) {
+    super(pool)
+    this.#pool = pool
+    this.#migrations = migrations
+  }
+
+  override async connect() {
+    const adapter = await super.connect()
+    const queryRaw = adapter.queryRaw.bind(adapter)
+    adapter.queryRaw = async (query) => {
+      const result = await queryRaw(query)
+      for (const column of this.#pool.charColumns) result.columnTypes[column] = ColumnTypeEnum.Character
+      return result
+    }
+    adapter.executeScript = async (script) => {
+      await this.#pool.query(this.#migrations.has(script) ? asOneUnit(script) : script)
+    }
+    return adapter
+  }
+}
+
+/**
+ * Held while a migration's transaction runs, including one whose process has died but whose statement is still running.
+ */
+export const RUNNING_MIGRATION_LOCK_KEY = 7_265_707_271
+
+/**
+ * Runs a migration and records its success in the same transaction. PostgreSQL completes and commits what a killed
+ * process had already sent, and the history must not report that as failed. The one open row is the migration's own.
+ */
+function asOneUnit(script: string): string {
+  return `SELECT pg_advisory_xact_lock(${RUNNING_MIGRATION_LOCK_KEY});
+${script}
+;UPDATE _prisma_migrations SET finished_at = clock_timestamp() WHERE finished_at IS NULL AND rolled_back_at IS NULL`
+}
 
 /**
  * Prisma's schema engine as WebAssembly: migrations, their history table and the drift check are Prisma's own, with no

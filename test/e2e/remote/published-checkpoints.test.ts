@@ -2,7 +2,7 @@ import { existsSync, lstatSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { Lease } from '../../../src/domain/agent/lease.ts'
-import { AGENT_CHECKPOINT_OFFER_PATH, AGENT_CHECKPOINT_SEND_PATH } from '../../../src/domain/agent/http-protocol.ts'
+import { AGENT_CHECKPOINT_OFFER_PATH, AGENT_CHECKPOINT_SEND_PATH } from '../../../src/domain/agent/protocol.ts'
 import { eventually } from '../../support/eventually.ts'
 import { haltAt, type HaltAt, killHalted } from '../../support/programs/halted-program.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'

@@ -286,7 +286,7 @@ describe('introspection', () => {
   })
 
   test('is limited by address before a body is read; who has a token is not concerned', async () => {
-    const { createRates } = await import('../../../src/services/access/rates.ts')
+    const { createRates } = await import('../../../src/services/access/admission.ts')
     const limited = await startGraphQLServer({ strangers: createRates(0.2) })
     onTestFinished(() => limited.close())
     const statuses: number[] = []

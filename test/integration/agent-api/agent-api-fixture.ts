@@ -1,8 +1,8 @@
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach } from 'vitest'
 import { createHttpGateway } from '../../../src/agent/http-gateway.ts'
-import { AGENT_REGISTER_PATH, AGENT_SYNC_PATH } from '../../../src/domain/agent/http-protocol.ts'
-import { startGraphQLServer, type TestServer as ApiServer } from '../../support/servers/graphql-server.ts'
+import { AGENT_REGISTER_PATH, AGENT_SYNC_PATH } from '../../../src/domain/agent/protocol.ts'
+import { type TestServer as ApiServer, startGraphQLServer } from '../../support/servers/graphql-server.ts'
 import { playedAgent, type PlayedAgent } from '../../support/agents/played-agent.ts'
 import { testServer, type TestServer } from '../../support/servers/test-server.ts'
 

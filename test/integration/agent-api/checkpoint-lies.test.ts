@@ -12,7 +12,7 @@ import {
   AGENT_CHECKPOINT_HEADER,
   AGENT_CHECKPOINT_OFFER_PATH,
   AGENT_CHECKPOINT_SEND_PATH,
-} from '../../../src/domain/agent/http-protocol.ts'
+} from '../../../src/domain/agent/protocol.ts'
 import { RELAY_ENTRIES_MAX } from '../../../src/domain/limits.ts'
 import { kernelRows } from '../../support/database/session-rows.ts'
 import { eventually } from '../../support/eventually.ts'

@@ -4,7 +4,7 @@ import { createNoopExecutor } from '../../../src/agent/executors/noop/noop-execu
 import { createProcessExecutor } from '../../../src/agent/executors/process/process-executor.ts'
 import type { ProcessLimits } from '../../../src/agent/executors/process/process-host.ts'
 import type { LogStreamName } from '../../../src/domain/agent/protocol.ts'
-import type { SessionStatus } from '../../../src/domain/session/statuses.ts'
+import type { SessionStatus } from '../../../src/domain/session/lifecycle.ts'
 import { createLogger } from '../../../src/observability/log.ts'
 import type { CreateSessionInput } from '../../../src/services/session/create-session-input.ts'
 import type { Database } from '../../../src/store/database.ts'

@@ -1,7 +1,7 @@
 /** Draining, resuming and removing agents: what each does, and who may. */
 import { randomUUID } from 'node:crypto'
 import { expect, it } from 'vitest'
-import { drainAgent, removeAgent, resumeAgent } from '../../../src/services/agent/change-agent.ts'
+import { drainAgent, removeAgent, resumeAgent } from '../../../src/services/agent/agents.ts'
 import { failWith, sessionIn } from '../../support/sessions/drive-session.ts'
 import { passTime } from '../../support/sessions/pass-time.ts'
 import { playedAgent } from '../../support/agents/played-agent.ts'

@@ -1,8 +1,8 @@
 /** Other people are let in only where sessions are isolated, or where somebody has decided otherwise; what else is warned of. */
 import { v7 as uuidv7 } from 'uuid'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { createProject } from '../../../src/services/access/create-tenants.ts'
-import { createToken } from '../../../src/services/access/create-token.ts'
+import { createProject } from '../../../src/services/access/tenants.ts'
+import { createToken } from '../../../src/services/access/tokens.ts'
 import { readWarnings } from '../../../src/program/read-warnings.ts'
 import type { Warning } from '../../../src/domain/warning.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'

@@ -1,6 +1,6 @@
 /** What kernels used, as their agents tell it: a real one, and one that lies. */
 import { expect, it } from 'vitest'
-import type { KernelUsage } from '../../../src/domain/agent/kernel-usage.ts'
+import type { KernelUsage } from '../../../src/domain/agent/kernel-report.ts'
 import { playedAgent } from '../../support/agents/played-agent.ts'
 import { kernelRows } from '../../support/database/session-rows.ts'
 import { metricValue } from '../../support/servers/metric-value.ts'

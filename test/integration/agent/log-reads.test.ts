@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { joinChunks, type LogText } from '../../../src/domain/agent/join-chunks.ts'
+import { joinChunks, type LogText } from '../../../src/domain/agent/kernel-logs.ts'
 import { LOG_CHUNK_BYTES_MAX, LOG_HEAD_BYTES_PER_STREAM_MAX } from '../../../src/domain/limits.ts'
 import { insertRows } from '../../support/database/insert-rows.ts'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'

@@ -1,7 +1,6 @@
 /** Measuring a log by what has been added to it: always what there is, whatever came in which order or has gone. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createLogTextIndex, type LogTextOf } from '../../../src/services/agent/log-text-index.ts'
-import { readLogText } from '../../../src/services/agent/read-log-text.ts'
+import { createLogTextIndex, type LogTextOf, readLogText } from '../../../src/services/agent/kernel-logs.ts'
 import type { Database, Queryable } from '../../../src/store/database.ts'
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { analysedPlanOf, rowsRead } from '../../support/database/plans.ts'

@@ -11,7 +11,7 @@ import { ARCHIVE_END, archiveHeader, archivePadding } from '../../../src/archive
 import { extractArchive } from '../../../src/archive/extract-archive.ts'
 import { packedBytes, type PackedEntry, packFiles } from '../../../src/archive/pack-files.ts'
 import { createArchiveReader } from '../../../src/archive/read-archive.ts'
-import { createCheckpointStore } from '../../../src/services/agent/checkpoint-store.ts'
+import { createCheckpointStore } from '../../../src/services/agent/relay-checkpoint.ts'
 import { createCodeStore } from '../../../src/services/code/code-store.ts'
 import { alteredHeader, entryOf, extendedHeader, HOSTILE_ARCHIVES } from '../../support/hostile-archives.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'

@@ -1,9 +1,7 @@
 /** The end of a chain is one event, whatever ends it; a failure that is retried is none. */
 import { beforeEach, describe, expect, it, test } from 'vitest'
-import { cancelRetry } from '../../../src/services/retry/cancel-retry.ts'
-import { retryNow } from '../../../src/services/retry/retry-now.ts'
-import { setRetrySwitch } from '../../../src/services/retry/set-retry-switch.ts'
-import { updateRetry } from '../../../src/services/retry/update-retry.ts'
+import { cancelRetry, retryNow, updateRetry } from '../../../src/services/retry/change-retry.ts'
+import { setRetrySwitch } from '../../../src/services/retry/retry-switches.ts'
 import type { CreateSessionInput } from '../../../src/services/session/create-session-input.ts'
 import { terminateSession } from '../../../src/services/session/terminate-session.ts'
 import { chainEvents } from '../../support/database/session-rows.ts'

@@ -2,10 +2,12 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { createDeployment, type CreateDeploymentInput } from '../../../src/services/deployment/create-deployment.ts'
-import { destroyDeployment } from '../../../src/services/deployment/destroy-deployment.ts'
-import { scaleDeployment } from '../../../src/services/deployment/scale-deployment.ts'
+import {
+  destroyDeployment,
+  scaleDeployment,
+  updateDeployment,
+} from '../../../src/services/deployment/change-deployment.ts'
 import type { ServiceContext } from '../../../src/services/service-context.ts'
-import { updateDeployment } from '../../../src/services/deployment/update-deployment.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 import { ADMIN, DEFAULT_PROJECT_ID } from '../../support/servers/test-server.ts'
 

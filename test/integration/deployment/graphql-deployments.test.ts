@@ -1,7 +1,7 @@
 /** Mutations, queries and subscriptions on deployments. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
-import { removeOldRevisions } from '../../../src/store/sql/retention/remove-old-deployments.sql.ts'
+import { removeOldRevisions } from '../../../src/store/sql/retention.sql.ts'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
 import { connect } from '../../support/servers/graphql-stream.ts'
 import { writeDeploymentEvents, writeEvents } from '../../support/database/outbox.ts'

@@ -1,14 +1,14 @@
 /** What the handlers of routes do with a route in each situation, and with its session and deployment. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { RouteStatus } from '../../../src/domain/deployment/statuses.ts'
+import type { RouteStatus } from '../../../src/domain/deployment/lifecycle.ts'
 import { createWakeHub } from '../../../src/events/wake-hub.ts'
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
 import type { DeploymentRow } from '../../support/sessions/deployment-factories.ts'
 import {
   deploymentRow,
   deploymentServer,
-  routeRows,
   type DeploymentServer,
+  routeRows,
 } from '../../support/servers/deployment-server.ts'
 import { createFactories } from '../../support/sessions/factories.ts'
 

@@ -1,7 +1,7 @@
 /** Events that have happened, page by page, and how subscriptions go on from there. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { encodeCursor } from '../../../src/domain/event-cursor.ts'
+import { encodeCursor } from '../../../src/domain/events.ts'
 import { PAGE_SCANNED_EVENTS_MAX } from '../../../src/domain/limits.ts'
 import { numbered, writeDeploymentEvents, writeEvents, type WrittenEvent } from '../../support/database/outbox.ts'
 import { recordStatements } from '../../support/database/record-statements.ts'

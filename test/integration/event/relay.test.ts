@@ -1,11 +1,10 @@
 /** The relay that publishes the outbox: in cursor order, everything that is committed. */
 import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
-import { compareCursors } from '../../../src/domain/event-cursor.ts'
-import type { OutboxEvent } from '../../../src/domain/events.ts'
+import { compareCursors, type OutboxEvent } from '../../../src/domain/events.ts'
 import { createEventBus, type EventBus } from '../../../src/events/bus.ts'
 import { createRelay, type Relay } from '../../../src/events/relay.ts'
-import { openDatabase, type Database } from '../../../src/store/database.ts'
+import { type Database, openDatabase } from '../../../src/store/database.ts'
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { numbered, writeEvents } from '../../support/database/outbox.ts'
 

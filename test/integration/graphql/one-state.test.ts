@@ -1,6 +1,6 @@
 /** Whatever one operation or one event tells of a session is of one state, however fast it moves. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { decodeCursor } from '../../../src/domain/event-cursor.ts'
+import { decodeCursor } from '../../../src/domain/events.ts'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
 import { connect } from '../../support/servers/graphql-stream.ts'
 import { moveSessions } from '../../support/sessions/move-sessions.ts'

@@ -1,7 +1,7 @@
 /** Metrics of retries, and of the services that make them. */
 import { expect, it } from 'vitest'
-import { cancelRetry } from '../../../src/services/retry/cancel-retry.ts'
-import { setRetrySwitch } from '../../../src/services/retry/set-retry-switch.ts'
+import { cancelRetry } from '../../../src/services/retry/change-retry.ts'
+import { setRetrySwitch } from '../../../src/services/retry/retry-switches.ts'
 import { failWith, sessionIn } from '../../support/sessions/drive-session.ts'
 import { dueRetries } from '../../support/sessions/due-retries.ts'
 import { metricValue } from '../../support/servers/metric-value.ts'

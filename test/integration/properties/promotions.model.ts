@@ -1,6 +1,10 @@
 /** Which sessions a promotion moves, how far, and as what they end: in plain words, beside the statements. */
-import type { PromotionName } from '../../../src/domain/session/handlers.ts'
-import { isTerminal, type KernelStatus, type SessionStatus } from '../../../src/domain/session/statuses.ts'
+import {
+  isTerminal,
+  type KernelStatus,
+  type PromotionName,
+  type SessionStatus,
+} from '../../../src/domain/session/lifecycle.ts'
 
 export interface ModelKernel {
   status: KernelStatus

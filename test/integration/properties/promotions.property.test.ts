@@ -1,11 +1,11 @@
 /** Property: a promotion moves exactly those sessions that it should, as far as it should, and says so. */
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { PROMOTIONS, type PromotionName } from '../../../src/domain/session/handlers.ts'
+import { type PromotionName, PROMOTIONS } from '../../../src/domain/session/lifecycle.ts'
 import { observed, playedAgent, type PlayedAgent, type Report } from '../../support/agents/played-agent.ts'
 import type { ServiceName } from '../../support/servers/test-server.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
-import { blocked, promoted, type ModelSession } from './promotions.model.ts'
+import { blocked, type ModelSession, promoted } from './promotions.model.ts'
 import { checkProperty } from '../../support/seeds.ts'
 
 const given = useScheduling()

@@ -6,7 +6,7 @@ import { HELD_RECHECK_MS, HELD_RELEASE_RETRIES_MAX } from '../../../src/domain/l
 import type { CreateSessionInput } from '../../../src/services/session/create-session-input.ts'
 import { createSessions } from '../../../src/services/session/create-sessions.ts'
 import type { Viewer } from '../../../src/services/service-context.ts'
-import { setQuota, type SetQuotaInput } from '../../../src/services/quota/set-quota.ts'
+import { setQuota, type SetQuotaInput } from '../../../src/services/quota.ts'
 import { meetingAt } from '../../support/database/blocked.ts'
 import { dueRetries } from '../../support/sessions/due-retries.ts'
 import { DEFAULT_DOMAIN_ID } from '../../support/sessions/factories.ts'

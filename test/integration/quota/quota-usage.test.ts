@@ -1,10 +1,8 @@
 /** What quotas count, and how long they are locked. */
 import { randomUUID } from 'node:crypto'
 import { expect, it } from 'vitest'
-import type { QuotaKey } from '../../../src/domain/quota/quota.ts'
-import { lockQuotas } from '../../../src/store/sql/quota/lock-quotas.sql.ts'
-import { countPending, quotaKey } from '../../../src/store/sql/quota/quota-usage.sql.ts'
-import { readQuotas } from '../../../src/store/sql/quota/quotas.sql.ts'
+import type { QuotaKey } from '../../../src/domain/quota.ts'
+import { countPending, lockQuotas, quotaKey, readQuotas } from '../../../src/store/sql/quota.sql.ts'
 import { DEFAULT_DOMAIN_ID } from '../../support/sessions/factories.ts'
 import { insertRows } from '../../support/database/insert-rows.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'

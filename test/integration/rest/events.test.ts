@@ -1,10 +1,10 @@
 /** Events as server-sent events: what is sent, from where it goes on, to whom, and when it ends. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { encodeCursor } from '../../../src/domain/event-cursor.ts'
+import { encodeCursor } from '../../../src/domain/events.ts'
 import { writeDeploymentEvents, writeEvents, type WrittenEvent } from '../../support/database/outbox.ts'
 import { eventually } from '../../support/eventually.ts'
-import { openEventSource, type EventSource } from '../../support/servers/event-source.ts'
+import { type EventSource, openEventSource } from '../../support/servers/event-source.ts'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
 
 let server: TestServer

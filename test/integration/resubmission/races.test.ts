@@ -1,9 +1,8 @@
 /** Resubmissions that race with dispatchers, decisions and each other. */
 import { afterEach, describe, expect, it } from 'vitest'
-import { cancelRetry } from '../../../src/services/retry/cancel-retry.ts'
-import { retryNow } from '../../../src/services/retry/retry-now.ts'
+import { cancelRetry, retryNow } from '../../../src/services/retry/change-retry.ts'
 import { NO_SYNC_POINTS, type SyncPointName, type SyncPoints } from '../../../src/observability/sync-points.ts'
-import { openDatabase, type Database } from '../../../src/store/database.ts'
+import { type Database, openDatabase } from '../../../src/store/database.ts'
 import { untilBlocked } from '../../support/database/blocked.ts'
 import { failWith, sessionIn } from '../../support/sessions/drive-session.ts'
 import { dueRetries } from '../../support/sessions/due-retries.ts'

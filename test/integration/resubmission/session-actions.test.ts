@@ -1,7 +1,7 @@
 /** What `actions` and `can` promise is what the mutations then do. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { STATUSES } from '../../../src/domain/session/statuses.ts'
+import { STATUSES } from '../../../src/domain/session/lifecycle.ts'
 import { insertRows } from '../../support/database/insert-rows.ts'
 import { recordStatements } from '../../support/database/record-statements.ts'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'

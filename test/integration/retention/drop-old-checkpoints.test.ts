@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { beforeEach, expect, test } from 'vitest'
 import type { ChainReport, SyncAnswer, SyncRequest } from '../../../src/domain/agent/protocol.ts'
-import { dropOldCheckpoints } from '../../../src/store/sql/retention/drop-old-checkpoints.sql.ts'
+import { dropOldCheckpoints } from '../../../src/store/sql/retention.sql.ts'
 import { playedAgent, type PlayedAgent } from '../../support/agents/played-agent.ts'
 import { driveAll, failWith, sessionIn } from '../../support/sessions/drive-session.ts'
 import { eventually, pause } from '../../support/eventually.ts'

@@ -1,7 +1,7 @@
 /** What is removed when it is old, and what is kept for what still needs it. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { decodeCursor } from '../../../src/domain/event-cursor.ts'
+import { decodeCursor } from '../../../src/domain/events.ts'
 import type { RetentionPolicy } from '../../../src/scheduler/retention-service.ts'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
 import { connect } from '../../support/servers/graphql-stream.ts'

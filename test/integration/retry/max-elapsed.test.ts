@@ -1,7 +1,7 @@
 /** Retries that would start after the time that their policy allows. */
 import { expect, it } from 'vitest'
-import { retryNow } from '../../../src/services/retry/retry-now.ts'
-import { setRetrySwitch } from '../../../src/services/retry/set-retry-switch.ts'
+import { retryNow } from '../../../src/services/retry/change-retry.ts'
+import { setRetrySwitch } from '../../../src/services/retry/retry-switches.ts'
 import { failWith, sessionIn } from '../../support/sessions/drive-session.ts'
 import { passTime } from '../../support/sessions/pass-time.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'

@@ -1,8 +1,8 @@
 /** Rate limits on retries: burst, rate, scopes, and several servers. */
 import { randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { setRetrySwitch, type SetRetrySwitchInput } from '../../../src/services/retry/set-retry-switch.ts'
-import { openDatabase, type Database } from '../../../src/store/database.ts'
+import { setRetrySwitch, type SetRetrySwitchInput } from '../../../src/services/retry/retry-switches.ts'
+import { type Database, openDatabase } from '../../../src/store/database.ts'
 import { untilBlocked } from '../../support/database/blocked.ts'
 import { dueRetries } from '../../support/sessions/due-retries.ts'
 import { eventually } from '../../support/eventually.ts'

@@ -3,9 +3,12 @@ import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import type { RetryPolicy } from '../../../src/domain/retry/policy/policy.ts'
 import { createSession } from '../../../src/services/session/create-sessions.ts'
-import { readRetryDefaults } from '../../../src/services/retry/read-retry-defaults.ts'
+import {
+  readRetryDefaults,
+  setRetryDefaults,
+  type SetRetryDefaultsInput,
+} from '../../../src/services/retry/retry-defaults.ts'
 import type { ServiceContext, Viewer } from '../../../src/services/service-context.ts'
-import { setRetryDefaults, type SetRetryDefaultsInput } from '../../../src/services/retry/set-retry-defaults.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 import { DEFAULT_PROJECT_ID } from '../../support/servers/test-server.ts'
 

@@ -1,7 +1,7 @@
 /** Presets, exit codes of rules, sources of a policy, and previews of retries. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { SHIPPED_POLICY } from '../../../src/domain/retry/policy/policy.ts'
-import { PRESETS } from '../../../src/domain/retry/policy/presets.ts'
+import { PRESETS } from '../../../src/domain/retry/policy/resolve-policy.ts'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
 
 let server: TestServer

@@ -3,9 +3,12 @@ import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { HELD_RELEASE_RETRIES_MAX } from '../../../src/domain/limits.ts'
 import type { Viewer } from '../../../src/services/service-context.ts'
-import { readRetrySwitches } from '../../../src/services/retry/read-retry-switches.ts'
-import { retryNow } from '../../../src/services/retry/retry-now.ts'
-import { setRetrySwitch, type SetRetrySwitchInput } from '../../../src/services/retry/set-retry-switch.ts'
+import {
+  readRetrySwitches,
+  setRetrySwitch,
+  type SetRetrySwitchInput,
+} from '../../../src/services/retry/retry-switches.ts'
+import { retryNow } from '../../../src/services/retry/change-retry.ts'
 import { dueRetries } from '../../support/sessions/due-retries.ts'
 import { passTime } from '../../support/sessions/pass-time.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'

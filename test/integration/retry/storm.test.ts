@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { expect, it } from 'vitest'
 import { DISPATCH_BATCH_RETRIES_MAX } from '../../../src/domain/limits.ts'
-import { setRetrySwitch } from '../../../src/services/retry/set-retry-switch.ts'
+import { setRetrySwitch } from '../../../src/services/retry/retry-switches.ts'
 import { dueRetries } from '../../support/sessions/due-retries.ts'
 import { eventually, pause } from '../../support/eventually.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'

@@ -1,6 +1,6 @@
 /** Terminating a session that waits for its retry. */
 import { expect, it } from 'vitest'
-import { setRetrySwitch } from '../../../src/services/retry/set-retry-switch.ts'
+import { setRetrySwitch } from '../../../src/services/retry/retry-switches.ts'
 import { terminateSession } from '../../../src/services/session/terminate-session.ts'
 import { driveAll, endAll, failWith, sessionIn } from '../../support/sessions/drive-session.ts'
 import { passTime } from '../../support/sessions/pass-time.ts'

@@ -1,9 +1,8 @@
 /** Changing a retry that is scheduled or held. */
 import { describe, expect, it } from 'vitest'
 import type { RetryPolicy } from '../../../src/domain/retry/policy/policy.ts'
-import { retryNow } from '../../../src/services/retry/retry-now.ts'
-import { setRetrySwitch } from '../../../src/services/retry/set-retry-switch.ts'
-import { updateRetry } from '../../../src/services/retry/update-retry.ts'
+import { retryNow, updateRetry } from '../../../src/services/retry/change-retry.ts'
+import { setRetrySwitch } from '../../../src/services/retry/retry-switches.ts'
 import { driveAll, failWith, sessionIn } from '../../support/sessions/drive-session.ts'
 import { passTime } from '../../support/sessions/pass-time.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'

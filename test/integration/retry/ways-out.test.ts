@@ -1,7 +1,6 @@
 /** From each status, in each plight, a session ends, or waits for an agent with nothing held, in bounded time. */
 import { describe, expect, it } from 'vitest'
-import type { SessionStatus } from '../../../src/domain/session/statuses.ts'
-import { isTerminal } from '../../../src/domain/session/statuses.ts'
+import { isTerminal, type SessionStatus } from '../../../src/domain/session/lifecycle.ts'
 import { driveAll, sessionIn } from '../../support/sessions/drive-session.ts'
 import { passTime } from '../../support/sessions/pass-time.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'

@@ -1,11 +1,9 @@
 /** Changing a session: who may, cancelling, terminating, previewing. */
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { cancelRetry } from '../../../src/services/retry/cancel-retry.ts'
+import { cancelRetry, retryNow, updateRetry } from '../../../src/services/retry/change-retry.ts'
 import { previewRetries } from '../../../src/services/retry/preview-retries.ts'
-import { retryNow } from '../../../src/services/retry/retry-now.ts'
 import type { ServiceContext } from '../../../src/services/service-context.ts'
-import { updateRetry } from '../../../src/services/retry/update-retry.ts'
 import { terminateSession } from '../../../src/services/session/terminate-session.ts'
 import { failWith, sessionIn } from '../../support/sessions/drive-session.ts'
 import { passTime } from '../../support/sessions/pass-time.ts'

@@ -1,8 +1,7 @@
 /** What executors are told in their own terms: by a resource group, and by a session as far as its group allows. */
 import { beforeEach, describe, expect, it } from 'vitest'
 import { NO_SYNC_POINTS } from '../../../src/observability/sync-points.ts'
-import { createResourceGroup } from '../../../src/services/resource-group/create-resource-group.ts'
-import { updateResourceGroup } from '../../../src/services/resource-group/update-resource-group.ts'
+import { createResourceGroup, updateResourceGroup } from '../../../src/services/resource-group.ts'
 import { resubmitSessions } from '../../../src/services/resubmission/resubmit-sessions.ts'
 import type { ResubmitSessionsInput } from '../../../src/services/resubmission/resubmission-input.ts'
 import type { PlayedAgent } from '../../support/agents/played-agent.ts'

@@ -1,6 +1,6 @@
 /** The lifecycle of a session: each handler's moves, events and history. */
 import { describe, expect, it } from 'vitest'
-import type { SessionStatus } from '../../../src/domain/session/statuses.ts'
+import type { SessionStatus } from '../../../src/domain/session/lifecycle.ts'
 import { sessionIn } from '../../support/sessions/drive-session.ts'
 import { passTime } from '../../support/sessions/pass-time.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'

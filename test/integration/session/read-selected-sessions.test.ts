@@ -1,7 +1,7 @@
 /** What our own statement reads of sessions is, column by column, what Prisma reads. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Prisma, type Session } from '../../../src/generated/prisma/client.ts'
-import { sessionReader, type SessionKey } from '../../../src/services/session/read-selected-sessions.ts'
+import { type SessionKey, sessionReader } from '../../../src/services/session/read-sessions.ts'
 import type { PrismaClient } from '../../../src/store/prisma.ts'
 import { plainSelection } from '../../../src/store/sql/session/read-sessions.sql.ts'
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'

@@ -4,29 +4,32 @@ import type { Queryable } from '../../../src/store/database.ts'
 import type { ChainConditions } from '../../../src/store/sql/chain/chain-conditions.sql.ts'
 import { activeStatement, overStatement } from '../../../src/store/sql/session/count-sessions.sql.ts'
 import {
+  type ChainOrder,
+  type ChainsQuery,
   countChains,
   countChainStates,
   countStatement,
-  stateCountStatement,
-} from '../../../src/store/sql/chain/count-chains.sql.ts'
-import {
   listChains,
   listStatement,
-  type ChainOrder,
-  type ChainsQuery,
+  stateCountStatement,
 } from '../../../src/store/sql/chain/list-chains.sql.ts'
-import { readChainAttempts } from '../../../src/store/sql/chain/read-chain-attempts.sql.ts'
-import { countChainChanges, readChainChanges } from '../../../src/store/sql/chain/read-chain-changes.sql.ts'
-import { readChainEpochs } from '../../../src/store/sql/chain/read-chain-epochs.sql.ts'
-import { readChainIds } from '../../../src/store/sql/chain/read-chain-ids.sql.ts'
-import { readChainTimelines } from '../../../src/store/sql/chain/read-chain-timelines.sql.ts'
-import { readChainTotals } from '../../../src/store/sql/chain/read-chain-totals.sql.ts'
-import { readChains } from '../../../src/store/sql/chain/read-chains.sql.ts'
+import {
+  readChainAttempts,
+  readChainEpochs,
+  readChainIds,
+  readChains,
+  readChainTotals,
+} from '../../../src/store/sql/chain/read-chains.sql.ts'
+import {
+  countChainChanges,
+  readChainChanges,
+  readChainTimelines,
+} from '../../../src/store/sql/chain/chain-timelines.sql.ts'
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createFactories } from '../../support/sessions/factories.ts'
 import { addManyChains } from '../../support/sessions/many-chains.ts'
-import { analysedPlanIn, analysedPlanOf, readWhole, rowsRead, type PlanNode } from '../../support/database/plans.ts'
+import { analysedPlanIn, analysedPlanOf, type PlanNode, readWhole, rowsRead } from '../../support/database/plans.ts'
 
 const SESSIONS = 70_000
 /** Not a divisor of what sets chains apart: each project has some of each. */

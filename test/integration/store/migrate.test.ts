@@ -7,8 +7,7 @@ import pg from 'pg'
 import { pino } from 'pino'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { migrate, NewerDatabaseError } from '../../../src/store/postgres/migrate.ts'
-import { migrationNames } from '../../../src/store/postgres/migration-files.ts'
-import { driftFromSchema } from '../../../src/store/postgres/schema-engine.ts'
+import { driftFromSchema, migrationNames } from '../../../src/store/postgres/schema-engine.ts'
 import { emptyDatabase } from '../../support/database/database.ts'
 
 const PROGRAM = join(import.meta.dirname, '../../support/programs/migrate-program.ts')

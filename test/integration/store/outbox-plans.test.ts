@@ -1,17 +1,21 @@
 /** Plans of what reads the outbox, sends webhooks or removes what is old: they cost by what is new, or goes. */
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { compareCursors, type EventCursor } from '../../../src/domain/event-cursor.ts'
-import type { OutboxEvent } from '../../../src/domain/events.ts'
+import { compareCursors, type EventCursor, type OutboxEvent } from '../../../src/domain/events.ts'
 import { parseRetention } from '../../../src/domain/retention.ts'
 import { removeOld } from '../../../src/scheduler/retention-service.ts'
 import type { Database } from '../../../src/store/database.ts'
 import { readEvents, readHorizon, readMatchingEvents } from '../../../src/store/sql/event/read-events.sql.ts'
 import { countEvents, readEventWindow } from '../../../src/store/sql/event/read-event-page.sql.ts'
-import { countKernelLogs, readKernelLogs } from '../../../src/store/sql/agent/kernel-logs.sql.ts'
-import { readLogTextPieces, readLogTextPlaces, seekLogText } from '../../../src/store/sql/agent/read-log-text.sql.ts'
-import { attributeReopenings } from '../../../src/store/sql/resubmission/attribute-reopenings.sql.ts'
-import { readGauges } from '../../../src/store/sql/read-gauges.sql.ts'
+import {
+  countKernelLogs,
+  readKernelLogs,
+  readLogTextPieces,
+  readLogTextPlaces,
+  seekLogText,
+} from '../../../src/store/sql/agent/kernel-logs.sql.ts'
+import { attributeReopenings } from '../../../src/store/sql/resubmission/open-resubmission.sql.ts'
+import { readGauges } from '../../../src/store/sql/server.sql.ts'
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { eventually } from '../../support/eventually.ts'
 import { addManyChains } from '../../support/sessions/many-chains.ts'

@@ -1,7 +1,7 @@
 /** Plans of the scheduler's statements: no growing table is read from end to end. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { setQuota } from '../../../src/services/quota/set-quota.ts'
-import { setRetrySwitch } from '../../../src/services/retry/set-retry-switch.ts'
+import { setQuota } from '../../../src/services/quota.ts'
+import { setRetrySwitch } from '../../../src/services/retry/retry-switches.ts'
 import { terminateSession } from '../../../src/services/session/terminate-session.ts'
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { driveAll, failWith } from '../../support/sessions/drive-session.ts'

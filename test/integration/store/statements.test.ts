@@ -1,10 +1,10 @@
 /** Every hand-written statement is prepared, and its columns are those of the row type that its callers read. */
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { parserFor } from '../../../src/store/value-parsers.ts'
+import { parserFor } from '../../../src/store/database.ts'
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
-import { fits, neverIs, readColumnTypes, type ColumnType } from '../../support/statements/column-types.ts'
-import { describeStatement, type Column } from '../../support/statements/describe-statement.ts'
+import { type ColumnType, fits, neverIs, readColumnTypes } from '../../support/statements/column-types.ts'
+import { type Column, describeStatement } from '../../support/statements/describe-statement.ts'
 import { FORMS } from '../../support/statements/forms.ts'
 import { evaluateInModules, statementConstants } from '../../support/statements/module-statements.ts'
 import { findQueryCalls, type QueryCall } from '../../support/statements/query-calls.ts'

@@ -2,10 +2,10 @@
 import { Webhook } from 'standardwebhooks'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { WEBHOOK_RETENTION_SECONDS } from '../../../src/domain/limits.ts'
-import { rotateWebhookSecret } from '../../../src/services/webhook/rotate-webhook-secret.ts'
-import { sendTestEvent } from '../../../src/services/webhook/send-test-event.ts'
-import { updateWebhook } from '../../../src/services/webhook/update-webhook.ts'
-import { readGauges } from '../../../src/store/sql/read-gauges.sql.ts'
+import { rotateWebhookSecret } from '../../../src/services/webhook/webhook-secrets.ts'
+import { sendTestEvent } from '../../../src/services/webhook/webhook-deliveries.ts'
+import { updateWebhook } from '../../../src/services/webhook/webhooks.ts'
+import { readGauges } from '../../../src/store/sql/server.sql.ts'
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { blocksOfTest } from '../../support/document-blocks.ts'
 import { createFactories, type SessionRow } from '../../support/sessions/factories.ts'
@@ -13,7 +13,7 @@ import { metricValue } from '../../support/servers/metric-value.ts'
 import { writeEvents } from '../../support/database/outbox.ts'
 import { passTime } from '../../support/sessions/pass-time.ts'
 import { deliveryRows, webhookRow, webhookServer, type WebhookServer } from '../../support/servers/webhook-fixture.ts'
-import { webhookReceiver, type Received, type WebhookReceiver } from '../../support/servers/webhook-receiver.ts'
+import { type Received, webhookReceiver, type WebhookReceiver } from '../../support/servers/webhook-receiver.ts'
 
 let database: TestDatabase
 let receiver: WebhookReceiver

@@ -5,7 +5,7 @@ import { testDatabase, type TestDatabase } from '../../support/database/database
 import { eventually } from '../../support/eventually.ts'
 import { writeDeploymentEvents, writeEvents } from '../../support/database/outbox.ts'
 import { deliveryRows, webhookServer, type WebhookServer } from '../../support/servers/webhook-fixture.ts'
-import { updateWebhook } from '../../../src/services/webhook/update-webhook.ts'
+import { updateWebhook } from '../../../src/services/webhook/webhooks.ts'
 
 const URL = 'https://example.com/hook'
 

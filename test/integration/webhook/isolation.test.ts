@@ -8,7 +8,7 @@ import {
   WEBHOOK_PROJECT_ATTEMPTS_AT_ONCE_MAX,
   WEBHOOK_PROMPT_ATTEMPTS_AT_ONCE_MAX,
 } from '../../../src/domain/limits.ts'
-import { deleteWebhook } from '../../../src/services/webhook/delete-webhook.ts'
+import { deleteWebhook } from '../../../src/services/webhook/webhooks.ts'
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createFactories, type SessionRow } from '../../support/sessions/factories.ts'

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import type pg from 'pg'
-import { migrationNames, readMigrations } from '../../../src/store/postgres/migration-files.ts'
+import { migrationNames, readMigrations } from '../../../src/store/postgres/schema-engine.ts'
 
 const HISTORY = `CREATE TABLE _prisma_migrations (id varchar(36) PRIMARY KEY, checksum varchar(64) NOT NULL,
   finished_at timestamptz, migration_name varchar(255) NOT NULL, logs text, rolled_back_at timestamptz,

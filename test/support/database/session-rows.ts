@@ -1,5 +1,5 @@
-import type { FailureCause, HoldReason, RetryPhase } from '../../../src/domain/session/causes.ts'
-import type { KernelStatus, SessionResult, SessionStatus } from '../../../src/domain/session/statuses.ts'
+import type { FailureCause, HoldReason, RetryPhase } from '../../../src/domain/session/failure.ts'
+import type { KernelStatus, SessionResult, SessionStatus } from '../../../src/domain/session/lifecycle.ts'
 import type { Queryable } from '../../../src/store/database.ts'
 
 export interface SessionRow {

@@ -1,4 +1,4 @@
-import { EMBEDDED_SETTINGS } from '../../../src/store/postgres/settings.ts'
+import { EMBEDDED_SETTINGS } from '../../../src/store/postgres/binaries.ts'
 
 /** Settings of a PostgreSQL that lives as long as a test run: nothing in it has to survive a crash. */
 export const TEST_SETTINGS = {

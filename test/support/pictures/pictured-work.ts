@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { NO_SYNC_POINTS } from '../../../src/observability/sync-points.ts'
 import { resubmitSessions } from '../../../src/services/resubmission/resubmit-sessions.ts'
-import { setRetrySwitch } from '../../../src/services/retry/set-retry-switch.ts'
+import { setRetrySwitch } from '../../../src/services/retry/retry-switches.ts'
 import { openDatabase } from '../../../src/store/database.ts'
 import { createPrisma } from '../../../src/store/prisma.ts'
 import type { CreateSessionInput } from '../../../src/services/session/create-session-input.ts'
-import { playWork, type PlayedWork } from './played-work.ts'
+import { type PlayedWork, playWork } from './played-work.ts'
 import { stoppedClock, type StoppedClock } from './stopped-clock.ts'
 
 /** The moment at which the pictures are taken. */

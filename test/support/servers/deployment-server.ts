@@ -4,7 +4,10 @@ import { createWakeHub, type WakeHub } from '../../../src/events/wake-hub.ts'
 import { createMetrics, type Metrics } from '../../../src/observability/metrics.ts'
 import { NO_SYNC_POINTS, type SyncPoints } from '../../../src/observability/sync-points.ts'
 import { NO_TRACER } from '../../../src/observability/trace.ts'
-import { createDeploymentServices, type DeploymentServiceName } from '../../../src/scheduler/deployment/deployment-services.ts'
+import {
+  createDeploymentServices,
+  type DeploymentServiceName,
+} from '../../../src/scheduler/deployment/deployment-services.ts'
 import { askHealth, type AskHealth } from '../../../src/scheduler/deployment/prober.ts'
 import { createDeployment, type CreateDeploymentInput } from '../../../src/services/deployment/create-deployment.ts'
 import type { Database } from '../../../src/store/database.ts'

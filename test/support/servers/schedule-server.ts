@@ -1,10 +1,10 @@
 import { createScheduleService } from '../../../src/scheduler/run-schedules.handler.ts'
 import { createWakeHub } from '../../../src/events/wake-hub.ts'
 import { NO_SYNC_POINTS, type SyncPoints } from '../../../src/observability/sync-points.ts'
-import { createSchedule, type CreateScheduleInput } from '../../../src/services/schedule/create-schedule.ts'
+import { createSchedule, type CreateScheduleInput } from '../../../src/services/schedule/change-schedule.ts'
 import type { Viewer } from '../../../src/services/service-context.ts'
 import type { Database } from '../../../src/store/database.ts'
-import { readLastRuns } from '../../../src/store/sql/schedule/last-runs.sql.ts'
+import { readLastRuns } from '../../../src/store/sql/schedule/schedule-runs.sql.ts'
 import { ADMIN, testServer } from './test-server.ts'
 
 /** The parts of a server that schedules and sessions need, and a token whose rights schedules have. */

@@ -1,7 +1,7 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { UPLOAD_BYTES_DEFAULT, UPLOAD_PROJECT_BYTES_DEFAULT } from '../../../src/domain/limits.ts'
-import { createCheckpointStore } from '../../../src/services/agent/checkpoint-store.ts'
+import { createCheckpointStore } from '../../../src/services/agent/relay-checkpoint.ts'
 import { createCodeStore } from '../../../src/services/code/code-store.ts'
 
 /** Of the servers of one test worker; nothing is made before something is uploaded. */

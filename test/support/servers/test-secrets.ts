@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createSecretBox } from '../../../src/services/access/secret-box.ts'
+import { createSecretBox } from '../../../src/services/access/secrets.ts'
 
 const KEY = Buffer.alloc(32, 'test')
 

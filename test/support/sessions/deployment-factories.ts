@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from 'uuid'
-import type { DeploymentStatus, RouteStatus } from '../../../src/domain/deployment/statuses.ts'
-import type { SessionStatus } from '../../../src/domain/session/statuses.ts'
+import type { DeploymentStatus, RouteStatus } from '../../../src/domain/deployment/lifecycle.ts'
+import type { SessionStatus } from '../../../src/domain/session/lifecycle.ts'
 import type { Database } from '../../../src/store/database.ts'
 import { insertRows } from '../database/insert-rows.ts'
 import { DEFAULT_PROJECT_ID } from '../servers/test-server.ts'

@@ -1,4 +1,4 @@
-import type { SessionStatus } from '../../../src/domain/session/statuses.ts'
+import type { SessionStatus } from '../../../src/domain/session/lifecycle.ts'
 import type { CreateSessionInput } from '../../../src/services/session/create-session-input.ts'
 import type { PlayedAgent } from '../agents/played-agent.ts'
 import { kernelRows } from '../database/session-rows.ts'

@@ -1,7 +1,7 @@
 import { NO_SYNC_POINTS, type SyncPoints } from '../../../src/observability/sync-points.ts'
 import type { Queryable } from '../../../src/store/database.ts'
 import type { ResubmitSessionsInput } from '../../../src/services/resubmission/resubmission-input.ts'
-import { showResubmission, type ShownResubmission } from '../../../src/services/resubmission/read-resubmission.ts'
+import { type ShownResubmission, showResubmission } from '../../../src/services/resubmission/resubmissions.ts'
 import { resubmitSessions } from '../../../src/services/resubmission/resubmit-sessions.ts'
 import type { Viewer } from '../../../src/services/service-context.ts'
 import type { SchedulingFixture } from './scheduling-fixture.ts'

@@ -1,46 +1,47 @@
-import { DEPLOYMENT_HANDLERS, ROUTE_HANDLERS } from '../../../src/domain/deployment/handlers.ts'
+import { DEPLOYMENT_HANDLERS, ROUTE_HANDLERS } from '../../../src/domain/deployment/lifecycle.ts'
 import type { KernelChange } from '../../../src/domain/agent/reconcile.ts'
 import { Prisma } from '../../../src/generated/prisma/client.ts'
 import type { Database } from '../../../src/store/database.ts'
 import { isUnsettled } from '../../../src/store/postgres/outbox-era.ts'
-import { readWarningFacts } from '../../../src/store/sql/access/warning-facts.sql.ts'
+import { readWarningFacts } from '../../../src/store/sql/server.sql.ts'
 import { applyKernelChanges } from '../../../src/store/sql/agent/sync-agent.sql.ts'
 import type { ChainConditions } from '../../../src/store/sql/chain/chain-conditions.sql.ts'
-import { drainAgentRow, removeAgentRow, resumeAgentRow } from '../../../src/store/sql/agent/change-agent.sql.ts'
+import { drainAgentRow, removeAgentRow, resumeAgentRow } from '../../../src/store/sql/agent/agents.sql.ts'
 import {
   cancelPendingRetry,
   changePendingRetries,
   makeRetryDue,
 } from '../../../src/store/sql/retry/change-retry.sql.ts'
-import { claimDeployments } from '../../../src/store/sql/deployment/claim-deployments.sql.ts'
+import { claimDeployments, claimRoutes } from '../../../src/store/sql/deployment/claim-deployments.sql.ts'
 import { claimPending, claimShortLine } from '../../../src/store/sql/scheduling/claim-pending.sql.ts'
-import { claimRoutes } from '../../../src/store/sql/deployment/claim-routes.sql.ts'
-import { countChains, countChainStates } from '../../../src/store/sql/chain/count-chains.sql.ts'
 import {
-  listChains,
   type ChainKey,
   type ChainOrder,
   type ChainsQuery,
+  countChains,
+  countChainStates,
+  listChains,
+  listChainTails,
 } from '../../../src/store/sql/chain/list-chains.sql.ts'
-import { listChainTails } from '../../../src/store/sql/chain/list-chain-tails.sql.ts'
-import { lockQuotas, readLimits } from '../../../src/store/sql/quota/lock-quotas.sql.ts'
+import { lockQuotas, readLimits } from '../../../src/store/sql/quota.sql.ts'
 import { readEventWindow } from '../../../src/store/sql/event/read-event-page.sql.ts'
-import { countAudit, readAuditPage, type AuditConditions } from '../../../src/store/sql/access/read-audit.sql.ts'
+import { type AuditConditions, countAudit, readAuditPage } from '../../../src/store/sql/access/audit.sql.ts'
 import {
   countResubmissionItems,
   itemList,
   readResubmissionItems,
   type ResubmissionItemStatus,
 } from '../../../src/store/sql/resubmission/read-resubmission.sql.ts'
-import { readRoutes } from '../../../src/store/sql/deployment/read-routes.sql.ts'
+import { readRoutes } from '../../../src/store/sql/deployment/routes.sql.ts'
 import { readPlainSessions, type SessionKey } from '../../../src/store/sql/session/read-sessions.sql.ts'
-import { removeOldRows } from '../../../src/store/sql/retention/remove-old-rows.sql.ts'
-import { replaceRetryDefaults } from '../../../src/store/sql/retry/retry-defaults.sql.ts'
-import { findScopeId } from '../../../src/store/sql/retry/retry-scope.sql.ts'
-
-import { countFailures, type FailureGrouping } from '../../../src/store/sql/session/count-failures.sql.ts'
-import { countSessions } from '../../../src/store/sql/session/count-sessions.sql.ts'
-import { readOutcomeUsage } from '../../../src/store/sql/session/read-usage.sql.ts'
+import { removeOldRows } from '../../../src/store/sql/retention.sql.ts'
+import { findScopeId, replaceRetryDefaults } from '../../../src/store/sql/retry/retry-defaults.sql.ts'
+import {
+  countFailures,
+  countSessions,
+  type FailureGrouping,
+  readOutcomeUsage,
+} from '../../../src/store/sql/session/count-sessions.sql.ts'
 
 type Run = (db: Database) => Promise<unknown>
 

@@ -30,7 +30,7 @@ export async function recordForms(runs: readonly ((db: Database) => Promise<unkn
 
 const SOURCES = pathToFileURL(`${ROOT}/src/`).href
 
-/** The frame below `query`: `    at readRoutes (file:///…/src/store/sql/deployment/read-routes.sql.ts:47:20)`. */
+/** The frame below `query`: `    at readRoutes (file:///…/src/store/sql/deployment/routes.sql.ts:47:20)`. */
 function callerOf({ stack = '' }: Error): string {
   const frame = stack.split('\n').find((line) => line.includes(SOURCES))
   const [, url, place] = /(file:\/\/.*?):(\d+:\d+)\)?$/.exec(frame ?? '') ?? []

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createSecretBox, SECRET_KEY_BYTES, SecretKeyError } from '../../../src/services/access/secret-box.ts'
+import { createSecretBox, SECRET_KEY_BYTES, SecretKeyError } from '../../../src/services/access/secrets.ts'
 import { checkProperty } from '../../support/seeds.ts'
 
 const [old, young] = [Buffer.alloc(SECRET_KEY_BYTES, 1), Buffer.alloc(SECRET_KEY_BYTES, 2)]

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { cutLog, shippedBytes, tailShift } from '../../../src/domain/agent/log-cut.ts'
+import { cutLog, shippedBytes, tailShift } from '../../../src/domain/agent/kernel-logs.ts'
 import { LOG_BYTES_PER_KERNEL_MAX, LOG_HEAD_BYTES_PER_STREAM_MAX } from '../../../src/domain/limits.ts'
 import { checkProperty } from '../../support/seeds.ts'
 

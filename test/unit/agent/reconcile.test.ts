@@ -2,13 +2,12 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { ObservedKernel } from '../../../src/domain/agent/protocol.ts'
 import {
-  reconcile,
   type BookedKernel,
   type KernelChange,
   type KernelProgress,
+  reconcile,
 } from '../../../src/domain/agent/reconcile.ts'
-import { isTerminal, STATUSES, type KernelStatus } from '../../../src/domain/session/statuses.ts'
-import { kernelMayMove } from '../../../src/domain/session/transitions.ts'
+import { isTerminal, kernelMayMove, type KernelStatus, STATUSES } from '../../../src/domain/session/lifecycle.ts'
 import { checkProperty } from '../../support/seeds.ts'
 
 const AGENT = 'agent'

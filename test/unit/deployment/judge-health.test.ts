@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { judgeHealth } from '../../../src/domain/deployment/judge-health.ts'
-import type { RouteStatus } from '../../../src/domain/deployment/statuses.ts'
+import { judgeHealth } from '../../../src/domain/deployment/health.ts'
+import type { RouteStatus } from '../../../src/domain/deployment/lifecycle.ts'
 
 const BASE = { healthyThreshold: 2, unhealthyThreshold: 3, lastCheckFault: 'it answered 500' }
 

@@ -2,12 +2,12 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
   isLive,
-  planReplicas,
   type PlannedRoute,
+  planReplicas,
   type ReplicasWanted,
+  rolloutBounds,
 } from '../../../src/domain/deployment/plan-replicas.ts'
-import { rolloutBounds } from '../../../src/domain/deployment/rollout.ts'
-import { ROUTE_STATUSES, type RouteStatus } from '../../../src/domain/deployment/statuses.ts'
+import { ROUTE_STATUSES, type RouteStatus } from '../../../src/domain/deployment/lifecycle.ts'
 import { checkProperty } from '../../support/seeds.ts'
 
 /** `H1` is a healthy route of revision 1; P, D, U, F and T are the other statuses, d has been healthy before. */

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
-import { isHealthPath } from '../../../src/domain/deployment/health-path.ts'
-import { rolloutBounds } from '../../../src/domain/deployment/rollout.ts'
+import { isHealthPath } from '../../../src/domain/deployment/health.ts'
+import { rolloutBounds } from '../../../src/domain/deployment/plan-replicas.ts'
 import { checkProperty } from '../../support/seeds.ts'
 
 describe('bounds of an update', () => {

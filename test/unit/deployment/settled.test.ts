@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { isSettled } from '../../../src/domain/deployment/settled.ts'
-import type { DeploymentStatus, RouteStatus } from '../../../src/domain/deployment/statuses.ts'
+import { type DeploymentStatus, isSettled, type RouteStatus } from '../../../src/domain/deployment/lifecycle.ts'
 
 type Counts = [status: RouteStatus, count: number, present: number][]
 

@@ -1,9 +1,14 @@
 import { describe, expect, it } from 'vitest'
-import { DEPLOYMENT_HANDLERS, ROUTE_HANDLERS } from '../../../src/domain/deployment/handlers.ts'
-import { judgeDeclared } from '../../../src/domain/deployment/judge.ts'
-import { startBackoffMs } from '../../../src/domain/deployment/start-backoff.ts'
-import { DEPLOYMENT_STATUSES, ROUTE_STATUSES } from '../../../src/domain/deployment/statuses.ts'
-import { DEPLOYMENT_TRANSITIONS, ROUTE_TRANSITIONS } from '../../../src/domain/deployment/transitions.ts'
+import {
+  DEPLOYMENT_HANDLERS,
+  DEPLOYMENT_STATUSES,
+  DEPLOYMENT_TRANSITIONS,
+  judgeDeclared,
+  ROUTE_HANDLERS,
+  ROUTE_STATUSES,
+  ROUTE_TRANSITIONS,
+} from '../../../src/domain/deployment/lifecycle.ts'
+import { startBackoffMs } from '../../../src/domain/deployment/plan-replicas.ts'
 import { ROUTE_BACKOFF_MAX_MS, ROUTE_BACKOFF_MIN_MS } from '../../../src/domain/limits.ts'
 
 interface Declared {

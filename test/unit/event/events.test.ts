@@ -1,7 +1,12 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { compareCursors, decodeCursor, encodeCursor } from '../../../src/domain/event-cursor.ts'
-import { RETRY_EVENT_TYPES, SESSION_EVENT_TYPES } from '../../../src/domain/events.ts'
+import {
+  compareCursors,
+  decodeCursor,
+  encodeCursor,
+  RETRY_EVENT_TYPES,
+  SESSION_EVENT_TYPES,
+} from '../../../src/domain/events.ts'
 import { checkProperty } from '../../support/seeds.ts'
 
 /** What xid8 and bigint hold. */

@@ -1,8 +1,6 @@
 import { expect, test } from 'vitest'
 import { attemptWindow } from '../../../src/graphql/paging.ts'
-import { assemblePage } from '../../../src/services/paging/keyset.ts'
-import type { PageArguments } from '../../../src/services/paging/page-arguments.ts'
-import { serialCursor } from '../../../src/services/paging/serial-cursor.ts'
+import { assemblePage, type PageArguments, serialCursor } from '../../../src/services/paging.ts'
 
 const ATTEMPTS = 5
 

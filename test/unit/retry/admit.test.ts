@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import fc from 'fast-check'
 import { HELD_RECHECK_MS } from '../../../src/domain/limits.ts'
-import { pendingPlaces, type PendingLimit } from '../../../src/domain/quota/pending-places.ts'
-import { admit as admitUnder, refill, type Admissible, type RetrySwitch } from '../../../src/domain/retry/admit.ts'
+import { type PendingLimit, pendingPlaces } from '../../../src/domain/quota.ts'
+import { type Admissible, admit as admitUnder, refill, type RetrySwitch } from '../../../src/domain/retry/admit.ts'
 import { checkProperty } from '../../support/seeds.ts'
 
 const PROJECTS = ['a', 'b']

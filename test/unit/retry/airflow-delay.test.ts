@@ -5,10 +5,10 @@ import {
   airflowDelay,
   airflowDelayBounds,
   airflowMultiplier,
-  airflowTryNumber,
   type AirflowRelease,
-} from '../../../src/domain/retry/airflow/airflow-delay.ts'
-import { sha1 } from '../../../src/domain/retry/airflow/sha1.ts'
+  airflowTryNumber,
+  sha1,
+} from '../../../src/domain/retry/airflow.ts'
 import airflow from './vectors/airflow-backoff.json' with { type: 'json' }
 import { checkProperty } from '../../support/seeds.ts'
 

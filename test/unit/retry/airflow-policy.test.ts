@@ -1,10 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { AIRFLOW_RELEASES } from '../../../src/domain/retry/airflow/airflow-delay.ts'
-import { convertAirflowSettings } from '../../../src/domain/retry/airflow/airflow-policy.ts'
-import { planAirflowRetries } from '../../../src/domain/retry/airflow/airflow-schedule.ts'
-import { parseAirflowSettings, type AirflowSettings } from '../../../src/domain/retry/airflow/airflow-settings.ts'
-import { parseRetryPolicy } from '../../../src/domain/retry/policy/parse-policy.ts'
+import {
+  AIRFLOW_RELEASES,
+  type AirflowSettings,
+  convertAirflowSettings,
+  parseAirflowSettings,
+  planAirflowRetries,
+} from '../../../src/domain/retry/airflow.ts'
+import { parseRetryPolicy } from '../../../src/domain/retry/policy/stored-policy.ts'
 import { SHIPPED_POLICY } from '../../../src/domain/retry/policy/policy.ts'
 import { previewRetries } from '../../../src/domain/retry/preview.ts'
 import { checkProperty } from '../../support/seeds.ts'

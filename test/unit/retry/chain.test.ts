@@ -6,8 +6,8 @@ import {
   isClientsCreationId,
   resubmissionCreationId,
   retryCreationId,
-} from '../../../src/domain/session/creation-id.ts'
-import { decideRetry, type DecidedSession } from '../../../src/domain/retry/decide.ts'
+} from '../../../src/domain/session/session-spec.ts'
+import { type DecidedSession, decideRetry } from '../../../src/domain/retry/decide.ts'
 import { anyFailure, anyPolicy, ENDED_AT, failedSession } from './sessions.ts'
 import { checkProperty } from '../../support/seeds.ts'
 

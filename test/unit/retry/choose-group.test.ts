@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { chooseGroup, type GroupAgent, type GroupSeeker } from '../../../src/domain/retry/choose-group.ts'
+import { chooseGroup, type GroupAgent, type GroupSeeker } from '../../../src/domain/retry/child.ts'
 
 const SEEKER: GroupSeeker = {
   resourceGroup: 'home',

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { FAILURE_CAUSES } from '../../../src/domain/session/causes.ts'
+import { FAILURE_CAUSES } from '../../../src/domain/session/failure.ts'
 import { classifyFailure } from '../../../src/domain/retry/classify.ts'
 import { checkProperty } from '../../support/seeds.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { NEVER_RETRIED_CAUSES } from '../../../src/domain/session/causes.ts'
-import { decideRetry, type DecidedSession } from '../../../src/domain/retry/decide.ts'
+import { NEVER_RETRIED_CAUSES } from '../../../src/domain/session/failure.ts'
+import { type DecidedSession, decideRetry } from '../../../src/domain/retry/decide.ts'
 import type { RetryPolicy } from '../../../src/domain/retry/policy/policy.ts'
 import { ENDED_AT, failedSession, policyOf } from './sessions.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { decideRetry } from '../../../src/domain/retry/decide.ts'
-import { parseRetryPolicy } from '../../../src/domain/retry/policy/parse-policy.ts'
+import { parseRetryPolicy } from '../../../src/domain/retry/policy/stored-policy.ts'
 import { SHIPPED_POLICY } from '../../../src/domain/retry/policy/policy.ts'
 import { RULES_MAX } from '../../../src/domain/limits.ts'
 import { ENDED_AT, failedSession } from './sessions.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { applyGrowth, scaleResources, scaleTimeout } from '../../../src/domain/retry/policy/growth.ts'
+import { applyGrowth, scaleResources, scaleTimeout } from '../../../src/domain/retry/policy/rules.ts'
 import { parseAmount } from '../../../src/domain/amounts.ts'
 import { checkProperty } from '../../support/seeds.ts'
 

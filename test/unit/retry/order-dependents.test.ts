@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { dependentsInSteps } from '../../../src/domain/resubmission/order-dependents.ts'
+import { dependentsInSteps } from '../../../src/domain/resubmission.ts'
 
 const one = (id: string, ...dependsOn: string[]) => ({ id, chainId: id, dependsOn })
 const steps = (...all: ReturnType<typeof one>[]) => dependentsInSteps(all).map((step) => step.map(({ id }) => id))

@@ -1,10 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { parseRetryPolicy } from '../../../src/domain/retry/policy/parse-policy.ts'
+import { parseRetryPolicy, readStoredPolicy, showStoredPolicy } from '../../../src/domain/retry/policy/stored-policy.ts'
 import { SHIPPED_POLICY } from '../../../src/domain/retry/policy/policy.ts'
-import { PRESETS } from '../../../src/domain/retry/policy/presets.ts'
-import { resolvePolicy } from '../../../src/domain/retry/policy/resolve-policy.ts'
-import { readStoredPolicy, showStoredPolicy } from '../../../src/domain/retry/policy/stored-policy.ts'
+import { PRESETS, resolvePolicy } from '../../../src/domain/retry/policy/resolve-policy.ts'
 import { anyPolicy } from './sessions.ts'
 import { checkProperty } from '../../support/seeds.ts'
 

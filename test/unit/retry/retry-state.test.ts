@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { HOLD_REASONS } from '../../../src/domain/session/causes.ts'
-import { retryEnvironment } from '../../../src/domain/retry/environment.ts'
+import { HOLD_REASONS } from '../../../src/domain/session/failure.ts'
+import { retryEnvironment } from '../../../src/domain/retry/child.ts'
 import { retryState } from '../../../src/domain/retry/retry-state.ts'
 
 const SESSION = { sessionType: 'BATCH', retryCount: 1, maxRetries: 3 } as const

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { globMatches } from '../../../src/domain/retry/policy/glob.ts'
-import { firstMatch, ruleMatches, type FailureFacts } from '../../../src/domain/retry/policy/rules.ts'
+import { type FailureFacts, firstMatch, globMatches, ruleMatches } from '../../../src/domain/retry/policy/rules.ts'
 import { anyRule } from './sessions.ts'
 import { checkProperty } from '../../support/seeds.ts'
 

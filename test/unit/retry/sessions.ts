@@ -1,17 +1,15 @@
 import fc from 'fast-check'
-import { FAILURE_CAUSES } from '../../../src/domain/session/causes.ts'
+import { ELIGIBLE_CAUSES, FAILURE_CAUSES, FAILURE_NAMES } from '../../../src/domain/session/failure.ts'
 import type { DecidedSession } from '../../../src/domain/retry/decide.ts'
 import {
   AVOIDANCES,
   BACKOFFS,
   JITTERS,
-  RULE_ACTIONS,
-  SHIPPED_POLICY,
   type RetryPolicy,
   type RetryRule,
+  RULE_ACTIONS,
+  SHIPPED_POLICY,
 } from '../../../src/domain/retry/policy/policy.ts'
-import { ELIGIBLE_CAUSES } from '../../../src/domain/session/causes.ts'
-import { FAILURE_NAMES } from '../../../src/domain/session/failure.ts'
 
 export const ENDED_AT = new Date('2026-05-01T12:00:00.000Z')
 

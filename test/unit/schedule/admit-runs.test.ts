@@ -3,13 +3,13 @@ import { expect, test } from 'vitest'
 import { SCHEDULE_QUEUE_MAX } from '../../../src/domain/limits.ts'
 import {
   admitRuns,
+  type Candidate,
+  jitterOf,
   REPLACED,
+  type ScheduleOverlap,
   SKIPPED_FOR_EARLIER,
   SKIPPED_FOR_QUEUE,
-  type Candidate,
-  type ScheduleOverlap,
-} from '../../../src/domain/schedule/admit-runs.ts'
-import { jitterOf } from '../../../src/domain/schedule/jitter.ts'
+} from '../../../src/domain/schedule.ts'
 
 const runs = (first: number, count: number, queued = false): Candidate[] =>
   Array.from({ length: count }, (_, index) => ({

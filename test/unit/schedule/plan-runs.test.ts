@@ -1,7 +1,6 @@
 /** Which planned times are made, and which are missed. */
 import { expect, test } from 'vitest'
-import { planRuns } from '../../../src/domain/schedule/plan-runs.ts'
-import { createTimetable, type Timing } from '../../../src/domain/schedule/timetable.ts'
+import { createTimetable, planRuns, type Timing } from '../../../src/domain/schedule.ts'
 
 const at = (text: string) => new Date(`2026-06-01T${text}Z`)
 const EVERY_MINUTE: Timing = { cron: '* * * * *', every: null, timeZone: 'UTC', anchorAt: at('00:00:00') }

@@ -1,7 +1,7 @@
 /** Planned times, where the clocks of the world are not regular. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createTimetable, cronFault, timeZoneOf } from '../../../src/domain/schedule/timetable.ts'
+import { createTimetable, cronFault, timeZoneOf } from '../../../src/domain/schedule.ts'
 import { checkProperty } from '../../support/seeds.ts'
 
 const NO_ANCHOR = { every: null, anchorAt: new Date(0) }

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
-import { reserve } from '../../../src/domain/scheduling/agent-capacity.ts'
-import { explainShortage } from '../../../src/domain/scheduling/explain-shortage.ts'
-import { agentWith, request, type Amounts, type RequestSpec } from './lines.ts'
+import { reserve } from '../../../src/domain/scheduling/agent-pool.ts'
+import { explainShortage } from '../../../src/domain/scheduling/explain-pending.ts'
+import { agentWith, type Amounts, request, type RequestSpec } from './lines.ts'
 
 const A = () => agentWith('a', { cpu: '8', mem: '1024' }, { cpu: '2' })
 const B = () => agentWith('b', { cpu: '4', mem: '4096' }, { cpu: '3', mem: '1024' })

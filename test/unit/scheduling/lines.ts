@@ -1,12 +1,18 @@
-import { avoidedInOrder, createAgentPool } from '../../../src/domain/scheduling/agent-pool.ts'
-import { inOrderOfAge } from '../../../src/domain/scheduling/in-order-of-age.ts'
+import {
+  agentCapacity,
+  type AgentCapacity,
+  type AgentSelector,
+  avoidedInOrder,
+  createAgentPool,
+} from '../../../src/domain/scheduling/agent-pool.ts'
+import { inOrderOfAge, type Sequence } from '../../../src/domain/scheduling/sequence.ts'
 import { place, type PlaceableSession, type Placement } from '../../../src/domain/scheduling/place.ts'
-import { parseQuantities } from '../../../src/domain/scheduling/quantity.ts'
-import { agentCapacity, type AgentCapacity } from '../../../src/domain/scheduling/agent-capacity.ts'
-import type { AgentSelector } from '../../../src/domain/scheduling/select-agent.ts'
-import type { Sequence } from '../../../src/domain/scheduling/sequence.ts'
-import { resourceRequest, type ResourceRequest } from '../../../src/domain/scheduling/resource-request.ts'
-import type { ClusterMode } from '../../../src/domain/session/statuses.ts'
+import {
+  parseQuantities,
+  resourceRequest,
+  type ResourceRequest,
+} from '../../../src/domain/scheduling/resource-request.ts'
+import type { ClusterMode } from '../../../src/domain/session/lifecycle.ts'
 
 export type Amounts = Readonly<Record<string, string>>
 

@@ -2,10 +2,10 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { HEAD_OF_LINE_SKIPS_MAX } from '../../../src/domain/limits.ts'
 import { CAPACITY_IS_RESERVED } from '../../../src/domain/scheduling/explain-pending.ts'
-import { inOrderOfAge } from '../../../src/domain/scheduling/in-order-of-age.ts'
-import { parseQuantities, parseQuantity } from '../../../src/domain/scheduling/quantity.ts'
+import { inOrderOfAge } from '../../../src/domain/scheduling/sequence.ts'
+import { parseQuantities, parseQuantity } from '../../../src/domain/scheduling/resource-request.ts'
 import type { QuotaUse } from '../../../src/domain/scheduling/quota-use.ts'
-import { agentsOf, orderOf, placeAll, agentWith, session } from './lines.ts'
+import { agentsOf, agentWith, orderOf, placeAll, session } from './lines.ts'
 import { checkProperty } from '../../support/seeds.ts'
 
 const cpu = (amount: string) => ({ cpu: amount })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { formatQuantity, parseQuantity } from '../../../src/domain/scheduling/quantity.ts'
+import { formatQuantity, parseQuantity } from '../../../src/domain/scheduling/resource-request.ts'
 import { checkProperty } from '../../support/seeds.ts'
 
 it.each([

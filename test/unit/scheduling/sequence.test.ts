@@ -1,12 +1,15 @@
 import { describe, expect, it } from 'vitest'
 import { HEAD_OF_LINE_SKIPS_MAX } from '../../../src/domain/limits.ts'
-import { byDominantShare } from '../../../src/domain/scheduling/by-dominant-share.ts'
-import { dominantShare, isLess } from '../../../src/domain/scheduling/dominant-share.ts'
-import { inOrderOfAge } from '../../../src/domain/scheduling/in-order-of-age.ts'
+import {
+  byDominantShare,
+  dominantShare,
+  inOrderOfAge,
+  isLess,
+  type Sequence,
+} from '../../../src/domain/scheduling/sequence.ts'
 import type { PlaceableSession } from '../../../src/domain/scheduling/place.ts'
-import { parseQuantities } from '../../../src/domain/scheduling/quantity.ts'
-import type { Sequence } from '../../../src/domain/scheduling/sequence.ts'
-import { orderOf, placeAll, agentWith, session, type Amounts } from './lines.ts'
+import { parseQuantities } from '../../../src/domain/scheduling/resource-request.ts'
+import { agentWith, type Amounts, orderOf, placeAll, session } from './lines.ts'
 
 /** As if all were placed. */
 function turns(sequence: Sequence<PlaceableSession>, ranOutAfter?: string): string {

@@ -1,14 +1,21 @@
 import { describe, expect, it } from 'vitest'
 import { HEAD_OF_LINE_SKIPS_MAX } from '../../../src/domain/limits.ts'
-import { createAgentPool } from '../../../src/domain/scheduling/agent-pool.ts'
-import { byDominantShare } from '../../../src/domain/scheduling/by-dominant-share.ts'
-import { inOrderOfAge } from '../../../src/domain/scheduling/in-order-of-age.ts'
+import {
+  agentCapacity,
+  type AgentSelector,
+  createAgentPool,
+  giveBack,
+  take,
+} from '../../../src/domain/scheduling/agent-pool.ts'
+import {
+  byDominantShare,
+  compareAge,
+  inOrderOfAge,
+  isOverdue,
+  type Sequencer,
+} from '../../../src/domain/scheduling/sequence.ts'
 import { place, type PlaceableSession } from '../../../src/domain/scheduling/place.ts'
-import { addQuantities } from '../../../src/domain/scheduling/quantity.ts'
-import type { Quantity } from '../../../src/domain/scheduling/quantity.ts'
-import { giveBack, agentCapacity, take } from '../../../src/domain/scheduling/agent-capacity.ts'
-import type { AgentSelector } from '../../../src/domain/scheduling/select-agent.ts'
-import { compareAge, isOverdue, type Sequencer } from '../../../src/domain/scheduling/sequence.ts'
+import { addQuantities, type Quantity } from '../../../src/domain/scheduling/resource-request.ts'
 import { randomOf } from '../../support/seeds.ts'
 import { agentWith, session } from './lines.ts'
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { clusterEnvironment } from '../../../src/domain/session/cluster-environment.ts'
+import { clusterEnvironment } from '../../../src/domain/session/kernel-environment.ts'
 
 const MEMBERS = [
   { role: 'main', index: 1, address: '10.0.0.1' },

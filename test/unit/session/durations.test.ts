@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { durationsOf } from '../../../src/domain/session/durations.ts'
-import { STATUSES, type SessionStatus } from '../../../src/domain/session/statuses.ts'
+import { durationsOf } from '../../../src/domain/session/statistics.ts'
+import { type SessionStatus, STATUSES } from '../../../src/domain/session/lifecycle.ts'
 import { checkProperty } from '../../support/seeds.ts'
 
 const at = (seconds: number) => new Date(Date.UTC(2026, 0, 1) + seconds * 1_000)

@@ -1,10 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { TRY_PAUSE_MAX_MS, TRY_PAUSE_MIN_MS } from '../../../src/domain/limits.ts'
-import { LIFECYCLE_HANDLERS, type LifecycleName } from '../../../src/domain/session/handlers.ts'
-import { judge, tryPauseMs, type Judged, type Outcome } from '../../../src/domain/session/judge.ts'
-import { STATUSES, type SessionStatus } from '../../../src/domain/session/statuses.ts'
-import { sessionMayMove } from '../../../src/domain/session/transitions.ts'
+import {
+  LIFECYCLE_HANDLERS,
+  type LifecycleName,
+  sessionMayMove,
+  type SessionStatus,
+  STATUSES,
+} from '../../../src/domain/session/lifecycle.ts'
+import { judge, type Judged, type Outcome, tryPauseMs } from '../../../src/domain/session/judge.ts'
 import { checkProperty } from '../../support/seeds.ts'
 
 const FAILURE: Outcome = { kind: 'failure', error: { name: 'executor-failed', message: 'm' } }

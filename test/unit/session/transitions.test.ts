@@ -1,20 +1,19 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { LIFECYCLE_HANDLERS, PROMOTIONS } from '../../../src/domain/session/handlers.ts'
 import {
   isTerminal,
-  LIVE_STATUSES,
-  STATUSES,
-  TERMINAL_STATUSES,
-  type SessionStatus,
-} from '../../../src/domain/session/statuses.ts'
-import {
   KERNEL_TRANSITIONS,
   kernelMayMove,
+  LIFECYCLE_HANDLERS,
+  LIVE_STATUSES,
+  PROMOTIONS,
   SESSION_TRANSITIONS,
   sessionMayMove,
+  type SessionStatus,
+  STATUSES,
+  TERMINAL_STATUSES,
   transitionDiagram,
-} from '../../../src/domain/session/transitions.ts'
+} from '../../../src/domain/session/lifecycle.ts'
 import { checkProperty } from '../../support/seeds.ts'
 
 /** Rows move from, columns move to, both in the order of STATUSES. */

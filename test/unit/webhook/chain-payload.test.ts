@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { ChainEventData } from '../../../src/domain/events.ts'
-import { payloadOf } from '../../../src/domain/webhook/payload.ts'
+import { payloadOf } from '../../../src/domain/webhook.ts'
 
 const ENDED: ChainEventData = {
   epoch: 1,

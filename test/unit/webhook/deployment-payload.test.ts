@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { DeploymentEventData, DeploymentEventType } from '../../../src/domain/events.ts'
-import { payloadOf } from '../../../src/domain/webhook/payload.ts'
+import { payloadOf } from '../../../src/domain/webhook.ts'
 
 const MOVED = { from: 'READY', to: 'SCALING' }
 const CASES: [type: DeploymentEventType, event: DeploymentEventData[DeploymentEventType], fields: object][] = [

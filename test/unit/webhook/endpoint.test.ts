@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest'
-import { endpointUrlFault } from '../../../src/domain/webhook/endpoint-url.ts'
-import { eventPatternMatches, isEventPattern } from '../../../src/domain/webhook/event-pattern.ts'
+import { endpointUrlFault, eventPatternMatches, isEventPattern } from '../../../src/domain/webhook.ts'
 
 it.each([
   'https://example.com/hook?key=1',

@@ -1,8 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { WEBHOOK_RETRY_AFTER_MAX_MS } from '../../../src/domain/limits.ts'
-import { judgeAttempt, REDELIVERY_SECONDS } from '../../../src/domain/webhook/redelivery.ts'
-import { parseRetryAfter } from '../../../src/domain/webhook/retry-after.ts'
+import { judgeAttempt, parseRetryAfter, REDELIVERY_SECONDS } from '../../../src/domain/webhook.ts'
 import { checkProperty } from '../../support/seeds.ts'
 
 const DELIVERY = '0197fc50-7d3c-7000-8000-000000000001'

@@ -1,6 +1,6 @@
 import { appendFileSync, closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import { join } from 'node:path'
-import type { KernelUsage } from '../../../domain/agent/kernel-usage.ts'
+import type { KernelUsage } from '../../../domain/agent/kernel-report.ts'
 import { messageOf } from '../../../observability/error-message.ts'
 import { SIGKILLED } from '../exit-codes.ts'
 import { hasEnded } from '../kernel-book/kernel-entry.ts'

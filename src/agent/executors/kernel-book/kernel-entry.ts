@@ -1,5 +1,5 @@
 import type { FoundCheckpoint, LeftCheckpoint } from '../../../domain/agent/checkpoint.ts'
-import type { KernelUsage } from '../../../domain/agent/kernel-usage.ts'
+import type { KernelUsage } from '../../../domain/agent/kernel-report.ts'
 import type { KernelSpec, LogStreamName, ObservedKernel, ObservedStatus } from '../../../domain/agent/protocol.ts'
 import type { FailureError } from '../../../domain/session/failure.ts'
 import type { ProgramVerdict } from '../../../domain/session/program-verdict.ts'

@@ -1,7 +1,7 @@
 import { linkSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { chown, lstat, mkdir, readdir, rmdir, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { readKernelUsage } from '../../../domain/agent/kernel-usage.ts'
+import { readKernelUsage } from '../../../domain/agent/kernel-report.ts'
 import type { KernelSpec, LogStreamName } from '../../../domain/agent/protocol.ts'
 import type { Owner } from '../../../archive/extract-archive.ts'
 import type { FailureError } from '../../../domain/session/failure.ts'

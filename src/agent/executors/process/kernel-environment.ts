@@ -1,6 +1,6 @@
 import type { FoundCheckpoint } from '../../../domain/agent/checkpoint.ts'
 import type { KernelSpec } from '../../../domain/agent/protocol.ts'
-import type { KernelVariable } from '../../../domain/session/kernel-variables.ts'
+import type { KernelVariable } from '../../../domain/session/kernel-environment.ts'
 import type { PulledImage } from './image-preset.ts'
 
 /** By it, processes are known that left the kernel's session. */

@@ -1,4 +1,4 @@
-import type { KernelUsage } from '../../../domain/agent/kernel-usage.ts'
+import type { KernelUsage } from '../../../domain/agent/kernel-report.ts'
 import { messageOf } from '../../../observability/error-message.ts'
 import { type UsageMark, writeMark } from '../kernel-directory/kernel-directory.ts'
 import { readMeters } from './limits/usage-meters.ts'

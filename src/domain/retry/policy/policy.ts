@@ -12,9 +12,9 @@ import {
   SLOTS_MAX,
   UNCOUNTED_RETRIES_MAX,
 } from '../../limits.ts'
-import { ELIGIBLE_CAUSES, FAILURE_CAUSES, type EligibleCause } from '../../session/causes.ts'
+import { ELIGIBLE_CAUSES, type EligibleCause, FAILURE_CAUSES } from '../../session/failure.ts'
 import { isStorableText, STORABLE_TEXT } from '../../storable-text.ts'
-import { EXIT_CODES_WANTED, parseExitCodes, type ExitCodes } from './exit-codes.ts'
+import { EXIT_CODES_WANTED, type ExitCodes, parseExitCodes } from './rules.ts'
 
 /**
  * What a policy is: its fields with their bounds. The types below, what is parsed and what the APIs show follow from

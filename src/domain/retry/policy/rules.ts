@@ -1,7 +1,134 @@
-import type { FailureCause } from '../../session/causes.ts'
-import { exitCodesInclude } from './exit-codes.ts'
-import { globMatches } from './glob.ts'
-import type { RetryRule, RuleMatch } from './policy.ts'
+import { AMOUNT_DIGITS_MAX, BATCH_TIMEOUT_SECONDS_MAX, EXIT_CODE_MAX, EXIT_CODE_MIN } from '../../limits.ts'
+import {
+  compareDecimals,
+  type Decimal,
+  decimalFromNumber,
+  floorDecimal,
+  formatDecimal,
+  isWhole,
+  multiplyDecimals,
+  parseDecimal,
+} from '../../amounts.ts'
+import type { RetryRule, RuleMatch, SlotGrowth, TimeoutGrowth } from './policy.ts'
+import type { FailureCause } from '../../session/failure.ts'
+
+/**
+ * Whether the whole text matches a pattern of `*` (any run) and `?` (any one character). It backtracks to the last `*`
+ * only, so it takes at most pattern length × text length steps.
+ */
+export function globMatches(pattern: string, text: string): boolean {
+  const wanted = [...pattern]
+  const given = [...text]
+  let at = 0
+  let star = -1
+  let starAt = 0
+  for (let i = 0; i < given.length;) {
+    if (wanted[at] === '*') {
+      star = at++
+      starAt = i
+    } else if (at < wanted.length && (wanted[at] === '?' || wanted[at] === given[i])) {
+      at++
+      i++
+    } else if (star >= 0) {
+      at = star + 1
+      i = ++starAt
+    } else {
+      return false
+    }
+  }
+  while (wanted[at] === '*') at++
+  return at === wanted.length
+}
+
+/** An exit code, or a range of them with both ends: `64-78`. */
+export type ExitCodes = number | string
+
+export const EXIT_CODES_WANTED = 'an exit code, or a range of them like 64-78'
+
+const WRITTEN = /^\s*(-?\d{1,10})\s*(?:-\s*(-?\d{1,10}))?\s*$/
+
+/** In the form that policies store, whole numbers and `64-78`; undefined if it is neither. */
+export function parseExitCodes(written: unknown): ExitCodes | undefined {
+  const range = boundsOf(written)
+  if (!range || !range.every(isExitCode) || range[0] > range[1]) return undefined
+  return range[0] === range[1] ? range[0] : range.join('-')
+}
+
+export function exitCodesInclude(listed: readonly ExitCodes[], exitCode: number): boolean {
+  return listed.some((codes) => {
+    if (typeof codes === 'number') return codes === exitCode
+    const range = boundsOf(codes)
+    return range !== undefined && range[0] <= exitCode && exitCode <= range[1]
+  })
+}
+
+function boundsOf(written: unknown): [number, number] | undefined {
+  if (typeof written === 'number') return [written, written]
+  const match = typeof written === 'string' ? WRITTEN.exec(written) : null
+  if (!match) return undefined
+  const first = Number(match[1])
+  return [first, match[2] === undefined ? first : Number(match[2])]
+}
+
+function isExitCode(code: number): boolean {
+  return Number.isInteger(code) && code >= EXIT_CODE_MIN && code <= EXIT_CODE_MAX
+}
+
+/**
+ * Growth never lowers a value: new = max(previous, min(floor(previous × factor), max)), computed exactly. Whole amounts
+ * stay whole; fractional ones (half a cpu, 2.5 s) are cut after the third decimal place, because floor would undo the
+ * growth.
+ */
+
+const FRACTION_PLACES = 3
+const LARGEST_AMOUNT: Decimal = { units: 10n ** BigInt(AMOUNT_DIGITS_MAX) - 1n, scale: 0 }
+
+export interface Growable {
+  resourceSlots: Readonly<Record<string, string>>
+  batchTimeout: number | null
+}
+
+export function applyGrowth(before: Growable, rule: Pick<RetryRule, 'scaleResources' | 'scaleTimeout'>): Growable {
+  return {
+    resourceSlots: scaleResources(before.resourceSlots, rule.scaleResources ?? []),
+    batchTimeout: rule.scaleTimeout ? scaleTimeout(before.batchTimeout, rule.scaleTimeout) : before.batchTimeout,
+  }
+}
+
+/** Slots that the session does not have are not added. */
+export function scaleResources(
+  slots: Readonly<Record<string, string>>,
+  growths: readonly SlotGrowth[],
+): Record<string, string> {
+  const grown = { ...slots }
+  for (const { slot, factor, max } of growths) {
+    const previous = Object.hasOwn(slots, slot) ? parseDecimal(slots[slot]!) : undefined
+    if (previous === undefined) continue
+    const bound = (max === undefined ? undefined : parseDecimal(max)) ?? LARGEST_AMOUNT
+    grown[slot] = formatDecimal(grow(previous, factor, bound))
+  }
+  return grown
+}
+
+/** In seconds; a session without a timeout stays without one. */
+export function scaleTimeout(timeout: number | null, growth: TimeoutGrowth): number | null {
+  const previous = timeout === null ? undefined : decimalFromNumber(timeout)
+  const bound = decimalFromNumber(Math.min(growth.max ?? BATCH_TIMEOUT_SECONDS_MAX, BATCH_TIMEOUT_SECONDS_MAX))
+  if (previous === undefined || bound === undefined) return timeout
+  return Number(formatDecimal(grow(previous, growth.factor, bound)))
+}
+
+function grow(previous: Decimal, factor: number, max: Decimal): Decimal {
+  const exactFactor = decimalFromNumber(factor)
+  if (exactFactor === undefined) return previous
+  const places = isWhole(previous) ? 0 : FRACTION_PLACES
+  const wanted = lesser(floorDecimal(multiplyDecimals(previous, exactFactor), places), max)
+  return compareDecimals(wanted, previous) > 0 ? wanted : previous
+}
+
+function lesser(a: Decimal, b: Decimal): Decimal {
+  return compareDecimals(a, b) <= 0 ? a : b
+}
 
 /** The facts that rules match on. */
 export interface FailureFacts {

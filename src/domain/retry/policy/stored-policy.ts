@@ -1,6 +1,58 @@
-import { parseRetryPolicy } from './parse-policy.ts'
-import { SHIPPED_POLICY, type RetryPolicy } from './policy.ts'
-import { POLICY_SOURCES, resolvePolicy, type PolicySource, type ResolvedPolicy } from './resolve-policy.ts'
+import { z } from 'zod'
+import type { ValidationIssue } from '../../errors.ts'
+import { retryPolicy, type RetryPolicy, SHIPPED_POLICY } from './policy.ts'
+import {
+  POLICY_SOURCES,
+  type PolicySource,
+  PRESETS,
+  type ResolvedPolicy,
+  resolvePolicy,
+  RETRY_POLICY_PRESETS,
+} from './resolve-policy.ts'
+import { parseDecimal } from '../../amounts.ts'
+import type { ChildChanges } from '../child.ts'
+
+type ParsedPolicy = { policy: Partial<RetryPolicy> } | { issues: ValidationIssue[] }
+
+/**
+ * Parses a policy as a client or a default gives it: every field optional, unknown fields refused, all errors reported
+ * at once. Null means "not given", except for the fields where it is a value. A `preset` supplies the fields that are
+ * not given; the resulting policy no longer names it.
+ */
+export function parseRetryPolicy(input: unknown): ParsedPolicy {
+  const parsed = givenPolicy.safeParse(withoutNulls(input, 0))
+  if (parsed.success) {
+    const { preset, ...policy } = parsed.data
+    return { policy: preset === undefined ? policy : { ...PRESETS[preset], ...policy } }
+  }
+  return { issues: parsed.error.issues.flatMap(asIssues) }
+}
+
+const givenPolicy = z.strictObject({
+  preset: z.enum(RETRY_POLICY_PRESETS).optional(),
+  ...retryPolicy.partial().shape,
+})
+
+const NULL_IS_A_VALUE: ReadonlySet<string> = new Set(
+  Object.entries(retryPolicy.shape).flatMap(([name, field]) => (field instanceof z.ZodNullable ? [name] : [])),
+)
+/** The nesting: policy, rules, rule, scaleResources, growth, its fields. */
+const POLICY_DEPTH = 6
+
+function withoutNulls(value: unknown, depth: number): unknown {
+  if (typeof value !== 'object' || value === null || depth > POLICY_DEPTH) return value
+  if (Array.isArray(value)) return value.map((item) => withoutNulls(item, depth + 1))
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([key, field]) => field !== undefined && (field !== null || (depth === 0 && NULL_IS_A_VALUE.has(key))))
+      .map(([key, field]) => [key, withoutNulls(field, depth + 1)]),
+  )
+}
+
+function asIssues(issue: z.core.$ZodIssue): ValidationIssue[] {
+  if (issue.code !== 'unrecognized_keys') return [{ path: issue.path.join('.'), message: issue.message }]
+  return issue.keys.map((key) => ({ path: [...issue.path, key].join('.'), message: 'Unknown field' }))
+}
 
 /**
  * The policy stored with a session, or a description of why it cannot be followed. A missing field, introduced after
@@ -37,4 +89,27 @@ function readableFields(stored: unknown): Partial<RetryPolicy> {
 function sourceOf(storedSources: unknown, field: string): PolicySource {
   const source = (storedSources as Record<string, unknown> | null)?.[field]
   return POLICY_SOURCES.find((known) => known === source) ?? 'SHIPPED'
+}
+
+/** What a decision says about the child beyond cause and count. */
+export type StoredChildChanges = Pick<ChildChanges, 'growth' | 'avoid' | 'exclude'>
+
+const amount = z.string().refine((text) => parseDecimal(text) !== undefined, 'Not an exact amount')
+
+const storedChildChanges = z.object({
+  growth: z
+    .object({ resourceSlots: z.record(z.string(), amount), batchTimeout: z.number().positive().nullable() })
+    .nullable(),
+  avoid: z.object({ agents: z.array(z.guid()), groups: z.array(z.string()) }),
+  exclude: z.object({ agents: z.array(z.guid()) }).optional(),
+})
+
+/** What changes in the child, as stored in a decision's details, or a description of why it cannot be followed. */
+export function readStoredChildChanges(details: unknown): StoredChildChanges | string {
+  const parsed = storedChildChanges.safeParse(details)
+  if (parsed.success) return parsed.data
+  const faults = parsed.error.issues.map(({ path, message }) =>
+    path.length ? `${path.join('.')}: ${message}` : message,
+  )
+  return `the stored retry decision is not valid (${faults.join('; ')})`
 }

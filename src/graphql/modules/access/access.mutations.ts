@@ -1,8 +1,12 @@
 import { encodeGlobalID } from '@pothos/plugin-relay'
-import { createDomain, createProject, createUser } from '../../../services/access/create-tenants.ts'
-import { createToken } from '../../../services/access/create-token.ts'
-import { revokeToken } from '../../../services/access/revoke-token.ts'
-import { removeProjectMember, setProjectMember } from '../../../services/access/set-project-member.ts'
+import {
+  createDomain,
+  createProject,
+  createUser,
+  removeProjectMember,
+  setProjectMember,
+} from '../../../services/access/tenants.ts'
+import { createToken, revokeToken } from '../../../services/access/tokens.ts'
 import { builder } from '../../builder.ts'
 import { globalId } from '../../ids.ts'
 import { ConflictError, ForbiddenError, InvalidStateError, NotFoundError, ValidationError } from '../error.types.ts'

@@ -1,6 +1,6 @@
-import type { AuditRow } from '../../../services/access/read-audit.ts'
+import type { AuditRow } from '../../../services/access/audit.ts'
 import { mayAdminister, mayChange } from '../../../services/access/authorize.ts'
-import { ownProject, projectScope } from '../../../services/access/tenant-scope.ts'
+import { ownProject, projectScope } from '../../../services/access/tenants.ts'
 import { builder } from '../../builder.ts'
 import { isUuid, NO_UUID, stableId } from '../../ids.ts'
 import { QuotaType } from '../quota.types.ts'

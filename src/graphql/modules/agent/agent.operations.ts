@@ -1,12 +1,15 @@
 import { encodeGlobalID } from '@pothos/plugin-relay'
 import { followKernelLogs } from '../../../events/kernel-logs.ts'
-import { type ChangeAgentInput, drainAgent, removeAgent, resumeAgent } from '../../../services/agent/change-agent.ts'
-import { behindLogCursor } from '../../../services/agent/log-cursor.ts'
-import { agentWhere } from '../../../services/agent/read-agents.ts'
-import { assertKernelVisible } from '../../../services/agent/read-kernel-logs.ts'
-import { readVolumes } from '../../../services/agent/read-volumes.ts'
-import { keysetPage } from '../../../services/paging/keyset.ts'
-import { AGENTS_BY_NAME } from '../../../services/paging/orders.ts'
+import {
+  agentWhere,
+  type ChangeAgentInput,
+  drainAgent,
+  readVolumes,
+  removeAgent,
+  resumeAgent,
+} from '../../../services/agent/agents.ts'
+import { assertKernelVisible, behindLogCursor } from '../../../services/agent/kernel-logs.ts'
+import { AGENTS_BY_NAME, keysetPage } from '../../../services/paging.ts'
 import type { ServiceContext } from '../../../services/service-context.ts'
 import { builder } from '../../builder.ts'
 import { authorizedEvents } from '../../execution/authorized-events.ts'

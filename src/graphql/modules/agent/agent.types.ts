@@ -1,5 +1,5 @@
-import type { Volume } from '../../../services/agent/read-volumes.ts'
-import { AGENTS_BY_NAME } from '../../../services/paging/orders.ts'
+import type { Volume } from '../../../services/agent/agents.ts'
+import { AGENTS_BY_NAME } from '../../../services/paging.ts'
 import { builder } from '../../builder.ts'
 import { isUuid, NO_UUID } from '../../ids.ts'
 import { BY_ID_NEWEST } from '../../loaders/agent-loaders.ts'

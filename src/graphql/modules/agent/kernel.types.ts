@@ -1,9 +1,13 @@
 import { PAGE_SIZE_DEFAULT } from '../../../domain/limits.ts'
-import { exitSignalOf } from '../../../domain/session/exit-signal.ts'
-import { logCursor, piecesOf } from '../../../services/agent/log-cursor.ts'
-import type { LogChunkRow, LogPage, LogPlace } from '../../../services/agent/read-kernel-logs.ts'
-import { type Page, totals } from '../../../services/paging/keyset.ts'
-import { type PageArguments, pageSize } from '../../../services/paging/page-arguments.ts'
+import { exitSignalOf } from '../../../domain/session/failure.ts'
+import {
+  type LogChunkRow,
+  logCursor,
+  type LogPage,
+  type LogPlace,
+  piecesOf,
+} from '../../../services/agent/kernel-logs.ts'
+import { type Page, type PageArguments, pageSize, totals } from '../../../services/paging.ts'
 import { builder } from '../../builder.ts'
 import { isUuid, NO_UUID } from '../../ids.ts'
 import { loadExistingSession } from '../../loaders/load-session.ts'

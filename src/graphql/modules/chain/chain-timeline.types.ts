@@ -1,7 +1,6 @@
 import { type ChainSegment, segmentsOf } from '../../../domain/chain/timeline.ts'
 import { COUNTED_ATTEMPTS_MAX } from '../../../domain/limits.ts'
-import { assemblePage } from '../../../services/paging/keyset.ts'
-import { invalidCursor, type PageArguments, pageSize } from '../../../services/paging/page-arguments.ts'
+import { assemblePage, invalidCursor, type PageArguments, pageSize } from '../../../services/paging.ts'
 import { builder } from '../../builder.ts'
 import { loadSession } from '../../loaders/load-session.ts'
 import { pageComplexity } from '../../paging.ts'

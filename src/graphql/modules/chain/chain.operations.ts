@@ -1,6 +1,5 @@
-import { CHAIN_STATES } from '../../../domain/chain/chain-state.ts'
-import { readChainPage } from '../../../services/chain/chain-page.ts'
-import { countChainStates, findChainOfSession } from '../../../services/chain/read-chains.ts'
+import { CHAIN_STATES } from '../../../domain/chain/outlook.ts'
+import { countChainStates, findChainOfSession, readChainPage } from '../../../services/chain.ts'
 import { argumentError } from '../../../services/input/parse-input.ts'
 import { builder } from '../../builder.ts'
 import { pageComplexity } from '../../paging.ts'

@@ -1,6 +1,6 @@
 import { outlook, type Outlook } from '../../../domain/chain/outlook.ts'
 import { COUNTED_ROWS_MAX, DEPENDENTS_LISTED_MAX } from '../../../domain/limits.ts'
-import type { ChainRow, ChainStateCount } from '../../../services/chain/read-chains.ts'
+import type { ChainRow, ChainStateCount } from '../../../services/chain.ts'
 import { builder } from '../../builder.ts'
 import { isUuid } from '../../ids.ts'
 import { loadExistingSession, loadSession, loadSessions } from '../../loaders/load-session.ts'

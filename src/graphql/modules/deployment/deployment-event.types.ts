@@ -1,5 +1,9 @@
-import { encodeCursor } from '../../../domain/event-cursor.ts'
-import { DEPLOYMENT_EVENT_TYPES, type DeploymentEventType, type DeploymentOutboxEvent } from '../../../domain/events.ts'
+import {
+  DEPLOYMENT_EVENT_TYPES,
+  type DeploymentEventType,
+  type DeploymentOutboxEvent,
+  encodeCursor,
+} from '../../../domain/events.ts'
 import { builder } from '../../builder.ts'
 import { DeploymentNode, loadExistingDeployment, RouteNode } from './deployment.types.ts'
 

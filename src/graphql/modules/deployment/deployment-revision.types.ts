@@ -1,4 +1,4 @@
-import { secretNames } from '../../../domain/session/sealed-variable.ts'
+import { secretNames } from '../../../domain/session/kernel-environment.ts'
 import type { RevisionRow } from '../../../services/deployment/read-deployments.ts'
 import { builder } from '../../builder.ts'
 import { stableId } from '../../ids.ts'

@@ -1,6 +1,5 @@
-import { ID_PREFIX_WORDS } from '../../../services/input/id-prefix.ts'
-import type { OrderColumn } from '../../../services/paging/keyset-cursor.ts'
-import { NEWEST_FIRST } from '../../../services/paging/orders.ts'
+import { ID_PREFIX_WORDS } from '../../../services/input/input-fields.ts'
+import { NEWEST_FIRST, type OrderColumn } from '../../../services/paging.ts'
 import { builder } from '../../builder.ts'
 import { DateTimeFilter, OrderDirection, StringFilter } from '../filters.inputs.ts'
 import { EnvVarInput, LabelInput, MountInput, ResourceSlotInput } from '../session/values.types.ts'

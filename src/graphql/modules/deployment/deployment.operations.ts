@@ -3,13 +3,13 @@ import {
   type CreateDeploymentInput as Create,
   createDeployment,
 } from '../../../services/deployment/create-deployment.ts'
-import { destroyDeployment } from '../../../services/deployment/destroy-deployment.ts'
-import { listDeployments } from '../../../services/deployment/read-deployments.ts'
-import { scaleDeployment } from '../../../services/deployment/scale-deployment.ts'
 import {
+  destroyDeployment,
+  scaleDeployment,
   type UpdateDeploymentInput as Update,
   updateDeployment,
-} from '../../../services/deployment/update-deployment.ts'
+} from '../../../services/deployment/change-deployment.ts'
+import { listDeployments } from '../../../services/deployment/read-deployments.ts'
 import { builder } from '../../builder.ts'
 import { eventStream } from '../../execution/authorized-events.ts'
 import { pageComplexity } from '../../paging.ts'

@@ -1,12 +1,20 @@
 import { endpointUrl } from '../../../domain/deployment/discovery.ts'
-import { rolloutBounds } from '../../../domain/deployment/rollout.ts'
-import { isSettled } from '../../../domain/deployment/settled.ts'
-import type { DeploymentRecord, EndpointRow, RouteCountRow } from '../../../services/deployment/read-deployments.ts'
-import type { RouteRow } from '../../../services/deployment/read-routes.ts'
-import { decodeKeyset, encodeKeyset } from '../../../services/paging/keyset-cursor.ts'
-import { assemblePage } from '../../../services/paging/keyset.ts'
-import { NEWEST_FIRST } from '../../../services/paging/orders.ts'
-import { invalidCursor, pageSize } from '../../../services/paging/page-arguments.ts'
+import { rolloutBounds } from '../../../domain/deployment/plan-replicas.ts'
+import { isSettled } from '../../../domain/deployment/lifecycle.ts'
+import type {
+  DeploymentRecord,
+  EndpointRow,
+  RouteCountRow,
+  RouteRow,
+} from '../../../services/deployment/read-deployments.ts'
+import {
+  assemblePage,
+  decodeKeyset,
+  encodeKeyset,
+  invalidCursor,
+  NEWEST_FIRST,
+  pageSize,
+} from '../../../services/paging.ts'
 import { builder } from '../../builder.ts'
 import { isUuid } from '../../ids.ts'
 import { loadExistingSession } from '../../loaders/load-session.ts'

@@ -1,12 +1,14 @@
 import type { InputObjectRef } from '@pothos/core'
 import { followResubmission } from '../../../events/follow-resubmission.ts'
 import { NO_SYNC_POINTS } from '../../../observability/sync-points.ts'
-import { projectScope } from '../../../services/access/tenant-scope.ts'
-import { ID_PREFIX_WORDS, idsBeginningWith } from '../../../services/input/id-prefix.ts'
-import { keysetPage } from '../../../services/paging/keyset.ts'
-import { NEWEST_FIRST } from '../../../services/paging/orders.ts'
-import { abortResubmission } from '../../../services/resubmission/abort-resubmission.ts'
-import { assertResubmissionVisible, readCancelledDependents } from '../../../services/resubmission/read-resubmission.ts'
+import { projectScope } from '../../../services/access/tenants.ts'
+import { ID_PREFIX_WORDS, idsBeginningWith } from '../../../services/input/input-fields.ts'
+import { keysetPage, NEWEST_FIRST } from '../../../services/paging.ts'
+import {
+  abortResubmission,
+  assertResubmissionVisible,
+  readCancelledDependents,
+} from '../../../services/resubmission/resubmissions.ts'
 import { actOnSessions, resubmitSessions } from '../../../services/resubmission/resubmit-sessions.ts'
 import { builder } from '../../builder.ts'
 import { authorizedEvents } from '../../execution/authorized-events.ts'

@@ -1,16 +1,16 @@
-import { SESSION_ACTIONS } from '../../../domain/session/session-action.ts'
-import { projectScope } from '../../../services/access/tenant-scope.ts'
+import { SESSION_ACTIONS } from '../../../domain/session/session-spec.ts'
+import { projectScope } from '../../../services/access/tenants.ts'
 import {
   itemList,
   type ResubmissionItemRow,
   type ResubmissionItemStatus,
   type ShownResubmission,
   showResubmission,
-} from '../../../services/resubmission/read-resubmission.ts'
+} from '../../../services/resubmission/resubmissions.ts'
 import type { BulkAnswer } from '../../../services/resubmission/resubmit-sessions.ts'
-import type { ActionVerdict } from '../../../services/resubmission/session-actions.ts'
+import type { ActionVerdict } from '../../../services/resubmission/act-on-batch.ts'
 import type { DryRun, RefusalGroup } from '../../../services/resubmission/try-out.ts'
-import { shownOverrides } from '../../../services/session/shown-environ.ts'
+import { shownOverrides } from '../../../services/session/session-fields.ts'
 import { builder } from '../../builder.ts'
 import type { GraphQLContext } from '../../context.ts'
 import { isUuid, NO_UUID, stableId } from '../../ids.ts'

@@ -1,5 +1,5 @@
 import { GraphQLError } from 'graphql'
-import { EXIT_CODES_WANTED, parseExitCodes } from '../../../domain/retry/policy/exit-codes.ts'
+import { EXIT_CODES_WANTED, parseExitCodes } from '../../../domain/retry/policy/rules.ts'
 import {
   retryPolicy,
   type RetryPolicy,
@@ -12,15 +12,14 @@ import {
   timeoutGrowth,
   type TimeoutGrowth,
 } from '../../../domain/retry/policy/policy.ts'
-import type { RetryPolicyPreset } from '../../../domain/retry/policy/presets.ts'
-import type { PolicySource, ResolvedPolicy } from '../../../domain/retry/policy/resolve-policy.ts'
+import type { PolicySource, ResolvedPolicy, RetryPolicyPreset } from '../../../domain/retry/policy/resolve-policy.ts'
 import { builder } from '../../builder.ts'
 import {
   acceptsNothing,
   givenFields,
-  shownFields,
   type InputOutputFields,
   inputOutputTypes,
+  shownFields,
 } from './input-output-types.ts'
 import {
   AvoidanceEnum,

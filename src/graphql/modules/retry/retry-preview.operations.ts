@@ -1,10 +1,11 @@
 import { GraphQLError } from 'graphql'
-import type { AirflowRelease } from '../../../domain/retry/airflow/airflow-delay.ts'
-import type { AirflowExplanation } from '../../../domain/retry/airflow/airflow-policy.ts'
-import type { AirflowRetry } from '../../../domain/retry/airflow/airflow-schedule.ts'
+import type { AirflowExplanation, AirflowRelease, AirflowRetry } from '../../../domain/retry/airflow.ts'
 import type { PlannedRetry, RetryPreview } from '../../../domain/retry/preview.ts'
-import { type AirflowPolicyPreview, previewAirflowPolicy } from '../../../services/retry/preview-airflow-policy.ts'
-import { previewRetries } from '../../../services/retry/preview-retries.ts'
+import {
+  type AirflowPolicyPreview,
+  previewAirflowPolicy,
+  previewRetries,
+} from '../../../services/retry/preview-retries.ts'
 import { builder } from '../../builder.ts'
 import { ResourceSlot, slotsOf } from '../session/values.types.ts'
 import { RetryPolicyInput, RetryPolicyType, shownPolicy } from './retry-policy.types.ts'

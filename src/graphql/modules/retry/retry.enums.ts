@@ -1,5 +1,5 @@
 import type { RetryPolicy, RetryRule } from '../../../domain/retry/policy/policy.ts'
-import type { FailureCause, HoldReason, RetryPhase } from '../../../domain/session/causes.ts'
+import type { FailureCause, HoldReason, RetryPhase } from '../../../domain/session/failure.ts'
 import { builder } from '../../builder.ts'
 
 interface Described {

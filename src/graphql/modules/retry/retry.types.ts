@@ -1,11 +1,15 @@
-import { encodeCursor } from '../../../domain/event-cursor.ts'
-import { RETRY_EVENT_TYPES, type RetryEventData, type SessionOutboxEvent } from '../../../domain/events.ts'
+import {
+  encodeCursor,
+  RETRY_EVENT_TYPES,
+  type RetryEventData,
+  type SessionOutboxEvent,
+} from '../../../domain/events.ts'
 import { RETRY_WAITS_MAX } from '../../../domain/limits.ts'
 import { showStoredPolicy } from '../../../domain/retry/policy/stored-policy.ts'
 import { holdWords, retryState, type StoredDecision } from '../../../domain/retry/retry-state.ts'
-import type { FailureCause } from '../../../domain/session/causes.ts'
-import type { SessionType } from '../../../domain/session/statuses.ts'
-import { projectScope } from '../../../services/access/tenant-scope.ts'
+import type { FailureCause } from '../../../domain/session/failure.ts'
+import type { SessionType } from '../../../domain/session/lifecycle.ts'
+import { projectScope } from '../../../services/access/tenants.ts'
 import { builder } from '../../builder.ts'
 import { isUuid, NO_UUID } from '../../ids.ts'
 import { loadExistingSession, loadSession } from '../../loaders/load-session.ts'

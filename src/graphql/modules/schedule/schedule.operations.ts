@@ -1,9 +1,15 @@
 import { encodeGlobalID } from '@pothos/plugin-relay'
-import { deleteSchedule, pauseSchedule, resumeSchedule } from '../../../services/schedule/change-schedule.ts'
-import { type CreateScheduleInput as Create, createSchedule } from '../../../services/schedule/create-schedule.ts'
+import {
+  type CreateScheduleInput as Create,
+  createSchedule,
+  deleteSchedule,
+  pauseSchedule,
+  resumeSchedule,
+  type UpdateScheduleInput as Update,
+  updateSchedule,
+} from '../../../services/schedule/change-schedule.ts'
 import { listScheduleRuns, listSchedules, type ScheduleRunRow } from '../../../services/schedule/read-schedules.ts'
 import { runScheduleNow } from '../../../services/schedule/run-schedule-now.ts'
-import { type UpdateScheduleInput as Update, updateSchedule } from '../../../services/schedule/update-schedule.ts'
 import { builder } from '../../builder.ts'
 import { stillThere } from '../../loaders/load-session.ts'
 import { pageComplexity } from '../../paging.ts'

@@ -1,5 +1,5 @@
 import { SCHEDULE_LAST_RUNS_MAX, SCHEDULE_NEXT_RUNS_MAX } from '../../../domain/limits.ts'
-import { type SealedVariable, secretNames } from '../../../domain/session/sealed-variable.ts'
+import { type SealedVariable, secretNames } from '../../../domain/session/kernel-environment.ts'
 import { argumentError } from '../../../services/input/parse-input.ts'
 import {
   nextRunsOf,

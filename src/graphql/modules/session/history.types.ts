@@ -1,4 +1,4 @@
-import type { HistoryRow } from '../../../services/session/read-scheduling-history.ts'
+import type { HistoryRow } from '../../../services/session/explain-pending.ts'
 import { builder } from '../../builder.ts'
 import type { GraphQLContext } from '../../context.ts'
 import { forwardArguments, serialPage } from '../../paging.ts'

@@ -1,6 +1,6 @@
-import { ID_PREFIX_WORDS } from '../../../services/input/id-prefix.ts'
+import { ID_PREFIX_WORDS } from '../../../services/input/input-fields.ts'
 import { argumentError } from '../../../services/input/parse-input.ts'
-import type { OrderColumn } from '../../../services/paging/keyset-cursor.ts'
+import type { OrderColumn } from '../../../services/paging.ts'
 import type { SessionFilterInput } from '../../../services/session/session-where.ts'
 import { builder } from '../../builder.ts'
 import { ORDER_FIELDS_MAX } from '../../limits/limits.ts'

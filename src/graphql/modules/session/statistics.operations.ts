@@ -1,14 +1,15 @@
 import { FAILURE_GROUPS_MAX } from '../../../domain/limits.ts'
-import { type FailureGroup, readFailureGroups } from '../../../services/session/read-failure-groups.ts'
 import {
   type CauseFigures,
+  type FailureGroup,
   type OutcomeUsage,
   type PendingRetries,
+  readFailureGroups,
   readOutcomeUsage,
   readSessionStatistics,
   type SessionFigures,
   type SessionStatistics,
-} from '../../../services/session/read-session-statistics.ts'
+} from '../../../services/session/session-statistics.ts'
 import { builder } from '../../builder.ts'
 import { FailureCauseEnum } from '../retry/retry.enums.ts'
 import { SessionResultEnum, SessionStatusEnum } from './session.types.ts'

@@ -1,9 +1,9 @@
-import type { KernelUsage, UsageSource } from '../../../domain/agent/kernel-usage.ts'
-import type { ExitSignal } from '../../../domain/session/exit-signal.ts'
-import type { Mount } from '../../../domain/session/mount/mounts.ts'
+import type { KernelUsage, UsageSource } from '../../../domain/agent/kernel-report.ts'
+import type { ExitSignal } from '../../../domain/session/failure.ts'
+import type { Mount } from '../../../domain/session/mounts.ts'
 import { mayReadEnviron } from '../../../services/access/authorize.ts'
 import type { ShownCheckpoint } from '../../../services/session/read-sessions.ts'
-import { shownEnviron } from '../../../services/session/shown-environ.ts'
+import { shownEnviron } from '../../../services/session/session-fields.ts'
 import { builder } from '../../builder.ts'
 
 /**

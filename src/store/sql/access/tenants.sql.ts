@@ -1,5 +1,5 @@
 import type { Queryable } from '../../database.ts'
-import { ACTOR_COLUMNS, actorValues, type Actor } from './record-audit.sql.ts'
+import { type Actor, ACTOR_COLUMNS, actorValues } from './audit.sql.ts'
 
 /** Each function writes its own audit entry; if it changes nothing, it writes none and returns undefined or false. */
 

@@ -1,4 +1,4 @@
-import type { KernelStatus, SessionStatus } from '../../../domain/session/statuses.ts'
+import type { KernelStatus, SessionStatus } from '../../../domain/session/lifecycle.ts'
 import type { Queryable } from '../../database.ts'
 
 /** A kernel of a session, and where it runs. */

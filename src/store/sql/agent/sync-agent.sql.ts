@@ -1,7 +1,7 @@
 import type { ChannelOrder } from '../../../domain/agent/protocol.ts'
 import type { BookedKernel, Reconciliation } from '../../../domain/agent/reconcile.ts'
 import type { Queryable } from '../../database.ts'
-import { CHECKPOINT_CHANGES, MISSING_CHECKPOINTS } from './checkpoint-changes.sql.ts'
+import { CHECKPOINT_CHANGES, MISSING_CHECKPOINTS } from './chain-directories.sql.ts'
 
 /** Records that the agent was heard, at most once a second; a suspected or lost agent is back. */
 const HEARD_SQL = `

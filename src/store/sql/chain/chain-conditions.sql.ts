@@ -1,5 +1,5 @@
-import type { ChainState } from '../../../domain/chain/chain-state.ts'
-import type { FailureCause, HoldReason } from '../../../domain/session/causes.ts'
+import type { ChainState } from '../../../domain/chain/outlook.ts'
+import type { FailureCause, HoldReason } from '../../../domain/session/failure.ts'
 
 export interface TextCondition {
   equals?: string

@@ -1,7 +1,84 @@
+import { CHAIN_STATES, type ChainState } from '../../../domain/chain/outlook.ts'
+import { type Add, chainConditions, type ChainConditions, createParameters, wordsOf } from './chain-conditions.sql.ts'
 import type { Queryable } from '../../database.ts'
-import { createParameters, type Add } from './chain-conditions.sql.ts'
-import { rangeStatement, waysTo, type ChainSelection } from './chain-ranges.sql.ts'
 import { CHAIN_COLUMNS, CHAIN_JOINS, type ChainRow } from './read-chains.sql.ts'
+
+/** Conditions on chains, and whose they may be; null for those of all projects. */
+interface ChainSelection {
+  conditions: ChainConditions
+  visibleProjectId: string | null
+}
+
+/** Up to this many matches of a word search, or kernels of an agent, are looked up one by one. */
+const LOOKED_UP_MAX = 5_000
+
+const IN_RANGE = 'c.project_id = ranges.project_id AND c.state = ranges.state'
+
+/** The states that chains of these conditions may have. */
+function possibleStates({ states, holdReasons, dueAt }: ChainConditions): ChainState[] {
+  const wanted = new Set(states ?? CHAIN_STATES)
+  if (dueAt) for (const state of CHAIN_STATES) if (state !== 'WAITING_RETRY' && state !== 'HELD') wanted.delete(state)
+  if (holdReasons) for (const state of CHAIN_STATES) if (state !== 'HELD') wanted.delete(state)
+  return [...wanted]
+}
+
+/** A range of chains for each project and state; `columns` are expressions on `state`, each behind a comma. */
+function rangeStatement({ conditions, visibleProjectId }: ChainSelection, add: Add, columns: string): string {
+  const states = add(possibleStates(conditions), 'chain_state[]')
+  const visible = add(visibleProjectId, 'uuid')
+  const named = conditions.project === undefined ? '' : ` AND p.name = ${add(conditions.project, 'text')}`
+  return `SELECT p.id AS project_id, state${columns} FROM projects p CROSS JOIN unnest(${states}) AS state
+  WHERE (${visible} IS NULL OR p.id = ${visible})${named}`
+}
+
+/** Two ways to the same rows. */
+interface Ways {
+  /** Definitions of a WITH, each followed by a comma. */
+  definitions: string
+  /** Puts the way that finds few chains first together with the way along the ranges; only one of them is executed. */
+  either(walked: string, looked: string): string
+  /** The condition on a chain `c` of a range `ranges`. */
+  walked: string
+  /** The same of a chain `c` that was found by itself. */
+  looked: string
+}
+
+/**
+ * Ids are looked up. Of words and of an agent, an index is asked first whether few chains match; if so, the ranges are
+ * not walked. What is frequent is soon found by walking the ranges.
+ */
+function waysTo({ conditions, visibleProjectId }: ChainSelection, add: Add, bounds = ''): Ways {
+  const wanted = (some: ChainConditions) => `${IN_RANGE}${bounds}${chainConditions(some, add)}`
+  const { chainIds, agentId, ...others } = conditions
+  if (chainIds) {
+    return {
+      definitions: `found AS MATERIALIZED (SELECT DISTINCT unnest(${add(chainIds, 'uuid[]')}) AS chain_id),`,
+      either: (_walked, looked) => looked,
+      walked: '',
+      looked: wanted({ ...others, ...(agentId !== undefined && { agentId }) }),
+    }
+  }
+  const words = wordsOf(conditions, add)
+  if (words !== null) {
+    const found = `SELECT chain_id FROM chains_with_words(${words}, ${add(visibleProjectId, 'uuid')}, ${LOOKED_UP_MAX + 1}) AS chain_id`
+    const definitions = `found AS MATERIALIZED (${found}),
+rarity AS MATERIALIZED (SELECT ${words} IS NOT NULL AND count(*) <= ${LOOKED_UP_MAX} AS rare FROM found),`
+    return { definitions, either: eitherWay, walked: wanted(conditions), looked: wanted(conditions) }
+  }
+  if (agentId !== undefined) {
+    const definitions = `on_agent AS MATERIALIZED (
+  SELECT session_id FROM kernels WHERE agent_id = ${add(agentId, 'uuid')} LIMIT ${LOOKED_UP_MAX + 1}
+), found AS MATERIALIZED (SELECT DISTINCT s.chain_id FROM on_agent k JOIN sessions s ON s.id = k.session_id),
+rarity AS MATERIALIZED (SELECT count(*) <= ${LOOKED_UP_MAX} AS rare FROM on_agent),`
+    return { definitions, either: eitherWay, walked: wanted(conditions), looked: wanted(others) }
+  }
+  return { definitions: '', either: (walked) => walked, walked: wanted(conditions), looked: '' }
+}
+
+function eitherWay(walked: string, looked: string): string {
+  return `SELECT * FROM (${walked}) AS walked WHERE NOT (SELECT rare FROM rarity)
+  UNION ALL SELECT * FROM (${looked}) AS looked WHERE (SELECT rare FROM rarity)`
+}
 
 /** The column of each order; each has an index on (project_id, state, column, chain_id). */
 const ORDERS = {
@@ -92,4 +169,88 @@ function boundsOf({ order, direction, after, before }: ChainsQuery, add: Add): s
     return ` AND (c.${column}, c.chain_id) ${greater ? '>' : '<'} (${at}, ${add(place.chainId, 'uuid')})`
   }
   return [...after.map((place) => bound(place, true)), ...before.map((place) => bound(place, false))].join('')
+}
+
+interface TailsQuery extends ChainSelection {
+  limit: number
+}
+
+/** Ids of the newest attempts of these chains, oldest first; of more than `limit` chains any. */
+export async function listChainTails(db: Queryable, query: TailsQuery): Promise<string[]> {
+  const { text, values } = tailsStatement(query)
+  return (await db.query<{ id: string }>(text, values)).rows.map(({ id }) => id)
+}
+
+/** The statement by itself, for inspecting its plan. */
+function tailsStatement(query: TailsQuery): { text: string; values: unknown[] } {
+  const { values, add } = createParameters()
+  const limit = add(query.limit, 'int')
+  const { definitions, either, walked, looked } = waysTo(query, add)
+  // Range by range, so that what lies behind the limit is not looked at.
+  const walk = `SELECT of_range.id FROM ranges CROSS JOIN LATERAL (SELECT c.tail_id AS id FROM chains c WHERE ${walked} LIMIT ${limit}) AS of_range`
+  const look = `SELECT c.tail_id AS id FROM found CROSS JOIN ranges JOIN chains c ON c.chain_id = found.chain_id WHERE ${looked}`
+  const text = `
+WITH ${definitions} ranges AS (${rangeStatement(query, add, '')})
+SELECT id FROM (SELECT id FROM (${either(walk, look)}) AS ways LIMIT ${limit}) AS few ORDER BY id`
+  return { text, values }
+}
+
+interface CountQuery extends ChainSelection {
+  /** No more rows are looked for. */
+  countMax: number
+}
+
+/** The number of chains on all pages, up to `countMax`. */
+export async function countChains(db: Queryable, query: CountQuery): Promise<number> {
+  const { text, values } = countStatement(query)
+  return (await db.query<{ count: number }>(text, values)).rows[0]!.count
+}
+
+/** The statement by itself, for inspecting its plan. */
+export function countStatement(query: CountQuery): { text: string; values: unknown[] } {
+  const { values, add } = createParameters()
+  const limit = add(query.countMax, 'int')
+  const { definitions, counted } = countOf(query, limit, add)
+  const text = `
+WITH ${definitions} ranges AS (${rangeStatement(query, add, '')})
+SELECT count FROM (${counted('ranges')}) AS counted`
+  return { text, values }
+}
+
+interface StateCount {
+  state: ChainState
+  /** Up to `countMax`. */
+  count: number
+}
+
+/** The number of chains in each state that chains of these conditions may have; each up to `countMax`. */
+export async function countChainStates(db: Queryable, query: CountQuery): Promise<StateCount[]> {
+  const { text, values } = stateCountStatement(query)
+  return (await db.query<StateCount>(text, values)).rows
+}
+
+/** The statement by itself, for inspecting its plan. */
+export function stateCountStatement(query: CountQuery): { text: string; values: unknown[] } {
+  const { values, add } = createParameters()
+  const limit = add(query.countMax, 'int')
+  const { definitions, counted } = countOf(query, limit, add)
+  const states = add(possibleStates(query.conditions), 'chain_state[]')
+  const text = `
+WITH ${definitions} every AS MATERIALIZED (${rangeStatement(query, add, '')})
+SELECT wanted.state, counted.count FROM unnest(${states}) AS wanted(state) CROSS JOIN LATERAL (
+  ${counted('(SELECT * FROM every WHERE every.state = wanted.state) AS ranges')}) AS counted`
+  return { text, values }
+}
+
+/** `counted` has one row with the number of chains of `ranges`, up to the limit. */
+function countOf(query: CountQuery, limit: string, add: Add) {
+  const { definitions, either, walked, looked } = waysTo(query, add)
+  const counted = (ranges: string) => {
+    // Range by range, so that what lies behind the limit is not looked at.
+    const walk = `SELECT 1 FROM ${ranges} CROSS JOIN LATERAL (SELECT FROM chains c WHERE ${walked} LIMIT ${limit}) AS of_range`
+    const look = `SELECT 1 FROM found CROSS JOIN ${ranges} CROSS JOIN chains c WHERE c.chain_id = found.chain_id AND ${looked}`
+    const few = (rows: string) => `SELECT count(*) AS count FROM (${rows} LIMIT ${limit}) AS few`
+    return `SELECT sum(count)::int8 AS count FROM (${either(few(walk), few(look))}) AS ways`
+  }
+  return { definitions, counted }
 }

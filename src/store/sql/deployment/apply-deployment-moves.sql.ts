@@ -1,10 +1,14 @@
-import type { DeploymentResult, RouteResult } from '../../../domain/deployment/handlers.ts'
-import type { DeclaredMove } from '../../../domain/deployment/judge.ts'
-import type { DeploymentStatus, RouteStatus } from '../../../domain/deployment/statuses.ts'
+import type {
+  DeclaredMove,
+  DeploymentResult,
+  DeploymentStatus,
+  RouteResult,
+  RouteStatus,
+} from '../../../domain/deployment/lifecycle.ts'
 import type { DeploymentEventData } from '../../../domain/events.ts'
 import type { Queryable } from '../../database.ts'
 import { eventData } from '../event/event-data.sql.ts'
-import { recordHistory } from '../session/record-history.sql.ts'
+import { recordHistory } from '../session/scheduling-history.sql.ts'
 
 export type DeploymentMove = DeclaredMove<DeploymentStatus, DeploymentResult>
 

@@ -1,8 +1,149 @@
-import type { RolloutSettings } from '../../../domain/deployment/rollout.ts'
-import type { DeploymentStatus } from '../../../domain/deployment/statuses.ts'
+import type { Mount } from '../../../domain/session/mounts.ts'
+import type { SealedVariable } from '../../../domain/session/kernel-environment.ts'
 import type { DeploymentEventData } from '../../../domain/events.ts'
 import type { Queryable } from '../../database.ts'
 import { eventData } from '../event/event-data.sql.ts'
+import { type Actor, ACTOR_COLUMNS, actorValues } from '../access/audit.sql.ts'
+import type { RolloutSettings } from '../../../domain/deployment/plan-replicas.ts'
+import type { DeploymentStatus } from '../../../domain/deployment/lifecycle.ts'
+
+/** The spec shared by all routes of a revision; times in milliseconds. */
+export interface DeploymentSpec {
+  resourceGroup: string
+  image: string | null
+  command: string[]
+  environ: { name: string; value: string }[]
+  secretEnviron: SealedVariable[]
+  resourceSlots: Record<string, string>
+  priority: number
+  labels: Record<string, string>
+  /** { key: value }: an agent must have all of these labels. */
+  agentLabels: Record<string, string>
+  /** Volumes that an agent must have for its project. */
+  mounts: Mount[]
+  portVariable: string
+  healthPath: string
+  healthIntervalMs: number
+  healthTimeoutMs: number
+  healthyThreshold: number
+  unhealthyThreshold: number
+  initialDelayMs: number
+  staleAfterMs: number
+  startTimeoutMs: number
+  evictAfterMs: number
+  drainMs: number
+}
+
+export const SPEC_COLUMNS = `resource_group, image, command, environ, secret_environ, resource_slots, priority, labels, agent_labels,
+  mounts, port_variable, health_path, health_interval_ms, health_timeout_ms, healthy_threshold, unhealthy_threshold,
+  initial_delay_ms, stale_after_ms, start_timeout_ms, evict_after_ms, drain_ms`
+
+/** The fields of a spec, selected from `deployment_revisions v`. */
+export const SPEC_FIELDS = `v.resource_group AS "resourceGroup", v.image, to_json(v.command) AS command, v.environ,
+  v.secret_environ AS "secretEnviron",
+  v.resource_slots AS "resourceSlots", v.priority, v.labels, v.agent_labels AS "agentLabels", v.mounts,
+  v.port_variable AS "portVariable", v.health_path AS "healthPath", v.health_interval_ms AS "healthIntervalMs",
+  v.health_timeout_ms AS "healthTimeoutMs", v.healthy_threshold AS "healthyThreshold",
+  v.unhealthy_threshold AS "unhealthyThreshold", v.initial_delay_ms AS "initialDelayMs",
+  v.stale_after_ms AS "staleAfterMs", v.start_timeout_ms AS "startTimeoutMs", v.evict_after_ms AS "evictAfterMs",
+  v.drain_ms AS "drainMs"`
+
+/** Converts a spec from JSON to its columns, in their order. */
+export function specSelect(parameter: string): string {
+  return `SELECT i."resourceGroup" AS resource_group, i."image", i."command", i."environ",
+    i."secretEnviron" AS secret_environ,
+    i."resourceSlots" AS resource_slots, i."priority", i."labels", i."agentLabels" AS agent_labels, i."mounts",
+    i."portVariable" AS port_variable, i."healthPath" AS health_path, i."healthIntervalMs" AS health_interval_ms,
+    i."healthTimeoutMs" AS health_timeout_ms, i."healthyThreshold" AS healthy_threshold,
+    i."unhealthyThreshold" AS unhealthy_threshold, i."initialDelayMs" AS initial_delay_ms,
+    i."staleAfterMs" AS stale_after_ms, i."startTimeoutMs" AS start_timeout_ms, i."evictAfterMs" AS evict_after_ms,
+    i."drainMs" AS drain_ms
+  FROM json_to_record(${parameter}::json) AS i(
+    "resourceGroup" text, "image" text, "command" text[], "environ" jsonb, "secretEnviron" jsonb, "resourceSlots" jsonb, "priority" smallint,
+    "labels" jsonb, "agentLabels" jsonb, "mounts" jsonb, "portVariable" text, "healthPath" text, "healthIntervalMs" int,
+    "healthTimeoutMs" int, "healthyThreshold" int, "unhealthyThreshold" int, "initialDelayMs" int,
+    "staleAfterMs" int, "startTimeoutMs" int, "evictAfterMs" int, "drainMs" int)`
+}
+
+export interface NewDeployment {
+  id: string
+  projectId: string
+  userId: string | null
+  creationId: string
+  /** Of what was asked for; null without a creation id of the client's. */
+  creationDigest: string | null
+  name: string
+  replicas: number
+  minHealthy: number | null
+  maxSurge: number | null
+  actor: Actor
+  spec: DeploymentSpec
+}
+
+/** Serialises counting a project's deployments and adding one. */
+const COUNT_LOCK_SQL = `SELECT pg_advisory_xact_lock(hashtextextended('deployments of ' || $1::text, 0))`
+const COUNT_SQL = `SELECT count(*) AS count FROM deployments WHERE project_id = $1 AND status <> 'DESTROYED'`
+
+/**
+ * The number of a project's deployments that are not destroyed; it stays correct until the transaction ends. Index:
+ * deployments_name.
+ */
+export async function countDeployments(tx: Queryable, projectId: string): Promise<number> {
+  await tx.query(COUNT_LOCK_SQL, [projectId])
+  return (await tx.query<{ count: number }>(COUNT_SQL, [projectId])).rows[0]!.count
+}
+
+/**
+ * Inserts a deployment with its first revision, its event and the audit entry; nothing if its creation id or its name
+ * is taken.
+ */
+const INSERT_SQL = `
+WITH inserted AS (
+  INSERT INTO deployments (id, project_id, user_id, creation_id, name, replicas, min_healthy, max_surge, created_by,
+    creation_digest)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $12)
+  ON CONFLICT DO NOTHING RETURNING id, project_id, replicas
+), spec AS (${specSelect('$10')}
+), revisions AS (
+  INSERT INTO deployment_revisions (deployment_id, revision, ${SPEC_COLUMNS}, created_by)
+  SELECT inserted.id, 1, spec.*, $9 FROM inserted, spec
+), events AS (
+  INSERT INTO session_events (type, deployment_id, project_id, data)
+  SELECT 'deployment.created', id, project_id,
+    ${eventData<DeploymentEventData['deployment.created']>({ replicas: 'replicas', revision: '1' })} FROM inserted
+), audit AS (
+  INSERT INTO audit_log (${ACTOR_COLUMNS}, action, project_id, details)
+  SELECT ${actorValues('$11')}, 'deployment.create', project_id, jsonb_build_object('deploymentId', id, 'name', $5::text,
+    'replicas', replicas) FROM inserted
+)
+SELECT id FROM inserted`
+
+/** Whether it was inserted. */
+export async function insertDeployment(tx: Queryable, deployment: NewDeployment): Promise<boolean> {
+  const { id, projectId, userId, creationId, creationDigest, name, replicas, minHealthy, maxSurge, actor, spec } =
+    deployment
+  const owner = [id, projectId, userId, creationId, name]
+  const sizes = [replicas, minHealthy, maxSurge]
+  const values = [...owner, ...sizes, actor.name, JSON.stringify(spec), JSON.stringify(actor), creationDigest]
+  return (await tx.query(INSERT_SQL, values)).rows.length === 1
+}
+
+const EXISTING_SQL = `
+SELECT id, creation_digest AS "creationDigest" FROM deployments WHERE project_id = $1 AND creation_id = $2`
+
+export interface KnownDeployment {
+  id: string
+  /** Null for those created by releases that stored none. */
+  creationDigest: string | null
+}
+
+/** Undefined if there is none with this creation id. */
+export async function findDeploymentByCreationId(
+  db: Queryable,
+  key: { projectId: string; creationId: string },
+): Promise<KnownDeployment | undefined> {
+  return (await db.query<KnownDeployment>(EXISTING_SQL, [key.projectId, key.creationId])).rows[0]
+}
 
 export interface LockedDeployment extends RolloutSettings {
   id: string

@@ -1,7 +1,6 @@
-import type { EventCursor } from '../../../domain/event-cursor.ts'
-import type { EventFilter, OutboxEvent } from '../../../domain/events.ts'
+import type { EventCursor, EventFilter, OutboxEvent } from '../../../domain/events.ts'
 import type { Queryable } from '../../database.ts'
-import { EVENT_COLUMNS, toEvent, type EventRow } from './read-events.sql.ts'
+import { EVENT_COLUMNS, type EventRow, toEvent } from './read-events.sql.ts'
 
 const BETWEEN = '(e.xid, e.id) > ($1::xid8, $2::int8) AND (e.xid, e.id) < ($3::xid8, $4::int8)'
 

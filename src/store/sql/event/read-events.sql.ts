@@ -1,5 +1,4 @@
-import type { EventCursor } from '../../../domain/event-cursor.ts'
-import type { EventFilter, OutboxEvent } from '../../../domain/events.ts'
+import type { EventCursor, EventFilter, OutboxEvent } from '../../../domain/events.ts'
 import type { Queryable } from '../../database.ts'
 
 /** Position of the oldest running transaction. */

@@ -1,8 +1,8 @@
-import type { ResubmissionOverrides } from '../../../domain/resubmission/overrides.ts'
-import type { SessionAction } from '../../../domain/session/session-action.ts'
+import type { ResubmissionOverrides } from '../../../domain/resubmission.ts'
+import type { SessionAction } from '../../../domain/session/session-spec.ts'
 import type { Queryable } from '../../database.ts'
 import type { TerminationOptions } from './resubmission-batch.sql.ts'
-import { ACTOR_COLUMNS, actorValues, type Actor } from '../access/record-audit.sql.ts'
+import { type Actor, ACTOR_COLUMNS, actorValues } from '../access/audit.sql.ts'
 
 export interface NewResubmission {
   id: string
@@ -95,4 +95,59 @@ export async function findResubmissionByKey(
   clientKey: string,
 ): Promise<{ id: string; requestHash: string } | undefined> {
   return (await db.query<{ id: string; requestHash: string }>(KNOWN_SQL, [projectId, clientKey])).rows[0]
+}
+
+export type ResubmissionState = 'RUNNING' | 'COMPLETED' | 'ABORTED'
+
+/** Waits for the batch in progress; what that batch did stays. */
+const ABORT_RESUBMISSION = `
+WITH found AS (
+  SELECT id, state, project_id FROM resubmissions WHERE id = $1 AND ($2::uuid IS NULL OR project_id = $2) FOR UPDATE
+), aborted AS (
+  UPDATE resubmissions r SET state = 'ABORTED', aborted_by = $3, finished_at = reprise_clock(),
+    progressed_at = reprise_clock()
+  FROM found f WHERE r.id = f.id AND f.state = 'RUNNING'
+  RETURNING r.id, r.project_id, r.done, r.refused, r.total
+), audit AS (
+  INSERT INTO audit_log (${ACTOR_COLUMNS}, action, project_id, details)
+  SELECT ${actorValues('$4')}, 'resubmission.abort', project_id,
+    jsonb_build_object('resubmissionId', id, 'done', done, 'refused', refused, 'total', total)
+  FROM aborted
+)
+SELECT state FROM found`
+
+/** Returns the state before the call; undefined if this viewer has no such resubmission. */
+export async function abortResubmissionRow(
+  db: Queryable,
+  resubmission: { id: string; visibleProjectId: string | null; actor: Actor },
+): Promise<ResubmissionState | undefined> {
+  const values = [resubmission.id, resubmission.visibleProjectId, resubmission.actor.name]
+  values.push(JSON.stringify(resubmission.actor))
+  return (await db.query<{ state: ResubmissionState }>(ABORT_RESUBMISSION, values)).rows[0]?.state
+}
+
+/** The trigger that writes these events knows the sessions alone. Index: session_events(xid, id), of this transaction. */
+const ATTRIBUTE_REOPENINGS = `
+UPDATE session_events SET data = data || jsonb_build_object('reason', $2::text)
+WHERE xid = outbox_position(pg_current_xact_id()) AND type = 'chain.reopened' AND session_id = ANY($1::uuid[])`
+
+/** The events of chains that this transaction has reopened, by these sessions, say why. */
+export async function attributeReopenings(tx: Queryable, sessionIds: readonly string[], reason: string): Promise<void> {
+  if (sessionIds.length > 0) await tx.query(ATTRIBUTE_REOPENINGS, [sessionIds, reason])
+}
+
+/**
+ * Locks: checkpoints, in the order of their chains, as reports of agents do. A report about an attempt of an earlier
+ * generation finds another one on record, however late it comes, and changes nothing.
+ */
+const BEGIN_GENERATIONS = `
+INSERT INTO checkpoints AS c (chain_id, project_id, generation)
+SELECT s.id, s.project_id, 1 FROM sessions s WHERE s.id = ANY($1::uuid[]) ORDER BY s.id
+ON CONFLICT (chain_id) DO UPDATE SET generation = c.generation + 1, attempt = NULL, assignment = NULL, store = NULL, files = NULL,
+  bytes = NULL, newest_at = NULL, published_at = NULL, dropped_at = NULL, relay_attempt = NULL, relay_sha256 = NULL,
+  relay_bytes = NULL, relay_at = NULL`
+
+/** The next attempt of these chains has a directory of its own, with nothing in it. */
+export async function beginGenerations(tx: Queryable, chainIds: readonly string[]): Promise<void> {
+  await tx.query(BEGIN_GENERATIONS, [chainIds])
 }

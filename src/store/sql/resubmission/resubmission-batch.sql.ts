@@ -1,8 +1,8 @@
 import type { ErrorCode } from '../../../domain/errors.ts'
-import type { ResubmissionOverrides } from '../../../domain/resubmission/overrides.ts'
-import type { SessionAction } from '../../../domain/session/session-action.ts'
+import type { ResubmissionOverrides } from '../../../domain/resubmission.ts'
+import type { SessionAction } from '../../../domain/session/session-spec.ts'
 import type { Queryable } from '../../database.ts'
-import type { ResubmissionState } from './abort-resubmission.sql.ts'
+import type { ResubmissionState } from './open-resubmission.sql.ts'
 
 /** A resubmission that the transaction holds: nobody else processes a batch of it or aborts it meanwhile. */
 export interface HeldResubmission {

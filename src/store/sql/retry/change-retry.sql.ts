@@ -1,8 +1,48 @@
-import type { RetryPhase } from '../../../domain/session/causes.ts'
+import type { RetryPhase } from '../../../domain/session/failure.ts'
+import type { SessionStatus } from '../../../domain/session/lifecycle.ts'
 import type { Queryable } from '../../database.ts'
 import { retryEventData } from '../event/event-data.sql.ts'
-import { ACTOR_COLUMNS, actorValues, type Actor } from '../access/record-audit.sql.ts'
+import { type Actor, ACTOR_COLUMNS, actorValues } from '../access/audit.sql.ts'
 import { endWaits } from './retry-waits.sql.ts'
+import type { RetryPolicy } from '../../../domain/retry/policy/policy.ts'
+import type { DecisionRow } from './record-decisions.sql.ts'
+
+/** A session whose state nobody else changes while the transaction lasts. */
+export interface LockedSession {
+  id: string
+  projectId: string
+  status: SessionStatus
+  retryDecided: boolean
+  /** Of its decision; null if there is none. */
+  retryPhase: RetryPhase | null
+}
+
+/** In id order, as everywhere that takes more than one; FOR UPDATE would be too strong, see `lockTargets`. */
+const SESSIONS_SQL = `
+SELECT id FROM sessions WHERE id = ANY($1::uuid[]) AND ($2::uuid IS NULL OR project_id = $2)
+ORDER BY id FOR NO KEY UPDATE`
+
+/** Waits for a dispatcher that is working on one, and keeps others from claiming one. */
+const DECISIONS_SQL = `
+SELECT FROM retry_decisions WHERE session_id = ANY($1::uuid[]) ORDER BY session_id FOR UPDATE`
+
+/** A separate statement, so that it sees what was committed while the locks were awaited. */
+const READ_SQL = `
+SELECT s.id, s.project_id AS "projectId", s.status, s.retry_decided AS "retryDecided", d.phase AS "retryPhase"
+FROM sessions s LEFT JOIN retry_decisions d ON d.session_id = s.id WHERE s.id = ANY($1::uuid[])`
+
+/** Sessions by id, with their decisions; those of another project are missing. */
+export async function lockSessions(
+  tx: Queryable,
+  sessionIds: readonly string[],
+  visibleProjectId: string | null,
+): Promise<Map<string, LockedSession>> {
+  const held = await tx.query<{ id: string }>(SESSIONS_SQL, [sessionIds, visibleProjectId])
+  const ids = held.rows.map(({ id }) => id)
+  await tx.query(DECISIONS_SQL, [ids])
+  const { rows } = await tx.query<LockedSession>(READ_SQL, [ids])
+  return new Map(rows.map((row) => [row.id, row]))
+}
 
 /**
  * A person changes pending retries, which must be SCHEDULED or HELD: changes decisions, ends their waits, and writes events and
@@ -104,4 +144,68 @@ export async function supersedePendingRetries(
   const values = [sessionIds, null, JSON.stringify(actor), reason]
   const { rows } = await tx.query<RetryChange>(CANCEL_SQL, values)
   return rows.filter(({ changed }) => changed).length
+}
+
+/**
+ * FOR NO KEY UPDATE, and the session before its decision, as resubmissions do: a dispatcher that holds the decision
+ * references the session by a foreign key.
+ */
+const LOCK_SESSION_SQL = `
+SELECT id FROM sessions WHERE id = $1 AND ($2::uuid IS NULL OR project_id = $2) FOR NO KEY UPDATE`
+
+const LOCK_DECISION_SQL = 'SELECT phase FROM retry_decisions WHERE session_id = $1 FOR UPDATE'
+
+/**
+ * Locks a session and its decision; waits for whoever is dispatching or cancelling it. Undefined if the viewer sees no
+ * such session, null if it has no decision.
+ */
+export async function lockDecision(
+  tx: Queryable,
+  { sessionId, visibleProjectId }: { sessionId: string; visibleProjectId: string | null },
+): Promise<RetryPhase | null | undefined> {
+  const session = await tx.query(LOCK_SESSION_SQL, [sessionId, visibleProjectId])
+  if (session.rowCount === 0) return undefined
+  const { rows } = await tx.query<{ phase: RetryPhase }>(LOCK_DECISION_SQL, [sessionId])
+  return rows[0]?.phase ?? null
+}
+
+interface UpdatedRetry {
+  decision: DecisionRow
+  policy: RetryPolicy
+  sources: Record<string, string>
+  actor: Actor
+  /** The policy's fields that were given, and what they were before. */
+  change: { given: object; before: object }
+}
+
+/** Policy, decision, end of the wait, event and audit entry of a retry that is decided anew. The caller has locked both rows. */
+const UPDATE_SQL = `
+WITH input AS (
+  SELECT * FROM json_to_record($1::json) AS i(
+    "sessionId" uuid, "projectId" uuid, "chainId" uuid, "phase" retry_phase, "cause" failure_cause,
+    "matchedRule" int, "counted" bool, "baseDelayMs" int, "jitterMs" int, "delayMs" int, "dueAt" timestamptz,
+    "explanation" text, "details" jsonb, "event" text, "eventData" jsonb)
+), decided AS (
+  UPDATE sessions s SET retry_policy = $2, retry_policy_sources = $3, max_retries = ($2::jsonb ->> 'maxRetries')::int
+  FROM input i WHERE s.id = i."sessionId"
+), decisions AS (
+  UPDATE retry_decisions d SET phase = i."phase", cause = i."cause", matched_rule = i."matchedRule",
+    counted = i."counted", base_delay_ms = i."baseDelayMs", jitter_ms = i."jitterMs", delay_ms = i."delayMs",
+    due_at = i."dueAt", ready_at = i."dueAt", hold_reason = NULL, explanation = i."explanation",
+    details = i."details", decided_at = reprise_now(), abandoned_at = CASE WHEN i."phase" <> 'SCHEDULED' THEN reprise_now() END
+  FROM input i WHERE d.session_id = i."sessionId" AND d.phase IN ('SCHEDULED', 'HELD')
+  RETURNING d.session_id
+), ${endWaits('decisions')}, events AS (
+  INSERT INTO session_events (type, session_id, chain_id, project_id, data)
+  SELECT "event", "sessionId", "chainId", "projectId", "eventData" FROM input WHERE "event" IS NOT NULL
+)
+INSERT INTO audit_log (${ACTOR_COLUMNS}, action, project_id, session_id, details)
+SELECT ${actorValues('$4')}, 'retry.update', "projectId", "sessionId",
+  jsonb_build_object('phase', "phase", 'explanation', "explanation") || $5::jsonb
+FROM input`
+
+export async function updateRetryRow(tx: Queryable, updated: UpdatedRetry): Promise<void> {
+  const { decision, policy, sources, actor, change } = updated
+  const rows = [decision, policy, sources].map((value) => JSON.stringify(value))
+  await tx.query(UPDATE_SQL, [...rows, JSON.stringify(actor), JSON.stringify(change)])
 }

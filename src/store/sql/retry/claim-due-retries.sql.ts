@@ -1,6 +1,6 @@
-import type { FailureCause, HoldReason, RetryPhase } from '../../../domain/session/causes.ts'
+import type { FailureCause, HoldReason, RetryPhase } from '../../../domain/session/failure.ts'
 import type { Queryable } from '../../database.ts'
-import { CHILD_SOURCE_COLUMNS, parentAliveMs, type ChildSource } from '../session/session-columns.sql.ts'
+import { CHILD_SOURCE_COLUMNS, type ChildSource, parentAliveMs } from '../session/session-columns.sql.ts'
 
 /** A due retry, with everything that the child inherits from the parent. */
 export interface DueRetry extends ChildSource {

@@ -1,7 +1,7 @@
 import type { RetryEventData, SessionEventType } from '../../../domain/events.ts'
-import type { FailureCause, RetryPhase } from '../../../domain/session/causes.ts'
+import type { FailureCause, RetryPhase } from '../../../domain/session/failure.ts'
 import type { Queryable } from '../../database.ts'
-import { ACTOR_COLUMNS, actorValues, type Actor } from '../access/record-audit.sql.ts'
+import { type Actor, ACTOR_COLUMNS, actorValues } from '../access/audit.sql.ts'
 
 export interface DecisionRow {
   sessionId: string

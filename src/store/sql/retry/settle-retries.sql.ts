@@ -1,5 +1,5 @@
 import type { RetryEventData } from '../../../domain/events.ts'
-import type { HoldReason } from '../../../domain/session/causes.ts'
+import type { HoldReason } from '../../../domain/session/failure.ts'
 import type { Queryable } from '../../database.ts'
 import { beginWaits, endWaits, heldNotes } from './retry-waits.sql.ts'
 

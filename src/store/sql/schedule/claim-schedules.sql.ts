@@ -1,7 +1,6 @@
 import type { Queryable } from '../../database.ts'
-import { IS_VALID, ROLE, TOKENS, type NewToken } from '../access/tokens.sql.ts'
-import type { LockedSchedule } from './change-schedule.sql.ts'
-import { SCHEDULE_COLUMNS } from './schedule-columns.sql.ts'
+import { IS_VALID, type NewToken, ROLE, TOKENS } from '../access/tokens.sql.ts'
+import { type LockedSchedule, SCHEDULE_COLUMNS } from './schedules.sql.ts'
 
 /** A chain of `schedules s` goes on. Index: chains_of_schedule. */
 export const GOES_ON = `EXISTS (SELECT FROM chains c

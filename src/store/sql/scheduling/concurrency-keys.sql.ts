@@ -5,7 +5,7 @@ import {
   KEY_HOLDERS_SHOWN_MAX,
   QUEUE_POSITION_MAX,
 } from '../../../domain/limits.ts'
-import type { KeyPosition } from '../../../domain/scheduling/key-use.ts'
+import type { KeyPosition } from '../../../domain/scheduling/quota-use.ts'
 import type { Queryable } from '../../database.ts'
 import { parentAliveMs } from '../session/session-columns.sql.ts'
 

@@ -1,9 +1,8 @@
-import type { Owner } from '../../../domain/quota/pending-places.ts'
-import type { QuotaScope } from '../../../domain/quota/quota.ts'
-import { parseQuantities } from '../../../domain/scheduling/quantity.ts'
+import type { Owner, QuotaScope } from '../../../domain/quota.ts'
+import { parseQuantities, type Quantities } from '../../../domain/scheduling/resource-request.ts'
 import type { QuotaUse } from '../../../domain/scheduling/quota-use.ts'
 import type { Queryable } from '../../database.ts'
-import { lockQuotas, readLimits, type LockedQuota, type Owners } from '../quota/lock-quotas.sql.ts'
+import { type LockedQuota, lockQuotas, type Owners, readLimits } from '../quota.sql.ts'
 
 /** The statuses that count as running for quotas: these sessions hold slots, or are about to. */
 const RUNNING = `s.status IN ('SCHEDULED', 'PREPARING', 'PULLING', 'PREPARED', 'CREATING', 'RUNNING', 'TERMINATING')`
@@ -83,4 +82,25 @@ function limitsOf(quotas: readonly LimitingQuota[]): (owner: Owner) => QuotaUse[
     DOMAIN: ({ projectIds }, { projectId }) => projectIds.includes(projectId),
   }
   return (owner) => quotas.filter((quota) => limits[quota.scope](quota, owner)).map(({ use }) => use)
+}
+
+const READ_USE_BY_OWNER = `
+WITH held AS (
+  SELECT coalesce(s.user_id, s.project_id) AS owner, k.resource_slots, count(*) AS kernels
+  FROM agents a JOIN kernels k ON k.agent_id = a.id AND k.slots_held JOIN sessions s ON s.id = k.session_id
+  WHERE a.resource_group = $1 GROUP BY 1, 2
+)
+SELECT owner, slot.key AS slot, trim_scale(sum(slot.value::numeric * kernels))::text AS amount
+FROM held, jsonb_each_text(resource_slots) AS slot GROUP BY 1, 2`
+
+/** What each owner (the user, or the project if there is no user) has in use in a group. Index: kernels_on_agent. */
+export async function readUseByOwner(tx: Queryable, resourceGroup: string): Promise<Map<string, Quantities>> {
+  const { rows } = await tx.query<{ owner: string; slot: string; amount: string }>(READ_USE_BY_OWNER, [resourceGroup])
+  const owners = Map.groupBy(rows, ({ owner }) => owner)
+  return new Map(
+    [...owners].map(([owner, slots]) => [
+      owner,
+      parseQuantities(Object.fromEntries(slots.map(({ slot, amount }) => [slot, amount]))),
+    ]),
+  )
 }

@@ -1,9 +1,9 @@
-import { HEAD_OF_LINE_SKIPS_MAX, RESERVATIONS_MAX, QUEUE_POSITION_MAX } from '../../../domain/limits.ts'
+import { HEAD_OF_LINE_SKIPS_MAX, QUEUE_POSITION_MAX, RESERVATIONS_MAX } from '../../../domain/limits.ts'
 import type { Sequencer } from '../../../domain/scheduling/sequence.ts'
-import type { ClusterMode } from '../../../domain/session/statuses.ts'
-import type { VolumeNeed } from '../../../domain/scheduling/volume-need.ts'
+import type { ClusterMode } from '../../../domain/session/lifecycle.ts'
+import type { VolumeNeed } from '../../../domain/scheduling/resource-request.ts'
 import type { Queryable } from '../../database.ts'
-import { DEPENDENCIES } from '../session/dependencies.sql.ts'
+import { DEPENDENCIES } from '../session/creation-scope.sql.ts'
 import { NEEDS_PORTS, VOLUME_NEED } from '../session/session-columns.sql.ts'
 import { DRAINED } from './pending-groups.sql.ts'
 

@@ -1,9 +1,8 @@
 import type { StatusData } from '../../../domain/session/failure.ts'
-import type { SchedulingResult } from '../../../domain/session/handlers.ts'
-import type { KernelStatus, SessionResult, SessionStatus } from '../../../domain/session/statuses.ts'
+import type { KernelStatus, SchedulingResult, SessionResult, SessionStatus } from '../../../domain/session/lifecycle.ts'
 import type { Queryable } from '../../database.ts'
 import { insertStatusEvents } from '../event/event-data.sql.ts'
-import { recordHistory } from './record-history.sql.ts'
+import { recordHistory } from './scheduling-history.sql.ts'
 
 /** The coordinator's decision about one session that it holds. */
 export interface SessionMove {

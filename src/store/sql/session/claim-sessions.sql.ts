@@ -1,10 +1,9 @@
 import type { FailureError } from '../../../domain/session/failure.ts'
-import type { LifecycleDeclaration } from '../../../domain/session/handlers.ts'
+import type { KernelStatus, LifecycleDeclaration } from '../../../domain/session/lifecycle.ts'
 import type { Judged } from '../../../domain/session/judge.ts'
-import type { KernelStatus } from '../../../domain/session/statuses.ts'
 import { END_AWAITED_MAX_MS } from '../../../domain/limits.ts'
 import type { Queryable } from '../../database.ts'
-import { TIMED_OUT } from './promotion/promotion-parts.sql.ts'
+import { TIMED_OUT } from './promotion-parts.sql.ts'
 
 export interface ClaimedKernel {
   id: string

@@ -1,6 +1,8 @@
 import type { OverCount } from '../../../domain/session/statistics.ts'
-import type { SessionStatus } from '../../../domain/session/statuses.ts'
-import type { Database } from '../../database.ts'
+import type { SessionResult, SessionStatus } from '../../../domain/session/lifecycle.ts'
+import type { Database, Queryable } from '../../database.ts'
+import type { FailureCause } from '../../../domain/session/failure.ts'
+import type { UsageSource } from '../../../domain/agent/kernel-report.ts'
 
 /** Of which sessions; all given conditions must match. */
 export interface CountedSessions {
@@ -95,4 +97,140 @@ export async function countSessions(
   )
   const pending = await db.queryWithin<PendingRetries>(timeoutMs, statements[2].text, statements[2].values)
   return { over: over.rows, active: active.rows, pending: pending.rows[0]! }
+}
+
+/** By what failures are counted together: the columns that tell the groups apart, and what they need beside sessions. */
+const GROUPINGS = {
+  CAUSE: { columns: { cause: 's.failure_cause' }, joined: '' },
+  EXIT_CODE: { columns: { exitCode: 's.exit_code' }, joined: '' },
+  NAME: { columns: { name: 's.name' }, joined: '' },
+  LABEL: {
+    columns: { labelKey: 'l.key', labelValue: 'l.value' },
+    joined: ' CROSS JOIN LATERAL jsonb_each_text(s.labels) AS l',
+  },
+  // A session with several kernels on one agent failed there once.
+  AGENT: {
+    columns: { agentId: 'a.id', agentName: 'a.name' },
+    joined: ` JOIN agents a ON a.id IN (SELECT k.agent_id FROM kernels k WHERE k.session_id = s.id)`,
+  },
+} as const
+
+export type FailureGrouping = keyof typeof GROUPINGS
+
+interface CountedFailures extends CountedSessions {
+  by: FailureGrouping
+  from: Date
+  /** Exclusive. */
+  to: Date
+  causes?: readonly FailureCause[] | undefined
+  limit: number
+}
+
+/** What tells it apart is there as far as the grouping has it. */
+export interface FailureGroup {
+  cause?: FailureCause | null
+  exitCode?: number
+  name?: string
+  labelKey?: string
+  labelValue?: string
+  agentId?: string
+  agentName?: string
+  failed: number
+  chains: number
+  /** Chains that have failed for good. */
+  lost: number
+  latestAt: Date
+}
+
+/**
+ * Failures within a span of time, counted together, the largest groups first. Index: sessions_over finds them; each is
+ * looked up, with its chain.
+ */
+function failuresStatement(failures: CountedFailures): { text: string; values: unknown[] } {
+  const { by, from, to, causes, limit, visibleProjectId, project } = failures
+  const { columns, joined } = GROUPINGS[by]
+  const keys = Object.values<string>(columns)
+  const values: unknown[] = [visibleProjectId, project, from.toISOString(), to.toISOString()]
+  const ofCauses = causes ? ` AND s.failure_cause = ANY($${values.push(causes)}::failure_cause[])` : ''
+  const wanted = countedConditions(failures, values)
+  const text = `
+SELECT ${Object.entries(columns)
+    .map(([name, column]) => `${column} AS "${name}"`)
+    .join(', ')},
+  count(*) AS failed, count(DISTINCT s.chain_id) AS chains,
+  count(DISTINCT s.chain_id) FILTER (WHERE c.state = 'FAILED') AS lost, max(s.terminated_at) AS "latestAt"
+FROM sessions s JOIN chains c ON c.chain_id = s.chain_id${joined}
+WHERE s.project_id = ANY(${PROJECTS}) AND s.status IN ('TERMINATED', 'ERROR', 'CANCELLED') AND s.result = 'FAILURE'
+  AND s.terminated_at >= $3::timestamptz AND s.terminated_at < $4::timestamptz${ofCauses}${wanted}${by === 'EXIT_CODE' ? ' AND s.exit_code IS NOT NULL' : ''}
+GROUP BY ${keys.join(', ')}
+ORDER BY failed DESC, ${keys.join(', ')}
+LIMIT $${values.push(limit)}::int`
+  return { text, values }
+}
+
+/** @throws if it takes longer than `timeoutMs` */
+export async function countFailures(
+  db: Database,
+  failures: CountedFailures,
+  timeoutMs: number,
+): Promise<FailureGroup[]> {
+  const { text, values } = failuresStatement(failures)
+  return (await db.queryWithin<FailureGroup>(timeoutMs, text, values)).rows
+}
+
+/** The kernels of one session, as far as they have ended; a figure is null if it is known of none. */
+interface UsageRow {
+  sessionId: string
+  peakMemoryBytes: number | null
+  cpuSeconds: number | null
+  wallSeconds: number | null
+  source: UsageSource
+}
+
+/** Of `kernels k`. Each kernel may be on a machine of its own, so what counts of memory is the largest. */
+const FIGURES = `max(k.peak_memory_bytes) AS "peakMemoryBytes", sum(k.cpu_seconds) AS "cpuSeconds",
+  max(k.wall_seconds) AS "wallSeconds"`
+
+/** Index: kernels(session_id, role, index). */
+const USAGE_SQL = `
+SELECT k.session_id AS "sessionId", ${FIGURES}, max(k.usage_source) AS source
+FROM kernels k WHERE k.session_id = ANY($1::uuid[]) AND k.usage_source IS NOT NULL
+GROUP BY k.session_id`
+
+/** Sessions of which nothing is known are not among the rows. */
+export async function readUsage(db: Queryable, sessionIds: readonly string[]): Promise<UsageRow[]> {
+  return (await db.query<UsageRow>(USAGE_SQL, [sessionIds])).rows
+}
+
+/** What the sessions used that ended alike within a span. */
+export interface OutcomeUsage {
+  result: SessionResult
+  /** Of how many sessions something is known. */
+  sessions: number
+  /** Of the kernel that held the most. */
+  peakMemoryBytes: number | null
+  cpuSeconds: number | null
+  wallSeconds: number | null
+}
+
+/** Indexes: sessions_over, kernels(session_id, role, index). */
+function outcomeStatement(span: CountedSpan): { text: string; values: unknown[] } {
+  const { visibleProjectId, project, from, to } = span
+  const values: unknown[] = [visibleProjectId, project, from.toISOString(), to.toISOString()]
+  const text = `
+SELECT result, count(*) AS sessions, max("peakMemoryBytes") AS "peakMemoryBytes", sum("cpuSeconds") AS "cpuSeconds",
+  sum("wallSeconds") AS "wallSeconds"
+FROM (SELECT s.result, ${FIGURES}
+  FROM sessions s JOIN kernels k ON k.session_id = s.id AND k.usage_source IS NOT NULL
+  WHERE s.project_id = ANY(${PROJECTS}) AND s.status IN ('TERMINATED', 'ERROR', 'CANCELLED')
+    AND s.terminated_at >= $3 AND s.terminated_at < $4::timestamptz${countedConditions(span, values)}
+  GROUP BY s.id) ended
+GROUP BY result ORDER BY result`
+  return { text, values }
+}
+
+/** @throws if it takes longer than `timeoutMs` */
+export async function readOutcomeUsage(db: Database, span: CountedSpan, timeoutMs: number): Promise<OutcomeUsage[]> {
+  const { text, values } = outcomeStatement(span)
+  return (await db.queryWithin<OutcomeUsage>(timeoutMs, text, values)).rows
 }

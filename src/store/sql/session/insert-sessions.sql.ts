@@ -1,8 +1,8 @@
 import type { StatusEventData } from '../../../domain/events.ts'
 import type { Queryable } from '../../database.ts'
-import { ACTOR_COLUMNS, actorValues, type Actor } from '../access/record-audit.sql.ts'
+import { type Actor, ACTOR_COLUMNS, actorValues } from '../access/audit.sql.ts'
 import { eventData } from '../event/event-data.sql.ts'
-import { SESSION_COLUMNS, type NewSession, type SessionField } from './session-columns.sql.ts'
+import { type NewSession, SESSION_COLUMNS, type SessionField } from './session-columns.sql.ts'
 
 /** Values that are sent in another form than they are stored. */
 const STORED: Partial<Record<SessionField, string>> = {

@@ -1,5 +1,6 @@
 import { Prisma, type RetryDecision, type Session } from '../../../generated/prisma/client.ts'
 import type { Queryable } from '../../database.ts'
+import type { FoundCheckpoint } from '../../../domain/agent/checkpoint.ts'
 
 export type SessionKey = 'id' | 'parentSessionId' | 'chainId'
 
@@ -91,4 +92,42 @@ export async function readChildIds(tx: Queryable, parentIds: readonly string[]):
   if (parentIds.length === 0) return new Map()
   const { rows } = await tx.query<{ parentId: string; id: string }>(READ_CHILD_IDS_SQL, [parentIds])
   return new Map(rows.map(({ parentId, id }) => [parentId, id]))
+}
+
+/** What a session found of the checkpoint of earlier attempts. */
+export interface FoundCheckpointRow {
+  sessionId: string
+  state: FoundCheckpoint['state']
+  fromAttempt: number | null
+  store: string | null
+  bytes: number | null
+  publishedAt: Date | null
+  /** Why it is missing, in words. */
+  note: string | null
+}
+
+const SQL = `
+SELECT session_id AS "sessionId", state, from_attempt AS "fromAttempt", store, bytes, published_at AS "publishedAt", note
+FROM session_checkpoints WHERE session_id = ANY($1::uuid[])`
+
+/** Sessions that found nothing, because there was nothing, are not among the rows. */
+export async function readFoundCheckpoints(
+  db: Queryable,
+  sessionIds: readonly string[],
+): Promise<FoundCheckpointRow[]> {
+  return (await db.query<FoundCheckpointRow>(SQL, [sessionIds])).rows
+}
+
+/** Index: kernels_session_id_role_index_key. */
+const READ_START_NOTES = `
+SELECT DISTINCT ON (session_id) session_id AS "sessionId", note FROM kernels
+WHERE session_id = ANY($1::uuid[]) AND note IS NOT NULL
+ORDER BY session_id, role, "index"`
+
+/** How far sessions are until they run, in the words of the agent of the first kernel that has any. */
+export async function readStartNotes(
+  db: Queryable,
+  sessionIds: readonly string[],
+): Promise<{ sessionId: string; note: string }[]> {
+  return (await db.query<{ sessionId: string; note: string }>(READ_START_NOTES, [sessionIds])).rows
 }

@@ -1,9 +1,8 @@
-import type { SealedVariable } from '../../../domain/session/sealed-variable.ts'
-import type { FailureCause } from '../../../domain/session/causes.ts'
-import type { ExecutorOptions } from '../../../domain/session/executor-options.ts'
-import type { VolumeNeed } from '../../../domain/scheduling/volume-need.ts'
-import type { Mount } from '../../../domain/session/mount/mounts.ts'
-import type { ClusterMode, SessionOrigin, SessionType } from '../../../domain/session/statuses.ts'
+import type { ExecutorOptions, SealedVariable } from '../../../domain/session/kernel-environment.ts'
+import type { FailureCause } from '../../../domain/session/failure.ts'
+import type { VolumeNeed } from '../../../domain/scheduling/resource-request.ts'
+import type { Mount } from '../../../domain/session/mounts.ts'
+import type { ClusterMode, SessionOrigin, SessionType } from '../../../domain/session/lifecycle.ts'
 
 /**
  * The columns with which a session begins: field, column, type, and what a first attempt has that is given nothing.

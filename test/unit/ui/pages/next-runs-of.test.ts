@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createTimetable } from '../../../../src/domain/schedule/timetable.ts'
+import { createTimetable } from '../../../../src/domain/schedule.ts'
 import { nextRunsOf } from '../../../../src/ui/pages/new-session/timing.ts'
 
 const NOW = Date.UTC(2026, 2, 27, 12, 0, 30)

@@ -1,4 +1,4 @@
-import { isImageDigest } from '../../../../domain/agent/image-digest.ts'
+import { isImageDigest } from '../../../../domain/agent/kernel-report.ts'
 
 /** What an image's name consists of. */
 export interface ImageReference {

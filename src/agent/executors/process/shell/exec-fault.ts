@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { ARGUMENT_BYTES_MAX, EXEC_BYTES_MAX, EXEC_RESERVE_BYTES } from '../../../../domain/limits.ts'
-import { execBytes, fitsArgument } from '../../../../domain/session/exec-bytes.ts'
+import { execBytes, fitsArgument } from '../../../../domain/session/session-spec.ts'
 
 /** Whatever the stack, the system has room for this. */
 const EXEC_BYTES_MIN = 128 * 1024

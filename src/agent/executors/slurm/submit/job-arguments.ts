@@ -1,6 +1,6 @@
 import type { KernelSpec } from '../../../../domain/agent/protocol.ts'
-import { EXECUTOR_OPTION_VALUE } from '../../../../domain/session/executor-options.ts'
-import { PRIORITY_DEFAULT } from '../../../../domain/session/priority.ts'
+import { EXECUTOR_OPTION_VALUE } from '../../../../domain/session/kernel-environment.ts'
+import { PRIORITY_DEFAULT } from '../../../../domain/session/session-spec.ts'
 import type { Node } from '../capacity.ts'
 import type { SlurmOptions } from '../slurm-options.ts'
 

@@ -1,0 +1,238 @@
+import { environFault, resubmissionCreationId } from './session/session-spec.ts'
+import { mergeSealed, type SealedVariable } from './session/kernel-environment.ts'
+import { ENVIRON_ENTRIES_MAX, SLOTS_MAX } from './limits.ts'
+import type { RetryPolicy } from './retry/policy/policy.ts'
+import type { PolicySource } from './retry/policy/resolve-policy.ts'
+import { readStoredPolicy } from './retry/policy/stored-policy.ts'
+import type { FailureCause } from './session/failure.ts'
+import type { ErrorCode } from './errors.ts'
+import { isTerminal, type SessionResult, type SessionStatus, type SessionType } from './session/lifecycle.ts'
+
+/** What a person changes in a resubmission; fields that are not given stay as they are. */
+export interface ResubmissionOverrides {
+  /** Exact decimals by slot; each given slot replaces its value, and 0 removes it. */
+  resourceSlots?: Record<string, string>
+  /** Seconds; null removes it. */
+  batchTimeout?: number | null
+  /** Each given variable replaces or joins the existing ones. */
+  environ?: { name: string; value: string }[]
+  /** Likewise. A variable of either kind replaces one of the other. */
+  secretEnviron?: SealedVariable[]
+  /** Of an archive that its project has. */
+  codeSha256?: string
+  priority?: number
+  resourceGroup?: string
+  /** Replaces the existing list; an empty list removes the restriction. */
+  allowAgents?: string[]
+  avoidAgents?: string[]
+  excludeAgents?: string[]
+  /** Applied field by field over the resolved policy. */
+  retryPolicy?: Partial<RetryPolicy>
+  /** The first new attempt starts without what earlier ones have left in their directory. */
+  freshCheckpoint?: boolean
+}
+
+/** The part of a session's spec that overrides can change. */
+interface OverridableSpec {
+  resourceSlots: Record<string, string>
+  batchTimeout: number | null
+  environ: { name: string; value: string }[]
+  secretEnviron: SealedVariable[]
+  codeSha256: string | null
+  priority: number
+  resourceGroup: string
+  allowAgents: string[]
+  avoidAgents: string[]
+  excludeAgents: string[]
+  avoidGroups: string[]
+  retryPolicy: object & { maxRetries: number }
+  retryPolicySources: Record<string, string>
+}
+
+/** The child's spec, or a description of why these overrides cannot be applied to this session. */
+export function applyOverrides(spec: OverridableSpec, overrides: ResubmissionOverrides): OverridableSpec | string {
+  const policy = overridePolicy(spec, overrides.retryPolicy)
+  if (typeof policy === 'string') return policy
+  const { batchTimeout, priority, resourceGroup = spec.resourceGroup } = overrides
+  const { allowAgents, avoidAgents, excludeAgents } = overrides
+  const resourceSlots = mergeSlots(spec.resourceSlots, overrides.resourceSlots)
+  if (Object.keys(resourceSlots).length > SLOTS_MAX) return `it would have more than ${SLOTS_MAX} resource slots`
+  const environ = mergeEnviron(without(spec.environ, overrides.secretEnviron), overrides.environ)
+  const secretEnviron = mergeSealed(without(spec.secretEnviron, overrides.environ), overrides.secretEnviron)
+  if (environ.length + secretEnviron.length > ENVIRON_ENTRIES_MAX)
+    return `it would have more than ${ENVIRON_ENTRIES_MAX} variables`
+  // As it was, it is for its agent to judge.
+  const changed = overrides.environ ? 'environ' : overrides.secretEnviron ? 'secretEnviron' : null
+  const fault = changed === null ? null : environFault(environ, secretEnviron)
+  if (fault !== null) return `overrides.${changed}: ${fault}`
+  return {
+    resourceSlots,
+    environ,
+    secretEnviron,
+    batchTimeout: batchTimeout === undefined ? spec.batchTimeout : batchTimeout,
+    codeSha256: overrides.codeSha256 ?? spec.codeSha256,
+    priority: priority ?? spec.priority,
+    resourceGroup,
+    allowAgents: allowAgents ?? spec.allowAgents,
+    avoidAgents: avoidAgents ?? spec.avoidAgents,
+    excludeAgents: excludeAgents ?? spec.excludeAgents,
+    // A group that a person chose is no longer avoided.
+    avoidGroups: overrides.resourceGroup ? spec.avoidGroups.filter((name) => name !== resourceGroup) : spec.avoidGroups,
+    ...policy,
+  }
+}
+
+function mergeSlots(before: Record<string, string>, given: Record<string, string> = {}): Record<string, string> {
+  return Object.fromEntries(Object.entries({ ...before, ...given }).filter(([slot]) => given[slot] !== '0'))
+}
+
+function without<Variable extends { name: string }>(
+  variables: readonly Variable[],
+  replaced: readonly { name: string }[] = [],
+): Variable[] {
+  const names = new Set(replaced.map(({ name }) => name))
+  return variables.filter(({ name }) => !names.has(name))
+}
+
+/** Existing variables keep their positions; new ones come last. */
+function mergeEnviron(before: OverridableSpec['environ'], given: OverridableSpec['environ'] = []) {
+  const values = new Map(before.map(({ name, value }) => [name, value]))
+  for (const { name, value } of given) values.set(name, value)
+  return [...values].map(([name, value]) => ({ name, value }))
+}
+
+type OverridablePolicy = Pick<OverridableSpec, 'retryPolicy' | 'retryPolicySources'>
+
+/** The policy with the given fields in place of its own, or why it cannot be read. */
+export function overridePolicy(
+  { retryPolicy, retryPolicySources }: { retryPolicy: unknown; retryPolicySources: Record<string, string> },
+  given: Partial<RetryPolicy> = {},
+): (OverridablePolicy & { retryPolicy: RetryPolicy }) | string {
+  const stored = readStoredPolicy(retryPolicy)
+  if (typeof stored === 'string') return stored
+  const changed = Object.fromEntries(Object.keys(given).map((field) => [field, 'SESSION' satisfies PolicySource]))
+  return { retryPolicy: { ...stored, ...given }, retryPolicySources: { ...retryPolicySources, ...changed } }
+}
+
+interface ResubmittedParent {
+  id: string
+  chainId: string
+  /** The creation id of the chain's first session; null if that session is gone. */
+  chainCreationId: string | null
+  attempt: number
+  epoch: number
+}
+
+/**
+ * The fields of a resubmission's child that do not come from its parent: the budget starts again, the history
+ * continues. `epochStartedAt` null means now.
+ * @throws if a counter or the chain's name is missing or unreadable; it is never assumed to be 0
+ */
+export function deriveResubmission(parent: ResubmittedParent, cause: FailureCause | null) {
+  const { chainCreationId, attempt, epoch } = parent
+  if (chainCreationId === null) throw new Error(`the first session of chain ${parent.chainId} is missing`)
+  if (!Number.isSafeInteger(attempt) || attempt < 1) throw new Error(`its attempt is ${attempt}`)
+  if (!Number.isSafeInteger(epoch) || epoch < 0) throw new Error(`its epoch is ${epoch}`)
+  return {
+    parentSessionId: parent.id,
+    chainId: parent.chainId,
+    creationId: resubmissionCreationId(chainCreationId, epoch + 1),
+    attempt: attempt + 1,
+    retryCount: 0,
+    uncountedRetries: 0,
+    epoch: epoch + 1,
+    epochStartedAt: null,
+    origin: 'RESUBMISSION' as const,
+    retryCause: cause,
+  }
+}
+
+/** A session named for resubmission, read while nobody else can decide about it. */
+export interface ResubmissionTarget {
+  id: string
+  sessionType: SessionType
+  status: SessionStatus
+  result: SessionResult
+  /** False if it had not ended when the locks were taken. */
+  locked: boolean
+  childSessionId: string | null
+  /** Milliseconds until every kernel is certain to be gone; 0 if all are. */
+  parentAliveMs: number
+}
+
+export interface TargetRefusal {
+  code: ErrorCode
+  message: string
+}
+
+/**
+ * Why a session cannot be resubmitted; null if it can. Only finished tails of chains can, and those that succeeded only
+ * on request.
+ */
+export function refuseTarget(target: ResubmissionTarget, includeSucceeded: boolean): TargetRefusal | null {
+  const { id, sessionType, status, result, childSessionId, parentAliveMs } = target
+  if (sessionType !== 'BATCH') return refusal('SESSION_NOT_BATCH', `session ${id} is ${sessionType}, not BATCH`)
+  if (!isTerminal(status)) return refusal('SESSION_NOT_FINISHED', `session ${id} is ${status}`)
+  if (!target.locked) return refusal('SESSION_NOT_FINISHED', `session ${id} ended at this moment`)
+  if (result === 'SUCCESS' && !includeSucceeded) {
+    return refusal('SESSION_SUCCEEDED', `session ${id} succeeded; includeSucceeded would run it again`)
+  }
+  if (childSessionId !== null) return hasChild(id, childSessionId)
+  if (parentAliveMs > 0) {
+    const seconds = Math.ceil(parentAliveMs / 1000)
+    return refusal('SESSION_MAY_BE_ALIVE', `session ${id} may still run on a silent agent for ${seconds} s`)
+  }
+  return null
+}
+
+export function notFound(id: string): TargetRefusal {
+  return refusal('SESSION_NOT_FOUND', `no session ${id}`)
+}
+
+export function hasChild(id: string, childId: string): TargetRefusal {
+  return refusal('SESSION_HAS_CHILD', `session ${id} was retried or resubmitted as ${childId}`)
+}
+
+export function dependencyFailed(id: string, failedId: string): TargetRefusal {
+  return refusal('DEPENDENCY_FAILED', `session ${id} depends on session ${failedId}, whose chain has failed`)
+}
+
+export function creationIdReused(creationId: string): TargetRefusal {
+  return refusal('CREATION_ID_REUSED', `another session has the creation id ${creationId}`)
+}
+
+function refusal(code: ErrorCode, message: string): TargetRefusal {
+  return { code, message }
+}
+
+/** The newest session of a chain, and the chains that it waits for. */
+export interface Dependent {
+  id: string
+  chainId: string
+  dependsOn: readonly string[]
+}
+
+/**
+ * In steps: the chains that a dependent waits for, as far as they are among these, are in an earlier step. Within a step
+ * oldest first.
+ */
+export function dependentsInSteps<Each extends Dependent>(dependents: readonly Each[]): Each[][] {
+  const steps: Each[][] = []
+  let left = dependents.toSorted((a, b) => (a.id < b.id ? -1 : 1))
+  while (left.length > 0) {
+    const open = new Set(left.map(({ chainId }) => chainId))
+    const [ready, later] = partition(left, ({ dependsOn }) => !dependsOn.some((chainId) => open.has(chainId)))
+    // Nothing depends on itself: a session depends on those that there were before it.
+    if (ready.length === 0) throw new Error(`chains depend on each other: ${[...open].join(', ')}`)
+    steps.push(ready)
+    left = later
+  }
+  return steps
+}
+
+export function partition<Each>(list: readonly Each[], wanted: (each: Each) => boolean): [Each[], Each[]] {
+  const yes: Each[] = []
+  const no: Each[] = []
+  for (const each of list) (wanted(each) ? yes : no).push(each)
+  return [yes, no]
+}

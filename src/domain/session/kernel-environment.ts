@@ -1,0 +1,136 @@
+import type { ClusterMode } from './lifecycle.ts'
+
+/**
+ * The variables that kernels find in their environment, each with its meaning for people; docs/executors.md has
+ * the same table. Names that begin with REPRISE_ are refused from clients.
+ */
+export const KERNEL_VARIABLES = {
+  REPRISE_SESSION_ID: "The session's id",
+  REPRISE_CHAIN_ID: 'Id of the chain: of its first session',
+  REPRISE_ATTEMPT: 'Position in the chain, from 1. Never reset, also not by a resubmission',
+  REPRISE_MAX_ATTEMPTS:
+    'The position that the chain can reach with what is left of `maxRetries`; never less than `REPRISE_ATTEMPT`. Uncounted retries and resubmissions move it on',
+  REPRISE_RETRY_COUNT: 'Retries used of `maxRetries`: 0 for a first attempt, and again after a resubmission',
+  REPRISE_RETRY_OF_BUDGET: 'The same beside `maxRetries`, like `1 of 3`',
+  REPRISE_PARENT_SESSION_ID: 'Id of the attempt before; empty for the first',
+  REPRISE_RETRY_CAUSE: 'Cause of its failure, like `OOM_KILLED`; empty if there is none',
+  REPRISE_KERNEL_NAME: 'Name of this kernel: `main1`, `sub1`, `sub2`, …',
+  REPRISE_KERNEL_ROLE: '`main` or `sub`',
+  REPRISE_KERNEL_INDEX: 'Its number within its role, from 1',
+  REPRISE_CLUSTER_MODE: '`SINGLE_NODE` or `MULTI_NODE`',
+  REPRISE_CLUSTER_SIZE: "Number of the session's kernels",
+  REPRISE_CLUSTER_RANK: 'Position of this one among them, from 0',
+  REPRISE_CLUSTER_HOSTS: "Addresses of the kernels' agents, like `main1=10.0.0.4,sub1=10.0.0.5`",
+  REPRISE_KERNEL_ID: "The kernel's id",
+  REPRISE_CHAIN_DIR: 'A directory that all attempts of the chain share, for [checkpoints](checkpoints.md)',
+  REPRISE_CHECKPOINT:
+    'What earlier attempts have left in it: `none`, `here`, `fetched` (brought from elsewhere), or `missing` (there was something, and it could not be had)',
+  REPRISE_CHECKPOINT_ATTEMPT: 'The attempt that left it, also if it is missing; empty for `none`, and if nobody knows',
+  REPRISE_VERDICT_FILE:
+    'A file that the program may write to say why it failed ([format](retry-policy.md#what-a-program-says))',
+} as const
+
+export type KernelVariable = keyof typeof KERNEL_VARIABLES
+
+/** One kernel of a session; `address` is its agent's address, empty if it has none. */
+export interface ClusterMember {
+  role: string
+  /** 1-based within its role. */
+  index: number
+  address: string
+}
+
+/** `main1`, `sub1`, `sub2`, … */
+function kernelName({ role, index }: Pick<ClusterMember, 'role' | 'index'>): string {
+  return `${role}${index}`
+}
+
+/**
+ * The variables that tell a kernel about itself and the other kernels of its session. The addresses are known once all
+ * kernels are placed, which is before any is prepared; a rescheduled session gets new ones. `members` are in the order
+ * main1, sub1, sub2, …; a kernel's rank is its position there, from 0.
+ */
+export function clusterEnvironment(
+  kernel: Pick<ClusterMember, 'role' | 'index'>,
+  cluster: { mode: ClusterMode; members: readonly ClusterMember[] },
+): { name: KernelVariable; value: string }[] {
+  const { mode, members } = cluster
+  const name = kernelName(kernel)
+  return [
+    { name: 'REPRISE_KERNEL_NAME', value: name },
+    { name: 'REPRISE_KERNEL_ROLE', value: kernel.role },
+    { name: 'REPRISE_KERNEL_INDEX', value: String(kernel.index) },
+    { name: 'REPRISE_CLUSTER_MODE', value: mode },
+    { name: 'REPRISE_CLUSTER_SIZE', value: String(members.length) },
+    { name: 'REPRISE_CLUSTER_RANK', value: String(members.findIndex((member) => kernelName(member) === name)) },
+    {
+      name: 'REPRISE_CLUSTER_HOSTS',
+      value: members.map((member) => `${kernelName(member)}=${member.address}`).join(','),
+    },
+  ]
+}
+
+/**
+ * What executors are told in their own terms, like the partition of a Slurm cluster. A resource group has options, which
+ * hold for all its sessions, and says which of them a session may set itself.
+ */
+export type ExecutorOptions = Readonly<Record<string, string>>
+
+export const EXECUTOR_OPTION_KEY = /^[a-z][A-Za-z0-9-]{0,63}$/
+export const EXECUTOR_OPTION_KEY_FAULT = 'must be at most 64 letters, digits and -, and begin with a small letter'
+/** Words, safe wherever an executor puts them. */
+export const EXECUTOR_OPTION_VALUE = /^[A-Za-z0-9_.,:&|*()[\]-]{1,128}$/
+export const EXECUTOR_OPTION_VALUE_FAULT = 'must be 1 to 128 letters, digits and _ . , : & | * ( ) [ ] -'
+
+/** What the session's resource group has and allows. */
+interface GroupExecutorOptions {
+  executorOptions: ExecutorOptions
+  allowedExecutorOptions: readonly string[]
+}
+
+/**
+ * What a kernel's executor is told. A session that was moved to another group, or whose group allows less than it did,
+ * may have options that are not allowed: they do not count.
+ */
+export function executorOptionsFor(group: GroupExecutorOptions, session: ExecutorOptions): Record<string, string> {
+  const allowed = Object.entries(session).filter(([key]) => group.allowedExecutorOptions.includes(key))
+  return { ...group.executorOptions, ...Object.fromEntries(allowed) }
+}
+
+/** A secret variable of an environment as it is stored: encrypted, and with what tells it from another value. */
+export interface SealedVariable {
+  name: string
+  /** Ciphertext with the id of its key, base64. */
+  sealed: string
+  /** Keyed digest of the value, base64: equal for equal values, and of no use without the key. */
+  digest: string
+}
+
+/** What encryption adds to a value: the id of its key, a nonce, and a tag. */
+export const SEALED_KEY_ID_BYTES = 8
+export const SEALED_NONCE_BYTES = 12
+export const SEALED_TAG_BYTES = 16
+
+/** How long the value is, which its ciphertext shows. */
+export function sealedValueBytes(sealed: string): number {
+  return Buffer.byteLength(sealed, 'base64') - SEALED_KEY_ID_BYTES - SEALED_NONCE_BYTES - SEALED_TAG_BYTES
+}
+
+export function secretNames(stored: unknown): string[] {
+  return (stored as readonly SealedVariable[]).map(({ name }) => name)
+}
+
+/**
+ * The given variables replace those of the same name among the existing ones, which keep their positions; new ones come
+ * last. An existing one with the same value stays as it is, so that nothing seems to have changed.
+ */
+export function mergeSealed(
+  before: readonly SealedVariable[],
+  given: readonly SealedVariable[] = [],
+): SealedVariable[] {
+  const values = new Map(before.map((variable) => [variable.name, variable]))
+  for (const variable of given) {
+    if (values.get(variable.name)?.digest !== variable.digest) values.set(variable.name, variable)
+  }
+  return [...values.values()]
+}

@@ -1,0 +1,139 @@
+import { v7 as uuidv7 } from 'uuid'
+import { RepriseError } from '../../domain/errors.ts'
+import type { Database } from '../../store/database.ts'
+import {
+  endBrowserSession,
+  findTokenById,
+  insertBrowserSession,
+  insertDownloadLink,
+  insertLoginCode,
+  removeEndedBrowserSessions,
+  takeDownloadLink,
+  takeLoginCode,
+} from '../../store/sql/access/tokens.sql.ts'
+import { recordAudit } from '../../store/sql/access/audit.sql.ts'
+import type { RequestOrigin, Viewer } from '../service-context.ts'
+import { actorOf, mayRead, noAccess } from './authorize.ts'
+import { browserCredential, hashToken, isToken, newToken, tokenPrefix } from './tokens.ts'
+import { DOWNLOAD_LINKS_PER_BROWSER_MAX } from '../../domain/limits.ts'
+import { readForServer } from '../consistent-reads.ts'
+import { viewerOf } from './authenticate.ts'
+
+interface Login {
+  /** That the browser has made for it: `isBrowserKey`. */
+  key: string
+  request: RequestOrigin
+}
+
+/**
+ * A browser does not keep the token that somebody pastes: it gets one of its own, the child of that one, with the same
+ * rights. It ends with its parent, 12 hours after its last use, and after 7 days.
+ * @returns the secret for the browser's cookie, which is worth nothing without the key
+ * @throws RepriseError FORBIDDEN, UNAUTHENTICATED
+ */
+export async function logIn(db: Database, viewer: Viewer, login: Login): Promise<string> {
+  assertMayLogIn(viewer)
+  return addSession(db, login, async () => viewer.tokenId)
+}
+
+/**
+ * A code with which a browser is logged in once within 60 seconds, as if the token had been pasted. A newer one takes
+ * its place.
+ * @throws RepriseError FORBIDDEN
+ */
+export async function issueLoginCode(db: Database, viewer: Viewer): Promise<string> {
+  assertMayLogIn(viewer)
+  const code = newToken()
+  await insertLoginCode(db, hashToken(code), viewer.tokenId)
+  return code
+}
+
+/** @throws RepriseError UNAUTHENTICATED */
+export async function logInByCode(db: Database, code: string, login: Login): Promise<string> {
+  return addSession(db, login, async (tx) => {
+    const tokenId = isToken(code) ? await takeLoginCode(tx, hashToken(code)) : undefined
+    if (tokenId !== undefined) return tokenId
+    const message = 'This link has been used, or is older than a minute: `npx reprise ui` makes a new one.'
+    throw new RepriseError('UNAUTHENTICATED', message)
+  })
+}
+
+/** Ends it within seconds on every server. */
+export async function logOut(db: Database, viewer: Viewer): Promise<void> {
+  const { sessionOf: tokenId, name, projectId } = viewer
+  if (!tokenId) return
+  await db.transaction(async (tx) => {
+    await endBrowserSession(tx, viewer.tokenId)
+    await recordAudit(tx, { actor: actorOf(viewer), action: 'browser.logout', projectId, details: { tokenId, name } })
+  })
+}
+
+async function addSession(
+  db: Database,
+  { key, request }: Login,
+  findParent: (tx: Parameters<typeof insertBrowserSession>[0]) => Promise<string>,
+): Promise<string> {
+  return db.transaction(async (tx) => {
+    const tokenId = await findParent(tx)
+    await removeEndedBrowserSessions(tx, tokenId)
+    const [id, secret] = [uuidv7(), newToken()]
+    const child = {
+      id,
+      hash: hashToken(browserCredential(secret, key)),
+      prefix: tokenPrefix(secret),
+      parentId: tokenId,
+    }
+    const parent = await insertBrowserSession(tx, child)
+    if (!parent) throw new RepriseError('UNAUTHENTICATED', 'The token is no longer valid.')
+    const { name, projectId, userId } = parent
+    const actor = { name, tokenId, userId, requestId: request.id, address: request.address }
+    await recordAudit(tx, { actor, action: 'browser.login', projectId, details: { tokenId, name } })
+    return secret
+  })
+}
+
+/** The session of a browser could otherwise make itself another one for ever. */
+function assertMayLogIn(viewer: Viewer): void {
+  if (!mayRead(viewer)) throw new RepriseError('FORBIDDEN', noAccess(viewer))
+  if (viewer.sessionOf) throw new RepriseError('FORBIDDEN', 'A browser logs in with a token, not with its own session.')
+}
+
+/** What browsers download: paths that answer with a file. */
+const DOWNLOADS = /^\/v2\/kernels\/[\da-f-]{36}\/log(?:\?stream=(?:stdout|stderr))?$/i
+
+/**
+ * A browser follows a link without the key of the page that it is on. So that page asks for a code first: it opens this
+ * path once within 60 seconds, with the rights of the page's login, and ends with that.
+ * @throws RepriseError FORBIDDEN, NO_SUCH_PATH
+ */
+export async function issueDownloadLink(db: Database, viewer: Viewer, path: string): Promise<string> {
+  if (!mayRead(viewer)) throw new RepriseError('FORBIDDEN', noAccess(viewer))
+  if (!DOWNLOADS.test(path)) throw new RepriseError('NO_SUCH_PATH', 'Nothing is downloaded from this path.')
+  const code = newToken()
+  await insertDownloadLink(db, {
+    hash: hashOf(code, path),
+    tokenId: viewer.tokenId,
+    max: DOWNLOAD_LINKS_PER_BROWSER_MAX,
+  })
+  return code
+}
+
+/** Whose link it is. It is used up. @throws RepriseError UNAUTHENTICATED */
+export async function followDownloadLink(db: Database, code: string, path: string): Promise<Viewer> {
+  const mayBe = isToken(code) && DOWNLOADS.test(path)
+  const viewer = mayBe ? await readForServer(() => take(db, hashOf(code, path))) : null
+  if (viewer) return viewer
+  const message = 'This link has been used, or is older than a minute, or its login has ended: download it again.'
+  throw new RepriseError('UNAUTHENTICATED', message)
+}
+
+async function take(db: Database, hash: Buffer): Promise<Viewer | null> {
+  const tokenId = await takeDownloadLink(db, hash)
+  const row = tokenId === undefined ? undefined : await findTokenById(db, tokenId)
+  return row ? viewerOf(row) : null
+}
+
+/** A code of one path is none of another. */
+function hashOf(code: string, path: string): Buffer {
+  return hashToken(`${code} ${path}`)
+}

@@ -1,0 +1,121 @@
+import { RepriseError } from '../../domain/errors.ts'
+import type { Prisma } from '../../store/prisma.ts'
+import { AGENTS_BY_NAME, keysetPage, type Page, type PageArguments } from '../paging.ts'
+import type { ReadContext } from '../session/read-sessions.ts'
+import {
+  type AgentChange,
+  drainAgentRow,
+  readVolumeRows,
+  removeAgentRow,
+  resumeAgentRow,
+  type Volume,
+} from '../../store/sql/agent/agents.sql.ts'
+import type { ServiceContext, Viewer } from '../service-context.ts'
+import { projectScope } from '../access/tenants.ts'
+import { z } from 'zod'
+import { LEASE } from '../../domain/agent/lease.ts'
+import { actorOf, assertMayAdminister } from '../access/authorize.ts'
+import { parseInput } from '../input/parse-input.ts'
+import { drainReason } from '../resource-group.ts'
+
+/** Complete agents, for REST; GraphQL reads only what its query selects. Everybody sees them. */
+
+const BESIDE = { slots: { orderBy: { slot: 'asc' } } } as const satisfies Prisma.AgentInclude
+
+export type AgentRecord = Prisma.AgentGetPayload<{ include: typeof BESIDE }>
+
+/** All given conditions must match; null counts as missing. */
+interface AgentFilterInput {
+  status?: AgentRecord['status'][] | null | undefined
+  resourceGroup?: string | null | undefined
+}
+
+export function agentWhere({ status, resourceGroup }: AgentFilterInput): Prisma.AgentWhereInput {
+  return { ...(status && { status: { in: status } }), ...(resourceGroup != null && { resourceGroup }) }
+}
+
+/** @throws RepriseError AGENT_NOT_FOUND */
+export async function readAgent({ prisma }: Pick<ReadContext, 'prisma'>, id: string): Promise<AgentRecord> {
+  const agent = await prisma.agent.findUnique({ where: { id }, include: BESIDE })
+  if (!agent) throw new RepriseError('AGENT_NOT_FOUND', `no agent ${id}`)
+  return agent
+}
+
+/** By name. @throws RepriseError VALIDATION_FAILED */
+export function readAgents(
+  { prisma }: Pick<ReadContext, 'prisma'>,
+  { filter, page }: { filter: AgentFilterInput; page: PageArguments },
+): Promise<Page<AgentRecord>> {
+  const wanted = agentWhere(filter)
+  return keysetPage({
+    args: page,
+    order: AGENTS_BY_NAME,
+    find: ({ where, ...rest }) => prisma.agent.findMany({ ...rest, where: { AND: [wanted, where] }, include: BESIDE }),
+    count: () => prisma.agent.count({ where: wanted }),
+  })
+}
+
+export type { Volume }
+
+/** Of all agents, those that sessions of the viewer's project may use, by name; of no project: all. */
+export function readVolumes({ db }: Pick<ServiceContext, 'db'>, { projectId }: Viewer): Promise<Volume[]> {
+  return readVolumeRows(db, projectId)
+}
+
+export type KernelRecord = Prisma.KernelGetPayload<object>
+
+/** The kernels of a session, `main` first. @throws RepriseError SESSION_NOT_FOUND */
+export async function readKernels(
+  { prisma, viewer }: Pick<ReadContext, 'prisma' | 'viewer'>,
+  sessionId: string,
+): Promise<KernelRecord[]> {
+  const session = await prisma.session.findFirst({
+    where: { id: sessionId, ...projectScope(viewer) },
+    select: { kernels: { orderBy: [{ role: 'asc' }, { index: 'asc' }] } },
+  })
+  if (!session) throw new RepriseError('SESSION_NOT_FOUND', `no session ${sessionId}`)
+  return session.kernels
+}
+
+const schema = z.strictObject({ agentId: z.uuid(), reason: drainReason.nullish() })
+
+export type ChangeAgentInput = z.input<typeof schema>
+
+/**
+ * Its kernels keep running. It gets no new ones until it is resumed, even if it restarts, or is lost and returns.
+ * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, AGENT_NOT_FOUND
+ */
+export async function drainAgent(context: ServiceContext, input: ChangeAgentInput): Promise<{ agentId: string }> {
+  return (await change(context, input, drainAgentRow)).id
+}
+
+/** @throws RepriseError FORBIDDEN, VALIDATION_FAILED, AGENT_NOT_FOUND */
+export async function resumeAgent(context: ServiceContext, input: ChangeAgentInput): Promise<{ agentId: string }> {
+  const { id } = await change(context, input, resumeAgentRow)
+  context.wake.wake('schedule-sessions')
+  return id
+}
+
+/**
+ * A lost or drained agent without kernels becomes TERMINATED. It takes part again when its program is restarted.
+ * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, AGENT_NOT_FOUND, AGENT_IN_USE
+ */
+export async function removeAgent(context: ServiceContext, input: ChangeAgentInput): Promise<{ agentId: string }> {
+  const { id, found } = await change(context, input, removeAgentRow)
+  if (found.changed || found.status === 'TERMINATED') return id
+  const has = `agent ${id.agentId} is ${found.status} and has ${found.kernels} kernels that may run`
+  throw new RepriseError('AGENT_IN_USE', `${has}: it must be drained or lost, and empty`)
+}
+
+async function change(
+  { db, viewer }: ServiceContext,
+  input: ChangeAgentInput,
+  write: typeof drainAgentRow,
+): Promise<{ id: { agentId: string }; found: AgentChange }> {
+  assertMayAdminister(viewer, 'CLUSTER')
+  const { agentId, reason = null } = parseInput(schema, input)
+  const wish = { agentId, reason, actor: actorOf(viewer), fenceMarginMs: LEASE.fenceMarginMs }
+  const found = await write(db, wish)
+  if (!found) throw new RepriseError('AGENT_NOT_FOUND', `no agent ${agentId}`)
+  return { id: { agentId }, found }
+}

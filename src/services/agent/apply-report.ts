@@ -1,0 +1,109 @@
+import type { ObservedStatus, SyncRequest } from '../../domain/agent/protocol.ts'
+import { type KernelChange, reconcile, type Reconciliation } from '../../domain/agent/reconcile.ts'
+import type { KernelStatus } from '../../domain/session/lifecycle.ts'
+import type { WakeTopic } from '../../domain/wake.ts'
+import type { ServiceContext } from '../service-context.ts'
+import type { Metrics } from '../../observability/metrics.ts'
+import { type KernelImage, readImageDigests, recordImageDigests } from '../../store/sql/agent/image-digests.sql.ts'
+import type { Queryable } from '../../store/database.ts'
+import { applyKernelChanges, readBooked } from '../../store/sql/agent/sync-agent.sql.ts'
+
+/** Maximum number of comparisons of one report, if kernels are changed by others between comparison and write. */
+const ROUNDS_MAX = 3
+
+export interface BookedReport {
+  /** Of the last comparison: the agent is told to forget only what is settled. */
+  result: Reconciliation
+  /** Services that have work because of the changes. */
+  topics: WakeTopic[]
+}
+
+/**
+ * Compares an agent's report with the records, and writes the differences. Undefined if a newer report of the agent has
+ * been recorded, here or by another server: this one came late and changes nothing.
+ */
+export async function bookReport(
+  { db, metrics }: Pick<ServiceContext, 'db' | 'metrics'>,
+  sync: SyncRequest,
+): Promise<BookedReport | undefined> {
+  const observedIds = sync.observed.map(({ kernelId }) => kernelId)
+  const topics = new Set<WakeTopic>()
+  const digests = await settleDigests(db, sync)
+  for (let round = 1; ; round++) {
+    const booked = await readBooked(db, sync.agentId, observedIds)
+    const result = reconcile(sync.agentId, booked, sync.observed, digests)
+    if (result.changes.length === 0 && result.stale.length === 0) return { result, topics: [...topics] }
+    const applied = await applyKernelChanges(db, sync, result)
+    if (!applied) return undefined
+    const { changed, missingCheckpoints } = applied
+    const made = result.changes.filter(({ id }) => changed.has(id))
+    countUsage(metrics, made)
+    metrics.checkpointsMissing.inc(missingCheckpoints)
+    for (const topic of made.flatMap(topicsOf)) topics.add(topic)
+    if (made.length === result.changes.length) return { result, topics: [...topics] }
+    if (round === ROUNDS_MAX) return { result: settled(result, changed), topics: [...topics] }
+  }
+}
+
+/** What kernels that are about to start have to run. Whichever agent first tells what its kernel's image is decides it. */
+async function settleDigests(db: Queryable, sync: SyncRequest): Promise<ReadonlyMap<string, string>> {
+  const told = sync.observed.flatMap(({ kernelId, assignment, status, imageDigest }) =>
+    imageDigest != null && TELLS_IMAGE.includes(status) ? [{ kernelId, assignment, digest: imageDigest }] : [],
+  )
+  if (told.length === 0) return new Map()
+  const before = await readImageDigests(db, sync.agentId, told)
+  if (!before.some(({ recorded }) => recorded === null)) return digestsOf(before)
+  await recordImageDigests(db, sync, told)
+  return digestsOf(await readImageDigests(db, sync.agentId, told))
+}
+
+const TELLS_IMAGE: readonly ObservedStatus[] = ['PREPARING', 'PULLING', 'PREPARED']
+
+function digestsOf(rows: readonly KernelImage[]): ReadonlyMap<string, string> {
+  return new Map(
+    rows.flatMap(({ kernelId, recorded, required }): [string, string][] => {
+      const digest = recorded ?? required
+      return digest === null ? [] : [[kernelId, digest]]
+    }),
+  )
+}
+
+/** What has been counted is recorded, and is not recorded again. */
+function countUsage({ used }: Metrics, made: readonly KernelChange[]): void {
+  for (const { usage, stopped, to } of made) {
+    if (usage === null) continue
+    const outcome = stopped ? 'stopped' : to === 'ERROR' ? 'failed' : 'succeeded'
+    if (usage.cpuSeconds !== null) used.cpu.inc({ outcome }, usage.cpuSeconds)
+    if (usage.wallSeconds !== null) used.wall.inc({ outcome }, usage.wallSeconds)
+  }
+}
+
+/** Without results that depend on a change that was not made: an end that is not recorded must not be forgotten. */
+function settled(result: Reconciliation, applied: ReadonlySet<string>): Reconciliation {
+  const open = new Set(result.changes.flatMap(({ id }) => (applied.has(id) ? [] : [id])))
+  return {
+    ...result,
+    orders: result.orders.filter(({ kernelId }) => !open.has(kernelId)),
+    forget: result.forget.filter(({ kernelId }) => !open.has(kernelId)),
+  }
+}
+
+/** Services that continue with a kernel after this change. The service that moves its session wakes the next ones. */
+function topicsOf(change: KernelChange): WakeTopic[] {
+  // The session may have been ended in the same instant, and then only waits for its kernels.
+  if (change.ended) return [...(ENDED_WAKES[change.from] ?? ['promote-to-running']), ...AFTER_ANY_END]
+  if (change.error !== null) return ['prepare-sessions', 'start-sessions']
+  if (change.to === change.from && !change.gone) return []
+  if (change.to === 'PULLING') return ['promote-to-pulling']
+  if (change.to === 'PREPARED') return ['promote-to-prepared']
+  if (change.to === 'RUNNING') return ['promote-to-running']
+  return ['dispatch-retries']
+}
+
+const AFTER_ANY_END: readonly WakeTopic[] = ['promote-to-terminated', 'schedule-sessions']
+
+/** By the status of the kernel before it ended. */
+const ENDED_WAKES: Partial<Record<KernelStatus, readonly WakeTopic[]>> = {
+  RUNNING: ['detect-termination'],
+  TERMINATING: [],
+}

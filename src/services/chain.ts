@@ -1,0 +1,290 @@
+import { COUNTED_ROWS_MAX, EPOCHS_LISTED_MAX } from '../domain/limits.ts'
+import { readNow } from '../store/sql/server.sql.ts'
+import {
+  assemblePage,
+  decodeKeyset,
+  encodeKeyset,
+  invalidCursor,
+  type OrderColumn,
+  type Page,
+  type PageArguments,
+  pageSize,
+} from './paging.ts'
+import type { ServiceContext, Viewer } from './service-context.ts'
+import { CHAIN_STATES, type ChainState } from '../domain/chain/outlook.ts'
+import {
+  flattenOverrides,
+  specDifference,
+  type SpecDifference,
+  type SpecOverride,
+} from '../domain/chain/spec-difference.ts'
+import {
+  type ChainKey,
+  type ChainOrder,
+  type ChainPlace,
+  type ChainsQuery,
+  countChains as count,
+  countChainStates as countStates,
+  listChains as list,
+  type ListedChain,
+  selectionOf,
+} from '../store/sql/chain/list-chains.sql.ts'
+import {
+  type AttemptWindow,
+  type ChainRow,
+  type ChainTotalRow,
+  type EpochRow,
+  type KeptCheckpointRow,
+  readChains as read,
+  readChainAttempts as readAttempts,
+  readChainIds,
+  readChainEpochs as readEpochs,
+  readKeptCheckpoints as readKept,
+  readChainTotals as readTotals,
+} from '../store/sql/chain/read-chains.sql.ts'
+import {
+  type AttemptRow,
+  countChainChanges as countChanges,
+  readChainChanges as readChanges,
+  readChainTimelines as readTimelines,
+  type RecordedAttempts,
+} from '../store/sql/chain/chain-timelines.sql.ts'
+import type { ChainConditions } from '../store/sql/chain/chain-conditions.sql.ts'
+import { shownField } from './session/session-fields.ts'
+import { RepriseError } from '../domain/errors.ts'
+import type { ReadContext } from './session/read-sessions.ts'
+
+export interface WantedOrder {
+  order: ChainOrder
+  direction: 'asc' | 'desc'
+}
+
+/** A page of chains, from either end. @throws RepriseError VALIDATION_FAILED */
+export async function readChainPage(
+  context: Pick<ServiceContext, 'db' | 'viewer'>,
+  { conditions, wanted, args }: { conditions: ChainConditions; wanted: WantedOrder; args: PageArguments },
+): Promise<Page<ListedChain>> {
+  const { size, backward } = pageSize(args)
+  const after = decodeChain(wanted, 'after', args.after)
+  const before = decodeChain(wanted, 'before', args.before)
+  const asOfMs = after?.asOfMs ?? before?.asOfMs ?? (await totalsUpTo(context, wanted))
+  const rows = await listChains(context, {
+    conditions,
+    order: wanted.order,
+    // A page from the end is read in the opposite direction.
+    direction: backward === (wanted.direction === 'asc') ? 'desc' : 'asc',
+    asOfMs,
+    after: present(backward ? before : after),
+    before: present(backward ? after : before),
+    limit: size + 1,
+  })
+  return assemblePage({
+    args,
+    rows,
+    cursorOf: (row) => encodeChain(wanted, row, asOfMs),
+    count: () => countChains(context, { conditions, order: wanted.order }),
+    countMax: COUNTED_ROWS_MAX,
+  })
+}
+
+/** The order by total time alone depends on it. */
+async function totalsUpTo({ db }: Pick<ServiceContext, 'db'>, { order }: WantedOrder): Promise<number> {
+  return order === 'TOTAL_TIME' ? (await readNow(db)).getTime() : 0
+}
+
+function present<T>(value: T | null): T[] {
+  return value === null ? [] : [value]
+}
+
+/** A position in an order, and the moment up to which totals count, so that all pages of one listing agree. */
+interface ChainCursor extends ChainPlace {
+  asOfMs: number
+}
+
+function encodeChain(wanted: WantedOrder, row: ListedChain, asOfMs: number): string {
+  const { key, chainId } = row
+  return encodeKeyset(columns(wanted), { asOf: asOfMs, [wanted.order]: key, chainId })
+}
+
+/** Null without a cursor. @throws RepriseError if the cursor does not belong to this order */
+function decodeChain(
+  wanted: WantedOrder,
+  name: 'after' | 'before',
+  cursor: string | null | undefined,
+): ChainCursor | null {
+  if (cursor == null) return null
+  const values = decodeKeyset(columns(wanted), cursor)
+  if (!values) throw invalidCursor(name)
+  const [asOfMs, key, chainId] = values as [number, ChainKey, string]
+  return { asOfMs, key, chainId }
+}
+
+const KEY_TYPES: Record<ChainOrder, OrderColumn['type']> = {
+  ACTIVITY: 'date',
+  ATTEMPTS: 'number',
+  TOTAL_TIME: 'number',
+  NAME: 'text',
+  CREATED_AT: 'date',
+  DUE_AT: 'date',
+}
+
+function columns({ order, direction }: WantedOrder): OrderColumn[] {
+  return [
+    { column: 'asOf', direction, type: 'number' },
+    { column: order, direction, type: KEY_TYPES[order] },
+    { column: 'chainId', direction, type: 'uuid' },
+  ]
+}
+
+export type { ChainConditions }
+export type { ChainKey, ChainOrder, ChainPlace, ListedChain }
+export type { AttemptWindow, ChainRow, ChainTotalRow, RecordedAttempts }
+
+type Reader = Pick<ServiceContext, 'db' | 'viewer'>
+/** Reads chains that the viewer is known to see. */
+type SeenReader = Pick<ServiceContext, 'db' | 'viewer'>
+
+/** Those that the viewer sees, in no order. */
+export function readChains({ db, viewer }: Reader, chainIds: readonly string[]): Promise<ChainRow[]> {
+  return read(db, chainIds, viewer.projectId)
+}
+
+/** Undefined if the viewer sees no such session. */
+export async function findChainOfSession({ db, viewer }: Reader, sessionId: string): Promise<string | undefined> {
+  return (await readChainIds(db, [sessionId], viewer.projectId)).get(sessionId)
+}
+
+export function listChains({ db, viewer }: Reader, query: Omit<ChainsQuery, 'visibleProjectId'>) {
+  return list(db, { ...query, visibleProjectId: viewer.projectId })
+}
+
+/** How many chains are on all pages of this order, up to one more than COUNTED_ROWS_MAX. */
+function countChains(
+  { db, viewer }: Reader,
+  { conditions, order }: Pick<ChainsQuery, 'conditions' | 'order'>,
+): Promise<number> {
+  const visibleProjectId = viewer.projectId
+  return count(db, selectionOf({ conditions, order, visibleProjectId, countMax: COUNTED_ROWS_MAX + 1 }))
+}
+
+export interface ChainStateCount {
+  state: ChainState
+  count: number
+  /** Whether there are no more. */
+  isExact: boolean
+}
+
+/** How many chains of these conditions, but for the state, are in each state, up to COUNTED_ROWS_MAX. */
+export async function countChainStates(
+  { db, viewer }: Reader,
+  { states: _any, ...conditions }: ChainConditions,
+): Promise<ChainStateCount[]> {
+  const query = { conditions, visibleProjectId: viewer.projectId, countMax: COUNTED_ROWS_MAX + 1 }
+  const counted = new Map((await countStates(db, query)).map(({ state, count: found }) => [state, found]))
+  return CHAIN_STATES.map((state) => {
+    const found = counted.get(state) ?? 0
+    return { state, count: Math.min(found, COUNTED_ROWS_MAX), isExact: found <= COUNTED_ROWS_MAX }
+  })
+}
+
+interface PageOfEach {
+  chainIds: readonly string[]
+  /** Number of the attempt before the page, decimal. */
+  after: string
+  limit: number
+}
+
+/** Ids of sessions, oldest first, in the order of the windows. */
+export function readChainAttempts({ db }: SeenReader, windows: readonly AttemptWindow[]): Promise<string[][]> {
+  return readAttempts(db, windows)
+}
+
+/** What timelines are made of, in the order of the windows. */
+export function readChainTimelines({ db }: SeenReader, windows: readonly AttemptWindow[]): Promise<RecordedAttempts[]> {
+  return readTimelines(db, windows)
+}
+
+export interface ChainChange extends AttemptRow {
+  differences: SpecDifference[]
+}
+
+/** Attempts whose spec differs from that of the attempt before, with the differences. */
+export async function readChainChanges(
+  { db, viewer }: SeenReader,
+  { chainIds, after, limit }: PageOfEach,
+): Promise<ChainChange[]> {
+  const rows = await readChanges(db, chainIds, after, limit)
+  return rows.map(({ before, after: now, ...attempt }) => ({
+    ...attempt,
+    differences: specDifference(before, now).map((difference) => shownDifference(viewer, difference)),
+  }))
+}
+
+function shownDifference(viewer: Viewer, { field, before, after }: SpecDifference): SpecDifference {
+  return { field, before: shownField(viewer, field, before), after: shownField(viewer, field, after) }
+}
+
+export function countChainChanges({ db }: SeenReader, chainIds: readonly string[]): Promise<Map<string, number>> {
+  return countChanges(db, chainIds)
+}
+
+/** One row for each outcome in each chain, the most frequent first. */
+export function readChainTotals({ db }: SeenReader, chainIds: readonly string[]): Promise<ChainTotalRow[]> {
+  return readTotals(db, chainIds)
+}
+
+/** Chains that store nothing are missing. */
+export function readKeptCheckpoints({ db }: SeenReader, chainIds: readonly string[]): Promise<KeptCheckpointRow[]> {
+  return readKept(db, chainIds)
+}
+
+export type { KeptCheckpointRow }
+
+export interface ChainEpoch extends Omit<EpochRow, 'overrides' | 'specBefore'> {
+  overrides: SpecOverride[]
+}
+
+export async function readChainEpochs({ db, viewer }: SeenReader, chainIds: readonly string[]): Promise<ChainEpoch[]> {
+  const rows = await readEpochs(db, chainIds, EPOCHS_LISTED_MAX)
+  return rows.map(({ overrides, specBefore, ...row }) => ({
+    ...row,
+    overrides: flattenOverrides(overrides ?? {}, specBefore ?? {}).map(({ field, value, before }) => ({
+      field,
+      value: shownField(viewer, field, value),
+      before: shownField(viewer, field, before),
+    })),
+  }))
+}
+
+/** Complete chains, for REST; GraphQL reads only what its query selects. */
+export interface ChainRecord extends ChainRow {
+  /** The project's name. */
+  project: string
+}
+
+/** @throws RepriseError SESSION_NOT_FOUND */
+export async function readChain(context: ReadContext, chainId: string): Promise<ChainRecord> {
+  const [chain] = await withProjects(context, await readChains(context, [chainId]))
+  if (!chain) throw new RepriseError('SESSION_NOT_FOUND', `no chain ${chainId}`)
+  return chain
+}
+
+/** @throws RepriseError VALIDATION_FAILED */
+export async function readChainRecords(
+  context: ReadContext,
+  options: { conditions: ChainConditions; wanted: WantedOrder; args: PageArguments },
+): Promise<Page<ChainRecord>> {
+  const page = await readChainPage(context, options)
+  const nodes = await withProjects(
+    context,
+    page.edges.map(({ node }) => node),
+  )
+  return { ...page, edges: page.edges.map(({ cursor }, index) => ({ cursor, node: nodes[index]! })) }
+}
+
+async function withProjects({ prisma }: ReadContext, chains: readonly ChainRow[]): Promise<ChainRecord[]> {
+  const id = { in: [...new Set(chains.map(({ projectId }) => projectId))] }
+  const projects = chains.length === 0 ? [] : await prisma.project.findMany({ where: { id } })
+  const names = new Map(projects.map((project) => [project.id, project.name]))
+  return chains.map((chain) => ({ ...chain, project: names.get(chain.projectId)! }))
+}

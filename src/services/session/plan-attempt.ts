@@ -1,0 +1,193 @@
+import { v7 as uuidv7 } from 'uuid'
+import { refuseType } from '../../domain/session/session-spec.ts'
+import { RepriseError, type ValidationIssue } from '../../domain/errors.ts'
+import { parseRetryPolicy } from '../../domain/retry/policy/stored-policy.ts'
+import type { RetryPolicy } from '../../domain/retry/policy/policy.ts'
+import { resolvePolicy, statedSources } from '../../domain/retry/policy/resolve-policy.ts'
+import { currentSpan } from '../../observability/trace.ts'
+import type { Queryable } from '../../store/database.ts'
+import {
+  type GroupScope,
+  type ProjectScope,
+  readGroupScopes,
+  readProjectScopes,
+} from '../../store/sql/session/creation-scope.sql.ts'
+import { readChainIds } from '../../store/sql/chain/read-chains.sql.ts'
+import {
+  type ChildSource,
+  FIRST_ATTEMPT,
+  inheritedFrom,
+  type NewSession,
+} from '../../store/sql/session/session-columns.sql.ts'
+import { useCode } from '../../store/sql/code.sql.ts'
+import { codeNotFound } from '../code/upload-code.ts'
+import { creationDigest } from './create-sessions.ts'
+import type { ParsedCreateSession } from './create-session-input.ts'
+import type { ServiceContext, Viewer } from '../service-context.ts'
+import { inputError } from '../input/parse-input.ts'
+import type { SealedVariable } from '../../domain/session/kernel-environment.ts'
+import type { SecretBox } from '../access/secrets.ts'
+
+/** What inputs refer to, as far as it exists and the viewer sees it. */
+interface PlanScope {
+  projects: Map<string, ProjectScope>
+  groups: Map<string, GroupScope>
+  chains: Map<string, string>
+  /** `<project's name>/<SHA-256>` of uploaded code. */
+  codes: Set<string>
+}
+
+export async function readPlanScope(
+  { db, viewer }: { db: Queryable; viewer: Pick<Viewer, 'projectId'> },
+  values: readonly ParsedCreateSession[],
+): Promise<PlanScope> {
+  const [projects, groups, chains, codes] = await Promise.all([
+    readProjectScopes(
+      db,
+      distinct(values, ({ project }) => [project]),
+      viewer.projectId,
+    ),
+    readGroupScopes(
+      db,
+      distinct(values, ({ resourceGroup }) => [resourceGroup]),
+    ),
+    readChainIds(
+      db,
+      distinct(values, ({ dependsOn }) => dependsOn),
+      viewer.projectId,
+    ),
+    useCode(
+      db,
+      values.flatMap(({ project, codeSha256: sha256 }) => (sha256 == null ? [] : [{ project, sha256 }])),
+      viewer.projectId,
+    ),
+  ])
+  return { projects, groups, chains, codes }
+}
+
+function distinct(values: readonly ParsedCreateSession[], of: (value: ParsedCreateSession) => string[]): string[] {
+  return [...new Set(values.flatMap(of))]
+}
+
+/** The session that an input asks for, with its resolved retry policy, or why there can be none. */
+export function planFirstAttempt(
+  value: ParsedCreateSession,
+  scope: PlanScope,
+  { viewer, secrets }: Pick<ServiceContext, 'viewer' | 'secrets'>,
+): NewSession | RepriseError {
+  const project = scope.projects.get(value.project)
+  if (!project) return new RepriseError('PROJECT_NOT_FOUND', `no project ${value.project}`)
+  const group = scope.groups.get(value.resourceGroup)
+  if (!group) return new RepriseError('RESOURCE_GROUP_NOT_FOUND', `no resource group ${value.resourceGroup}`)
+  const issues = groupIssues(value, group)
+  if (issues.length > 0) return inputError(issues)
+  const unknown = value.dependsOn.find((id) => !scope.chains.has(id))
+  if (unknown !== undefined) return new RepriseError('DEPENDENCY_NOT_FOUND', `dependsOn: no session ${unknown}`)
+  if (value.codeSha256 != null && !scope.codes.has(`${value.project}/${value.codeSha256}`)) {
+    return codeNotFound(value.codeSha256, value.project)
+  }
+  const resolved = resolvePolicy([
+    { source: 'SESSION', policy: value.retryPolicy },
+    { source: 'PROJECT', policy: storedDefaults(project.retryDefaults) },
+    { source: 'DOMAIN', policy: storedDefaults(project.domainRetryDefaults) },
+    { source: 'CLUSTER', policy: storedDefaults(project.clusterRetryDefaults) },
+  ])
+  const id = uuidv7()
+  const secretEnviron = sealEnviron(secrets, value.secretEnviron)
+  const { project: _, dependsOn, clusterSize, creationId, startsAt, retryPolicy: __, ...spec } = value
+  return {
+    ...FIRST_ATTEMPT,
+    ...spec,
+    id,
+    projectId: project.id,
+    userId: viewer.userId,
+    creationId: creationId ?? id,
+    creationDigest: creationId ? creationDigest(value, secretEnviron) : null,
+    image: spec.image ?? null,
+    codeSha256: spec.codeSha256 ?? null,
+    secretEnviron,
+    kernelIds: Array.from({ length: clusterSize }, () => uuidv7()),
+    batchTimeout: spec.batchTimeout ?? null,
+    concurrencyKey: spec.concurrencyKey ?? null,
+    concurrencyLimit: spec.concurrencyLimit ?? null,
+    startsAt: startsAt?.toISOString() ?? null,
+    dependsOnChains: [...new Set(dependsOn.map((sessionId) => scope.chains.get(sessionId)!))],
+    chainId: id,
+    retryPolicy: resolved.policy,
+    retryPolicySources: statedSources(resolved.sources),
+    traceParent: currentSpan()?.traceParent ?? null,
+  }
+}
+
+function groupIssues(value: ParsedCreateSession, group: GroupScope): ValidationIssue[] {
+  const issues: ValidationIssue[] = []
+  const refused = refuseType(value.resourceGroup, group, value.sessionType)
+  if (refused !== undefined) issues.push({ path: 'sessionType', message: refused })
+  for (const [index, key] of Object.keys(value.executorOptions).entries()) {
+    if (group.executorOptions.includes(key)) continue
+    const message = `resource group ${value.resourceGroup} lets sessions set ${group.executorOptions.join(', ') || 'no executor options'}`
+    issues.push({ path: `executorOptions.${index}.key`, message })
+  }
+  return issues
+}
+
+/** Defaults were validated when they were set; those that no longer validate are ignored. */
+function storedDefaults(stored: unknown): Partial<RetryPolicy> | null {
+  if (stored === null || stored === undefined) return null
+  const parsed = parseRetryPolicy(stored)
+  return 'policy' in parsed ? parsed.policy : null
+}
+
+/** A child's own values, in addition to those that may differ from its parent's. */
+type Own = Pick<
+  NewSession,
+  | 'parentSessionId'
+  | 'creationId'
+  | 'attempt'
+  | 'epoch'
+  | 'epochStartedAt'
+  | 'origin'
+  | 'retryCount'
+  | 'uncountedRetries'
+  | 'retryCause'
+>
+
+/** The next session of a chain: fields missing in `own` are its parent's, or those of a first attempt. */
+export function childSession(parent: ChildSource, own: Own & Partial<NewSession>): NewSession {
+  return {
+    ...FIRST_ATTEMPT,
+    ...inheritedFrom(parent),
+    id: uuidv7(),
+    sessionType: 'BATCH',
+    kernelIds: Array.from({ length: parent.clusterSize }, () => uuidv7()),
+    dependsOnChains: parent.dependsOnChains,
+    requiredImageDigest: (own.retryPolicy ?? parent.retryPolicy).pinImage === false ? null : parent.imageDigest,
+    ...own,
+  }
+}
+
+/** Secret variables as clients give them, and as they are stored. Nobody but the kernels that start reads them again. */
+
+export function sealEnviron(box: SecretBox, environ: readonly { name: string; value: string }[]): SealedVariable[] {
+  return environ.map(({ name, value }) => {
+    const bytes = Buffer.from(value)
+    return {
+      name,
+      sealed: box.seal(bytes, about(name)).toString('base64'),
+      digest: box.digest(bytes, about(name)).toString('base64'),
+    }
+  })
+}
+
+/** @throws SecretKeyError */
+export function openEnviron(box: SecretBox, sealed: readonly SealedVariable[]): { name: string; value: string }[] {
+  return sealed.map(({ name, sealed: text }) => ({
+    name,
+    value: box.open(Buffer.from(text, 'base64'), about(name)).toString('utf8'),
+  }))
+}
+
+/** Not the session's id: its children inherit the values as they are. */
+function about(name: string): string {
+  return `environ ${name}`
+}

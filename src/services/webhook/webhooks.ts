@@ -1,0 +1,203 @@
+import { z } from 'zod'
+import {
+  LABELS_MAX,
+  NAME_LENGTH_MAX,
+  REASON_LENGTH_MAX,
+  WEBHOOK_EVENT_TYPES_MAX,
+  WEBHOOKS_PER_PROJECT_MAX,
+} from '../../domain/limits.ts'
+import { isPlainText, isStorableText, PLAIN_TEXT, STORABLE_TEXT, UNSTORABLE } from '../../domain/storable-text.ts'
+import { endpointUrlFault, formatSecret, isEventPattern } from '../../domain/webhook.ts'
+import {
+  countWebhooks,
+  deleteWebhookRow,
+  insertWebhook,
+  type LockedWebhook,
+  lockWebhook,
+  updateWebhookRow,
+  type WebhookSettings,
+} from '../../store/sql/webhook/webhooks.sql.ts'
+import { parseInput } from '../input/parse-input.ts'
+import { randomBytes } from 'node:crypto'
+import { v7 as uuidv7, validate } from 'uuid'
+import { RepriseError } from '../../domain/errors.ts'
+import { recordAudit } from '../../store/sql/access/audit.sql.ts'
+import { findScopeId } from '../../store/sql/retry/retry-defaults.sql.ts'
+import { actorOf, assertMayAdminister, assertMayChange } from '../access/authorize.ts'
+import { sealWebhookSecret } from './webhook-secrets.ts'
+import type { ServiceContext } from '../service-context.ts'
+import { mayBeName } from '../input/input-fields.ts'
+import type { Queryable } from '../../store/database.ts'
+
+/** Settings of a webhook as given by a client. */
+interface WebhookSettingsInput {
+  url: string
+  eventTypes: string[]
+  description?: string | null
+  chainId?: string | null
+  labels?: { key: string; value: string }[] | null
+}
+
+const label = z.string().max(NAME_LENGTH_MAX).refine(isStorableText, UNSTORABLE).refine(isPlainText, PLAIN_TEXT)
+
+const schema = z.strictObject({
+  url: z.string().superRefine((text, context) => {
+    const fault = endpointUrlFault(text)
+    if (fault !== undefined) context.addIssue(fault)
+  }),
+  eventTypes: z
+    .array(z.string().refine(isEventPattern, 'must be the name of an event, or begin like one and end in *'))
+    .min(1)
+    .max(WEBHOOK_EVENT_TYPES_MAX)
+    .transform((types) => [...new Set(types)]),
+  description: z.string().max(REASON_LENGTH_MAX).refine(isStorableText, STORABLE_TEXT).nullish(),
+  chainId: z.uuid().nullish(),
+  labels: z
+    .array(z.strictObject({ key: label.min(1), value: label }))
+    .max(LABELS_MAX)
+    .refine((labels) => new Set(labels.map(({ key }) => key)).size === labels.length, 'must name each key once')
+    .nullish(),
+})
+
+/** @throws RepriseError VALIDATION_FAILED with all faults */
+function parseWebhookSettings(input: WebhookSettingsInput): WebhookSettings {
+  const { url, eventTypes, description, chainId, labels } = parseInput(schema, input)
+  return {
+    url,
+    eventTypes,
+    description: description ?? '',
+    chainId: chainId ?? null,
+    labels: Object.fromEntries((labels ?? []).map(({ key, value }) => [key, value])),
+  }
+}
+
+export interface CreateWebhookInput extends WebhookSettingsInput {
+  /** Missing: the token's project, or all projects for a token without one. */
+  project?: string | null
+}
+
+/** Standard Webhooks requires 24 to 64. */
+const SECRET_BYTES = 32
+
+export function newSecret(): Buffer {
+  return randomBytes(SECRET_BYTES)
+}
+
+/**
+ * From now on the endpoint receives the selected events. The secret is returned only once.
+ * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, PROJECT_NOT_FOUND, QUOTA_EXCEEDED
+ */
+export async function createWebhook(
+  context: ServiceContext,
+  { project, ...input }: CreateWebhookInput,
+): Promise<{ webhookId: string; secret: string }> {
+  const { db, viewer } = context
+  assertMayChange(viewer)
+  const settings = parseWebhookSettings(input)
+  const projectId = await projectOf(context, project ?? null)
+  const id = uuidv7()
+  const secret = newSecret()
+  await db.transaction(async (tx) => {
+    if ((await countWebhooks(tx, projectId)) >= WEBHOOKS_PER_PROJECT_MAX) {
+      throw new RepriseError(
+        'QUOTA_EXCEEDED',
+        `there are ${WEBHOOKS_PER_PROJECT_MAX} webhooks already, and no more may be`,
+      )
+    }
+    await insertWebhook(tx, { id, projectId, secret: sealWebhookSecret(context.secrets, id, secret), ...settings })
+    const details = { webhookId: id, ...settings }
+    await recordAudit(tx, { actor: actorOf(viewer), action: 'webhook.create', projectId, details })
+  })
+  return { webhookId: id, secret: formatSecret(secret) }
+}
+
+async function projectOf({ db, viewer }: ServiceContext, name: string | null): Promise<string | null> {
+  if (name === null) {
+    if (viewer.projectId === null) assertMayAdminister(viewer, 'CLUSTER')
+    return viewer.projectId
+  }
+  const id = mayBeName(name) ? await findScopeId(db, 'PROJECT', name, viewer.projectId) : undefined
+  if (id === undefined) throw new RepriseError('PROJECT_NOT_FOUND', `no project ${name.slice(0, NAME_LENGTH_MAX)}`)
+  return id
+}
+
+interface UpdateWebhookInput extends Partial<{
+  [Field in keyof WebhookSettingsInput]: WebhookSettingsInput[Field] | null
+}> {
+  webhookId: string
+  enabled?: boolean | null
+}
+
+/**
+ * Missing fields stay; null clears optional ones. Waiting deliveries go to the new address. While a webhook is
+ * disabled, nothing is sent and no new deliveries are recorded; waiting ones continue when it is enabled.
+ * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, WEBHOOK_NOT_FOUND
+ */
+export async function updateWebhook(
+  context: ServiceContext,
+  input: UpdateWebhookInput,
+): Promise<{ webhookId: string }> {
+  const { webhookId, enabled } = input
+  await changeWebhook(context, webhookId, 'webhook.update', async (tx, before) => {
+    const settings = parseWebhookSettings(merged(before, input))
+    const after = { ...settings, enabled: enabled ?? before.enabled }
+    await updateWebhookRow(tx, webhookId, settings, after.enabled)
+    const { id: _id, projectId: _projectId, ...shown } = before
+    return { before: shown, after }
+  })
+  context.wake.wake('deliver-webhooks')
+  return { webhookId }
+}
+
+function merged(before: LockedWebhook, { url, eventTypes, description, chainId, labels }: UpdateWebhookInput) {
+  const labelsBefore = Object.entries(before.labels).map(([key, value]) => ({ key, value }))
+  return {
+    url: url ?? before.url,
+    eventTypes: eventTypes ?? before.eventTypes,
+    description: description === undefined ? before.description : description,
+    chainId: chainId === undefined ? before.chainId : chainId,
+    labels: labels === undefined ? labelsBefore : labels,
+  }
+}
+
+/**
+ * Changes a webhook that the viewer may change, with an entry in the audit log, in one transaction. A token of one
+ * project does not find webhooks of other projects or of all projects.
+ * @throws RepriseError FORBIDDEN, WEBHOOK_NOT_FOUND
+ */
+export async function changeWebhook<T extends object>(
+  { db, viewer }: ServiceContext,
+  id: string,
+  action: string,
+  change: (tx: Queryable, webhook: LockedWebhook) => Promise<T>,
+): Promise<T> {
+  assertMayChange(viewer)
+  return db.transaction(async (tx) => {
+    const webhook = validate(id) ? await lockWebhook(tx, id, viewer.projectId) : undefined
+    if (!webhook) throw new RepriseError('WEBHOOK_NOT_FOUND', `no webhook ${id.slice(0, 100)}`)
+    const details = await change(tx, webhook)
+    const { projectId } = webhook
+    await recordAudit(tx, { actor: actorOf(viewer), action, projectId, details: { webhookId: id, ...details } })
+    return details
+  })
+}
+
+/** @throws RepriseError WEBHOOK_DISABLED */
+export function assertEnabled(webhookId: string, enabled: boolean): void {
+  if (!enabled) throw new RepriseError('WEBHOOK_DISABLED', `webhook ${webhookId} is disabled: enable it first`)
+}
+
+/**
+ * Deletes it together with its deliveries. An attempt in progress is completed.
+ * @throws RepriseError FORBIDDEN, WEBHOOK_NOT_FOUND
+ */
+export async function deleteWebhook(
+  context: ServiceContext,
+  { webhookId }: { webhookId: string },
+): Promise<{ webhookId: string }> {
+  await changeWebhook(context, webhookId, 'webhook.delete', async (tx, { url }) => {
+    await deleteWebhookRow(tx, webhookId)
+    return { url }
+  })
+  return { webhookId }
+}

@@ -1,0 +1,125 @@
+import type { Queryable } from '../../database.ts'
+
+/** Who did something, as it is written down. Only the ids are certain: names of tokens are not unique. */
+export interface Actor {
+  name: string
+  /** Null where no token asked for it. */
+  tokenId: string | null
+  userId: string | null
+  requestId: string | null
+  address: string | null
+}
+
+interface AuditEntry {
+  actor: Actor
+  action: string
+  projectId: string | null
+  sessionId?: string
+  details: object
+}
+
+/** The columns of an actor in `audit_log`. */
+export const ACTOR_COLUMNS = 'actor, token_id, user_id, request_id, address'
+
+/** Their values, from a parameter that holds an actor as JSON. */
+export function actorValues(parameter: `$${number}`): string {
+  const actor = `${parameter}::jsonb`
+  return `${actor} ->> 'name', (${actor} ->> 'tokenId')::uuid, (${actor} ->> 'userId')::uuid, ${actor} ->> 'requestId', ${actor} ->> 'address'`
+}
+
+const SQL = `INSERT INTO audit_log (${ACTOR_COLUMNS}, action, project_id, session_id, details) SELECT ${actorValues('$1')}, $2, $3, $4, $5`
+
+/** For changes made by several statements; call it in their transaction. */
+export async function recordAudit(tx: Queryable, entry: AuditEntry): Promise<void> {
+  const { actor, action, projectId, sessionId = null, details } = entry
+  await tx.query(SQL, [JSON.stringify(actor), action, projectId, sessionId, JSON.stringify(details)])
+}
+
+/** One entry of the audit log. */
+export interface AuditRow {
+  /** Serial, in decimal: greater is newer. */
+  id: string
+  at: Date
+  actor: string
+  tokenId: string | null
+  userId: string | null
+  requestId: string | null
+  address: string | null
+  action: string
+  projectId: string | null
+  sessionId: string | null
+  details: object
+}
+
+/** All given conditions must hold. */
+export interface AuditConditions {
+  /** Null: every project, and what concerns none. */
+  visibleProjectId: string | null
+  project?: string | undefined
+  tokenId?: string | undefined
+  userId?: string | undefined
+  sessionId?: string | undefined
+  requestId?: string | undefined
+  actor?: string | undefined
+  actions?: readonly string[] | undefined
+  refused?: boolean | undefined
+  from?: Date | undefined
+  before?: Date | undefined
+}
+
+/** Only the conditions that are given stand in the statement, or no plan could use an index for them. */
+function where(conditions: AuditConditions, values: unknown[]): string {
+  const { visibleProjectId, project, tokenId, userId, sessionId, requestId, actor, actions, refused } = conditions
+  const parts: string[] = []
+  const add = (value: unknown, condition: (parameter: string) => string) => {
+    if (value === undefined || value === null) return
+    values.push(value)
+    parts.push(condition(`$${values.length}`))
+  }
+  add(visibleProjectId, (id) => `project_id = ${id}::uuid`)
+  add(project, (name) => `project_id = (SELECT id FROM projects WHERE name = ${name})`)
+  add(tokenId, (id) => `token_id = ${id}::uuid`)
+  add(userId, (id) => `user_id = ${id}::uuid`)
+  add(sessionId, (id) => `session_id = ${id}::uuid`)
+  add(requestId, (id) => `request_id = ${id}`)
+  add(actor, (name) => `actor = ${name}`)
+  add(actions, (names) => `action = ANY(${names}::text[])`)
+  add(conditions.from, (time) => `at >= ${time}::timestamptz`)
+  add(conditions.before, (time) => `at < ${time}::timestamptz`)
+  if (refused !== undefined) parts.push(refused ? `action = 'refused'` : `action <> 'refused'`)
+  return parts.length === 0 ? 'true' : parts.join(' AND ')
+}
+
+/** Between two entries, both exclusive. */
+interface AuditPage {
+  olderThan: string | null
+  newerThan: string | null
+  /** Begins with the oldest instead of the newest. */
+  backward: boolean
+  limit: number
+}
+
+/** Indexes, in either direction: the primary key, audit_log_project, audit_log_token, audit_log_session, audit_log_refused. */
+export function auditPageStatement(conditions: AuditConditions, page: AuditPage): { text: string; values: unknown[] } {
+  const values: unknown[] = [page.limit]
+  const matches = where(conditions, values)
+  const bound = (operator: '<' | '>', id: string | null) =>
+    id === null ? '' : ` AND id ${operator} $${values.push(id)}::int8`
+  const bounds = bound('<', page.olderThan) + bound('>', page.newerThan)
+  const text = `
+SELECT id::text, at, actor, token_id AS "tokenId", user_id AS "userId", request_id AS "requestId", address, action,
+  project_id AS "projectId", session_id AS "sessionId", details
+FROM audit_log WHERE ${matches}${bounds} ORDER BY audit_log.id ${page.backward ? 'ASC' : 'DESC'} LIMIT $1`
+  return { text, values }
+}
+
+export async function readAuditPage(db: Queryable, conditions: AuditConditions, page: AuditPage): Promise<AuditRow[]> {
+  const { text, values } = auditPageStatement(conditions, page)
+  return (await db.query<AuditRow>(text, values)).rows
+}
+
+export async function countAudit(db: Queryable, conditions: AuditConditions): Promise<number> {
+  const values: unknown[] = []
+  const text = `SELECT count(*) AS count FROM audit_log WHERE ${where(conditions, values)}`
+  return (await db.query<{ count: number }>(text, values)).rows[0]!.count
+}

@@ -1,0 +1,125 @@
+import { PROMOTIONS } from '../../../domain/session/lifecycle.ts'
+import type { Queryable } from '../../database.ts'
+import {
+  ASKED_ANEW,
+  DECIDES,
+  ENDED,
+  ENDED_ANEW,
+  ENDED_ANEW_SETS,
+  ENDED_SETS,
+  NONE_FAILED,
+  RESULT_ANEW,
+  RUN,
+  WRITE_STEPS,
+} from './promotion-parts.sql.ts'
+
+/** The condition of the first promotion, by the status that it moves from; $1 are the kernel statuses. */
+const CLAIMS = {
+  CREATING: `${NONE_FAILED}
+    AND NOT EXISTS (SELECT FROM kernels k WHERE k.session_id = s.id AND k.status = ANY($1::kernel_status[]))`,
+  RUNNING: `EXISTS (SELECT FROM kernels k WHERE k.session_id = s.id AND k.status = ANY($1::kernel_status[]) AND ${DECIDES})`,
+} as const
+
+const begins = (run: string) =>
+  `started_at = ${run}.started_at, times_out_at = ${run}.started_at + make_interval(secs => s.batch_timeout),`
+
+const RUNNING_STEP = `SELECT 1 AS n, id, chain_id, project_id, 'promote-to-running' AS phase,
+    'CREATING'::session_status AS "from", 'RUNNING'::session_status AS "to", NULL::text AS reason`
+
+/**
+ * promote-to-running and detect-termination, or only the latter, then promote-to-terminated: moves each session as far
+ * as the recorded states of its kernels allow.
+ * Index: sessions_active. Kernels keep their status.
+ */
+const endStatement = (from: keyof typeof CLAIMS) => `
+WITH claimed AS MATERIALIZED (
+  SELECT s.id FROM sessions s WHERE s.status = '${from}' AND ${CLAIMS[from]}
+  ORDER BY s.status_changed_at LIMIT $2
+  FOR UPDATE OF s SKIP LOCKED
+), known AS MATERIALIZED (
+  SELECT c.id, run.started_at, ended.*, ended.failed IS NOT NULL AND NOT EXISTS (SELECT FROM kernels k
+    WHERE k.session_id = c.id AND k.status NOT IN ('TERMINATED', 'ERROR', 'CANCELLED')) AS gone
+  FROM claimed c CROSS JOIN LATERAL ${RUN} LEFT JOIN LATERAL ${ENDED} ON true
+), running AS (
+  UPDATE sessions s SET status = 'RUNNING', ${begins('run')} status_changed_at = reprise_now(), tries = 0, next_try_at = NULL
+  FROM known AS run WHERE s.id = run.id AND run.failed IS NULL
+  RETURNING s.id, s.chain_id, s.project_id, s.port_variable
+), ending AS (
+  UPDATE sessions s SET ${from === 'CREATING' ? begins('ended') : ''}
+    status = CASE WHEN NOT ended.gone THEN 'TERMINATING'::session_status WHEN ended.failed THEN 'ERROR' ELSE 'TERMINATED' END,
+    status_changed_at = reprise_now(), tries = 0, next_try_at = NULL, terminated_at = CASE WHEN ended.gone THEN reprise_now() END,
+    ${ENDED_SETS}
+  FROM known AS ended WHERE s.id = ended.id AND ended.failed IS NOT NULL
+  RETURNING s.id, s.chain_id, s.project_id, s.status, s.status_reason AS reason, ended.gone,
+    s.port_variable
+), steps AS (
+  ${from === 'CREATING' ? `${RUNNING_STEP} FROM running UNION ALL ${RUNNING_STEP} FROM ending UNION ALL` : ''}
+  SELECT 2 AS n, id, chain_id, project_id, 'detect-termination' AS phase, 'RUNNING'::session_status AS "from",
+    'TERMINATING'::session_status AS "to", reason FROM ending
+  UNION ALL
+  SELECT 3, id, chain_id, project_id, 'promote-to-terminated', 'TERMINATING', status, reason FROM ending WHERE gone
+), ${WRITE_STEPS}
+SELECT (SELECT count(*) FROM running) AS running, (SELECT count(*) FROM ending WHERE NOT gone) AS ending,
+  (SELECT count(*) FROM ending WHERE gone) AS ended,
+  (SELECT count(port_variable) FROM running) + (SELECT count(port_variable) FROM ending) AS serving`
+
+const RUN_SQL = endStatement('CREATING')
+const END_SQL = endStatement('RUNNING')
+
+/** How many sessions reached which status. */
+export interface Ended {
+  running: number
+  ending: number
+  ended: number
+  /** Of all these, sessions that serve on a port. */
+  serving: number
+}
+
+/** Sessions whose kernels all run, or have run; if the counts add up to `limit`, there may be more. */
+export async function promoteToEnd(db: Queryable, limit: number): Promise<Ended> {
+  const { kernelStatuses } = PROMOTIONS['promote-to-running']
+  return (await db.query<Ended>(RUN_SQL, [kernelStatuses, limit])).rows[0]!
+}
+
+/** Running sessions with an ended kernel; if the counts add up to `limit`, there may be more. */
+export async function detectEnd(db: Queryable, limit: number): Promise<Ended> {
+  const { kernelStatuses } = PROMOTIONS['detect-termination']
+  return (await db.query<Ended>(END_SQL, [kernelStatuses, limit])).rows[0]!
+}
+
+/** Why a session has succeeded that was about to be ended by a timeout. */
+const WAS_IN_TIME = 'its program had ended in time, and its agent reported that later'
+
+/**
+ * Terminating sessions whose kernels have all ended. How a session has ended is asked again where a kernel of several
+ * ended it, or a timeout did. A session that timed out before it was seen to run began when its kernels did.
+ * Index: sessions_active. Kernels keep their status.
+ */
+const TERMINATED_SQL = `
+WITH claimed AS (
+  SELECT s.id, s.status AS "from", ${ASKED_ANEW} FROM sessions s
+  WHERE s.status = ANY($1::session_status[])
+    AND NOT EXISTS (SELECT FROM kernels k WHERE k.session_id = s.id AND k.status = ANY($2::kernel_status[]))
+  ORDER BY s.status_changed_at LIMIT $3
+  FOR UPDATE OF s SKIP LOCKED
+), moved AS (
+  UPDATE sessions s SET
+    status = CASE ${RESULT_ANEW} WHEN 'FAILURE' THEN 'ERROR'::session_status ELSE 'TERMINATED' END,
+    status_changed_at = reprise_now(), tries = 0, next_try_at = NULL, terminated_at = reprise_now(),
+    started_at = CASE WHEN s.started_at IS NOT NULL OR ended.failed IS NULL THEN s.started_at
+      ELSE (SELECT min(k.started_at) FROM kernels k WHERE k.session_id = s.id) END,
+    ${ENDED_ANEW_SETS}
+  FROM claimed c LEFT JOIN LATERAL ${ENDED_ANEW} ON c."failedByKernel" OR c."timedOut"
+  WHERE s.id = c.id
+  RETURNING s.id, s.chain_id, s.project_id, s.port_variable, c."from", s.status AS "to",
+    CASE WHEN c."timedOut" AND s.result = 'SUCCESS' THEN '${WAS_IN_TIME}' ELSE s.status_reason END AS reason
+), steps AS (
+  SELECT 1 AS n, 'promote-to-terminated' AS phase, * FROM moved
+), ${WRITE_STEPS}
+SELECT 0 AS running, 0 AS ending, count(*) AS ended, count(port_variable) AS serving FROM moved`
+
+/** Terminating sessions without a live kernel; if the counts add up to `limit`, there may be more. */
+export async function promoteToTerminated(db: Queryable, limit: number): Promise<Ended> {
+  const { sessionIn, kernelStatuses } = PROMOTIONS['promote-to-terminated']
+  return (await db.query<Ended>(TERMINATED_SQL, [sessionIn, kernelStatuses, limit])).rows[0]!
+}

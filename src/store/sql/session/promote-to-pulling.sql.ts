@@ -1,0 +1,30 @@
+import { PROMOTIONS } from '../../../domain/session/lifecycle.ts'
+import type { Queryable } from '../../database.ts'
+import { WRITE_STEPS } from './promotion-parts.sql.ts'
+
+/**
+ * A preparing session is PULLING as soon as one of its kernels is. The preparing timeout goes on from the start of
+ * preparing.
+ * Index: sessions_active. Kernels keep their status.
+ */
+const SQL = `
+WITH claimed AS (
+  SELECT s.id, s.status AS "from" FROM sessions s
+  WHERE s.status = ANY($1::session_status[])
+    AND EXISTS (SELECT FROM kernels k WHERE k.session_id = s.id AND k.status = ANY($2::kernel_status[]))
+  ORDER BY s.status_changed_at LIMIT $3
+  FOR UPDATE OF s SKIP LOCKED
+), moved AS (
+  UPDATE sessions s SET status = 'PULLING', tries = 0, next_try_at = NULL FROM claimed c WHERE s.id = c.id
+  RETURNING s.id, s.chain_id, s.project_id, s.status_reason AS reason, c."from", s.status AS "to"
+), steps AS (
+  SELECT 1 AS n, 'promote-to-pulling' AS phase, * FROM moved
+), ${WRITE_STEPS}
+SELECT count(*) AS moved FROM moved`
+
+/** How many sessions were promoted; if it is `limit`, there may be more. */
+export async function promoteToPulling(db: Queryable, limit: number): Promise<number> {
+  const { sessionIn, kernelStatuses } = PROMOTIONS['promote-to-pulling']
+  const { rows } = await db.query<{ moved: number }>(SQL, [sessionIn, kernelStatuses, limit])
+  return rows[0]!.moved
+}

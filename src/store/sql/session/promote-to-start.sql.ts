@@ -1,0 +1,64 @@
+import { PROMOTIONS } from '../../../domain/session/lifecycle.ts'
+import type { Queryable } from '../../database.ts'
+import { NONE_FAILED, WRITE_STEPS } from './promotion-parts.sql.ts'
+
+/** A session whose kernels were ordered to start. */
+export interface StartedSession {
+  id: string
+  chainId: string
+  attempt: number
+  traceParent: string | null
+}
+
+/**
+ * promote-to-prepared, then what start-sessions would do: orders the kernels to start. A session with a lost agent
+ * stays PREPARED for start-sessions to judge.
+ * Index: sessions_active. Locks: sessions that nobody holds, then their kernels in id order.
+ */
+const START_SQL = `
+WITH claimed AS MATERIALIZED (
+  SELECT s.id, s.status AS "from", NOT EXISTS (SELECT FROM kernels k JOIN agents a ON a.id = k.agent_id
+    WHERE k.session_id = s.id AND a.status IN ('LOST', 'TERMINATED')) AS starts
+  FROM sessions s
+  WHERE s.status = ANY($1::session_status[]) AND ${NONE_FAILED}
+    AND NOT EXISTS (SELECT FROM kernels k WHERE k.session_id = s.id AND k.status = ANY($2::kernel_status[]))
+  ORDER BY s.status_changed_at LIMIT $3
+  FOR UPDATE OF s SKIP LOCKED
+), moved AS (
+  UPDATE sessions s SET status = CASE WHEN c.starts THEN 'CREATING'::session_status ELSE 'PREPARED' END,
+    status_changed_at = reprise_now(), tries = 0, next_try_at = NULL
+  FROM claimed c WHERE s.id = c.id
+  RETURNING s.id, s.chain_id, s.project_id, s.attempt, s.trace_parent, c."from", c.starts
+), locked AS (
+  SELECT k.id FROM kernels k JOIN moved m ON m.id = k.session_id AND m.starts
+  WHERE k.status = 'PREPARED' ORDER BY k.id FOR NO KEY UPDATE OF k
+), ordered AS (
+  UPDATE kernels k SET status = 'CREATING', status_changed_at = reprise_now() FROM locked l WHERE k.id = l.id
+  RETURNING k.agent_id
+), steps AS (
+  SELECT 1 AS n, id, chain_id, project_id, 'promote-to-prepared' AS phase, "from", 'PREPARED'::session_status AS "to",
+    NULL::text AS reason FROM moved
+  UNION ALL
+  SELECT 2, id, chain_id, project_id, 'start-sessions', 'PREPARED', 'CREATING', NULL FROM moved WHERE starts
+), ${WRITE_STEPS}
+SELECT (SELECT count(*) FROM moved) AS moved, (SELECT count(*) FROM moved WHERE NOT starts) AS waiting,
+  ARRAY(SELECT DISTINCT agent_id FROM ordered WHERE agent_id IS NOT NULL)::text[] AS "agentIds",
+  (SELECT coalesce(json_agg(json_build_object('id', id, 'chainId', chain_id, 'attempt', attempt,
+      'traceParent', trace_parent)), '[]')
+    FROM moved WHERE starts AND ($4 OR trace_parent IS NOT NULL)) AS started`
+
+export interface Started {
+  moved: number
+  /** Of these, sessions left for start-sessions to judge. */
+  waiting: number
+  /** Agents with kernels to start. */
+  agentIds: string[]
+  /** The sessions being started, for logs and traces: those with a trace, or all if `named`. */
+  started: StartedSession[]
+}
+
+/** If `limit` sessions were moved, there may be more. */
+export async function promoteToStart(db: Queryable, limit: number, named: boolean): Promise<Started> {
+  const { sessionIn, kernelStatuses } = PROMOTIONS['promote-to-prepared']
+  return (await db.query<Started>(START_SQL, [sessionIn, kernelStatuses, limit, named])).rows[0]!
+}
