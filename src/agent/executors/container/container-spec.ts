@@ -5,7 +5,7 @@ import type { ContainerGroup } from './limits/container-groups.ts'
 import type { ContainerKernel } from './container-kernel.ts'
 import type { ContainerOptions } from './container-options.ts'
 import type { VolumeBind } from './container-volumes.ts'
-import type { CreateBody } from './engine/create-body.ts'
+import { AGENT_LABEL, ASSIGNMENT_LABEL, type CreateBody, KERNEL_LABEL, SESSION_LABEL } from './engine/create-body.ts'
 import type { EngineDescription } from './engine/engine.ts'
 import { cdiDevices } from './engine/podman-spec.ts'
 
@@ -16,11 +16,6 @@ const VERDICT = `${WORK}/.reprise-verdict.json`
 
 /** The container cannot be what the session asks for. The message is for people. */
 export class ContainerSpecError extends Error {}
-
-export const AGENT_LABEL = 'reprise.agent'
-export const KERNEL_LABEL = 'reprise.kernel'
-export const SESSION_LABEL = 'reprise.session'
-export const ASSIGNMENT_LABEL = 'reprise.assignment'
 
 /** Given out to the program of a container, device by device: by Docker, or by Podman under this name. */
 const GPU_SLOT = 'cuda.device'
