@@ -246,7 +246,7 @@ describe.skipIf(noMounts !== null)(`disks that are full${noMounts === null ? '' 
     const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' }
     const answered = async (path: string, body: object) => {
       const response = await fetch(`${server.url}${path}`, { method: 'POST', headers, body: JSON.stringify(body) })
-      return { status: response.status, body: (await response.json()) }
+      return { status: response.status, body: await response.json() }
     }
     const create = (command: string[]) => answered('/v2/sessions', { name: 'embedded', command })
     const statusOf = async (id: string) =>
