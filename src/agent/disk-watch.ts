@@ -33,6 +33,13 @@ export function watchDisk(agentDir: string, refusals: Refusals, spaceIsBack: () 
   return { close: () => clearInterval(timer) }
 }
 
+/** Errors of a disk, of open files and of processes that another try may not meet. */
+const PASSING = ['ENOSPC', 'EDQUOT', 'EROFS', 'EIO', 'EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN']
+
+export function isPassing(error: unknown): boolean {
+  return PASSING.includes((error as NodeJS.ErrnoException).code ?? '')
+}
+
 /** Why nothing can be written there, for people; null if it can be. */
 export function diskFault(directory: string): string | null {
   return lookAt(directory).fault

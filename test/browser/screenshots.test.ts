@@ -28,7 +28,7 @@ const DIFFERENCE_MAX = 0.001
 const DOCUMENTED_BYTES_MAX = 120_000
 const RENEW = 'npm run screenshots'
 // oxlint-disable-next-line node/no-process-env -- it says what the run is for
-const isRenewed = process.env['REPRISE_TEST_SCREENSHOTS'] === 'renew'
+const isRenewed = process.env['TEST_SCREENSHOTS'] === 'renew'
 
 interface State {
   path: string

@@ -24,7 +24,7 @@ test('fails once', () => {
 /** Passes only where no deadline is set. */
 const FAILS_WITH_DEADLINE = `import { test } from 'vitest'
 test('fails with a deadline', () => {
-  if (process.env.REPRISE_TEST_DEADLINE !== undefined) throw new Error('there is a deadline')
+  if (process.env.TEST_DEADLINE !== undefined) throw new Error('there is a deadline')
 })`
 
 /** A project of its own, with these test files, that is run as the suite is. */
@@ -47,7 +47,7 @@ async function runSuite(
     } }`,
   )
   for (const [name, text] of Object.entries(files)) await writeFile(join(directory, 'test', `${name}.test.ts`), text)
-  const { VITEST: _, REPRISE_TEST_DEADLINE: _deadline, ...env } = process.env
+  const { VITEST: _, TEST_DEADLINE: _deadline, ...env } = process.env
   return promisify(execFile)(process.execPath, [MAIN, 'test', '--root', directory], {
     env: { ...env, ...variables },
   }).then(
@@ -77,13 +77,13 @@ describe.concurrent('a run of the suite', () => {
   })
 
   test('begins no file after its deadline, and names those that it left out', async () => {
-    const { status, output } = await runSuite({ 'quick-late': FAILS }, { REPRISE_TEST_DEADLINE: '1' })
+    const { status, output } = await runSuite({ 'quick-late': FAILS }, { TEST_DEADLINE: '1' })
     expect(output).toMatch(/NOT RUN: .* before 1 files:\n +test\/quick-late\.test\.ts/)
     expect(status).toBe(0)
   })
 
   test('runs a file that has failed once more even after the deadline', async () => {
-    const nextCentury = { REPRISE_TEST_DEADLINE: '4102444800' }
+    const nextCentury = { TEST_DEADLINE: '4102444800' }
     const { output } = await runSuite({ 'quick-failed': FAILS_WITH_DEADLINE }, nextCentury)
     expect(output).toMatch(/UNSTEADY test\/quick-failed\.test\.ts: fails with a deadline\n/)
     expect(output).not.toContain('NOT RUN')

@@ -21,9 +21,9 @@ import { readSourceFiles } from './source-files.ts'
 const OTHERS = [
   'NODE_EXTRA_CA_CERTS',
   'NO_COLOR',
-  'REPRISE_TEST_REQUIRE',
-  'REPRISE_TEST_BROWSER',
-  'REPRISE_TEST_DEADLINE',
+  'TEST_REQUIRE',
+  'TEST_BROWSER',
+  'TEST_DEADLINE',
   '--minutes',
   '--seed',
   '--canary',

@@ -25,11 +25,11 @@ const NO_FAULT = /^WebSocket connection to \S+ failed: WebSocket is closed befor
 
 /** Why there is no browser for tests; null where there is one. @throws in CI, which skips none */
 export function whyNoBrowser(): string | null {
-  const { REPRISE_TEST_BROWSER: given, CI: ci } = process.env
+  const { TEST_BROWSER: given, CI: ci } = process.env
   const none =
     given || isPackaged() || findChromium()
       ? null
-      : 'no package has Chromium for this machine: install it, or name one by REPRISE_TEST_BROWSER'
+      : 'no package has Chromium for this machine: install it, or name one by TEST_BROWSER'
   if (none !== null && ci) throw new Error(none)
   if (none !== null) process.stderr.write(`SKIPPED: tests of the web UI, as ${none}\n`)
   return skipReason('browser', none)
@@ -40,10 +40,10 @@ export function isPackaged(): boolean {
   return process.platform === 'linux' && process.arch === 'x64' && existsSync(PACKAGE)
 }
 
-/** Named by REPRISE_TEST_BROWSER, or that of the package, or an installed one. */
+/** Named by TEST_BROWSER, or that of the package, or an installed one. */
 export async function launchBrowser(environment: Record<string, string> = {}): Promise<Browser> {
   const env = { ...process.env, ...environment }
-  const given = process.env['REPRISE_TEST_BROWSER']
+  const given = process.env['TEST_BROWSER']
   if (given) return chromium.launch({ executablePath: given, args: FLAGS, env })
   if (!isPackaged()) return chromium.launch({ executablePath: findChromium()!, args: FLAGS, env })
   const directory = await unpack()

@@ -51,7 +51,7 @@ export function whyNoRequests(): string | null {
 /**
  * Why tests that need this are skipped: for `describe.skipIf` and the name; null where it is installed.
  *
- * @throws where `REPRISE_TEST_REQUIRE` names it and it is not installed
+ * @throws where `TEST_REQUIRE` names it and it is not installed
  */
 export function whyNotInstalled(need: keyof typeof PROGRAMS): string | null {
   const { program, debian } = PROGRAMS[need]
@@ -68,10 +68,10 @@ export function whyNoPodman(): string | null {
   return skipReason('podman', process.getuid?.() === 0 ? null : 'this is not root')
 }
 
-/** The reason again, or an error where `REPRISE_TEST_REQUIRE=<name>,<name>` names what cannot be had. */
+/** The reason again, or an error where `TEST_REQUIRE=<name>,<name>` names what cannot be had. */
 export function skipReason(need: string, reason: string | null): string | null {
-  const required = (process.env['REPRISE_TEST_REQUIRE'] ?? '').split(',').map((name) => name.trim())
-  if (reason !== null && required.includes(need)) throw new Error(`REPRISE_TEST_REQUIRE names ${need}, but ${reason}`)
+  const required = (process.env['TEST_REQUIRE'] ?? '').split(',').map((name) => name.trim())
+  if (reason !== null && required.includes(need)) throw new Error(`TEST_REQUIRE names ${need}, but ${reason}`)
   return reason
 }
 

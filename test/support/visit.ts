@@ -15,7 +15,7 @@ async function sharedBrowser(): Promise<Browser> {
   const running = await launched
   if (running?.isConnected()) return running
   // The run's watchdog finds by its environment what a run has left.
-  launched = launchBrowser({ REPRISE_TEST_RUN: inject('runDirectory') })
+  launched = launchBrowser({ TEST_RUN: inject('runDirectory') })
   return launched
 }
 

@@ -56,8 +56,8 @@ test('all faults are told at once, each with its variable', () => {
 })
 
 test('variables that nothing reads are named', () => {
-  const environment = { REPRISE_TEST_REQUIRE: '1', OTHER: '2' }
-  expect(loadConfig(environment).warnings).toEqual(['REPRISE_TEST_REQUIRE is set, but nothing reads it'])
+  const environment = { REPRISE_UNHEARD: '1', OTHER: '2' }
+  expect(loadConfig(environment).warnings).toEqual(['REPRISE_UNHEARD is set, but nothing reads it'])
 })
 
 test.each([

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { messageOf } from '../../observability/error-message.ts'
 import type { Logger } from '../../observability/log.ts'
 import { guarded } from '../../waiting/guarded.ts'
-import { isPassing } from '../passing-faults.ts'
+import { isPassing } from '../disk-watch.ts'
 import { BIN, DROPPED, dropSync, emptyBin, moveIntoBin, newBin } from './remove-tree.ts'
 
 /** Then others have their turn. */

@@ -132,7 +132,7 @@ describe.skipIf(noMounts !== null)(`a full disk${noMounts === null ? '' : ` (ski
   test('where a running program publishes: it is answered once there is space', async () => {
     const chains = await disk('size=16m,nr_inodes=1000')
     const [one] = [await machine('one', chains), await machine('two')]
-    await workGoesTo(one!)
+    await workGoesTo(one)
     const go = join(await temporaryDirectory('go'), 'go')
     const program = `cd "$REPRISE_CHAIN_DIR"; echo 5 >step; : >ready; until [ -e ${go} ]; do sleep 0.05; done
       : >.publish; while [ -e .publish ]; do sleep 0.05; done; cat .published`

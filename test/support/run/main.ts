@@ -48,7 +48,7 @@ const args = rest.filter((arg) => arg !== '--where')
 const minutes = command === 'long' ? takeOption('--minutes') : []
 const onlySeed = command === 'long' ? takeOption('--seed') : []
 /** A file that has failed is run again even after the deadline: left out, it would count as passed. */
-const RUN_AGAIN = { REPRISE_TEST_DEADLINE: undefined }
+const RUN_AGAIN = { TEST_DEADLINE: undefined }
 const interrupted = new AbortController()
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => interrupted.abort(signal))
 
@@ -156,7 +156,7 @@ async function runVitest(
     const child = spawn(process.execPath, [VITEST, 'run', ...vitestArgs], {
       cwd: ROOT,
       stdio: ['inherit', output, output],
-      env: { ...process.env, REPRISE_TEST_REPORT: path, ...variables },
+      env: { ...process.env, TEST_REPORT: path, ...variables },
     })
     // A terminal's Ctrl-C reaches the child, too; a signal to this process alone does not.
     const forward = () => child.kill('SIGINT')

@@ -38,8 +38,8 @@ prototype.spawn = function countedSpawn(...args) {
 }
 
 /** Seconds of the Unix epoch: no file is begun later. */
-const deadlineSeconds = Number(process.env['REPRISE_TEST_DEADLINE'] ?? Infinity)
-if (Number.isNaN(deadlineSeconds)) throw new Error('REPRISE_TEST_DEADLINE: must be seconds of the Unix epoch')
+const deadlineSeconds = Number(process.env['TEST_DEADLINE'] ?? Infinity)
+if (Number.isNaN(deadlineSeconds)) throw new Error('TEST_DEADLINE: must be seconds of the Unix epoch')
 
 /** Adds to each file's report what it has cost, and begins none after the deadline. */
 export default class MeasuringRunner extends TestRunner {

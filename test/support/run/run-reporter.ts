@@ -38,7 +38,7 @@ const FAILED_SHARE_MAX = 0.1
 const FAILED_MIN = 5
 
 /**
- * Ends a run in which too much fails, and writes how each file ended to the file that `REPRISE_TEST_REPORT` names.
+ * Ends a run in which too much fails, and writes how each file ended to the file that `TEST_REPORT` names.
  */
 export default class RunReporter implements Reporter {
   #vitest: Vitest | null = null
@@ -64,7 +64,7 @@ export default class RunReporter implements Reporter {
   }
 
   onTestRunEnd(modules: readonly TestModule[], unhandled: readonly SerializedError[]): void {
-    const path = process.env['REPRISE_TEST_REPORT']
+    const path = process.env['TEST_REPORT']
     if (path === undefined) return
     const report: RunReport = {
       stopped: this.#stopped,

@@ -87,9 +87,11 @@ export async function linkFault(engine: Engine, agentId: string, kernel: Contain
   try {
     for (const { volume, path } of mounts) {
       const followed = await followLinks(engine, id, path)
-      const fault = followed === null ? 'too many links' : followed === path ? null : mountPathFault(followed)
-      if (fault === null) continue
-      return `volume ${volume} cannot be mounted at ${path}, which is ${followed} in this image: ${fault}`
+      if (followed === null) return `volume ${volume} cannot be mounted at ${path}: this image has too many links there`
+      const fault = followed === path ? null : mountPathFault(followed)
+      if (fault !== null) {
+        return `volume ${volume} cannot be mounted at ${path}, which is ${followed} in this image: ${fault}`
+      }
     }
     return null
   } finally {
