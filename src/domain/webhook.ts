@@ -86,8 +86,8 @@ export function payloadOf(event: DeliveredEvent): string {
   return JSON.stringify({ type: event.type, timestamp: event.occurredAt.toISOString(), data: dataOf(event) })
 }
 
-function dataOf({ webhookId, type, sessionId, chainId, facts }: DeliveredEvent): object {
-  if (!facts) return { webhook_id: webhookId, message: 'This is a test: your endpoint is reached.' }
+function dataOf({ webhookId: id, type, sessionId, chainId, facts }: DeliveredEvent): object {
+  if (!facts) return { webhook_id: id, message: 'This is a test: your endpoint is reached.' }
   if ('deployment' in facts) return deploymentData(type as DeploymentEventType, facts.event, facts.deployment)
   const { event, session } = facts
   return {

@@ -74,16 +74,16 @@ async function identifyBrowser(
   throw refused ?? new RepriseError('UNAUTHENTICATED', NO_TOKEN)
 }
 
-const known = new WeakSet()
+const announced = new WeakSet()
 
 /** A valid token has come on this connection: what is bounded for strangers, such as slow reading, is not bounded here. */
 export function noteKnown(connection: object): void {
-  known.add(connection)
+  announced.add(connection)
 }
 
 /** Whether a valid token has come on this connection. */
 export function isKnown(connection: object): boolean {
-  return known.has(connection)
+  return announced.has(connection)
 }
 
 /**

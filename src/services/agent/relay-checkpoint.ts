@@ -188,18 +188,18 @@ export async function offerCheckpoint(
   const found = await kernelOf(db, request)
   const { copy } = request
   const { bytesMax } = relay
-  const refused = (reason: string): CheckpointWish => ({ wanted: false, reason, recorded: false, bytesMax })
-  if (bytesMax === 0) return refused('checkpoints are not relayed (REPRISE_CHECKPOINT_RELAY_MAX)')
-  if (!found.isOfUse) return refused('all agents that could need it see the same store')
+  const unwanted = (reason: string): CheckpointWish => ({ wanted: false, reason, recorded: false, bytesMax })
+  if (bytesMax === 0) return unwanted('checkpoints are not relayed (REPRISE_CHECKPOINT_RELAY_MAX)')
+  if (!found.isOfUse) return unwanted('all agents that could need it see the same store')
   if (isStale(found, request)) {
     if (copy !== undefined) await recordRelayed(db, request, copy)
-    return refused('something newer is on record')
+    return unwanted('something newer is on record')
   }
   if (copy === undefined) {
     const order = await nextRelayOrder(db)
     return { wanted: true, reason: null, recorded: false, bytesMax, order }
   }
-  if (copy.archiveBytes > bytesMax) return refused(`it has more than ${bytesMax} bytes (REPRISE_CHECKPOINT_RELAY_MAX)`)
+  if (copy.archiveBytes > bytesMax) return unwanted(`it has more than ${bytesMax} bytes (REPRISE_CHECKPOINT_RELAY_MAX)`)
   const isKept = found.relaySha256 === copy.sha256 && (await relay.has(found.chainId, copy.sha256))
   const recorded = isKept && (await recordRelayed(db, request, copy))
   return { wanted: !recorded, reason: null, recorded, bytesMax }

@@ -1,3 +1,4 @@
+import { inputDigest } from '../session/create-session-input.ts'
 import { v7 as uuidv7 } from 'uuid'
 import { z } from 'zod'
 import { RepriseError } from '../../domain/errors.ts'
@@ -27,7 +28,6 @@ import { sealEnviron } from '../session/plan-attempt.ts'
 import type { ServiceContext } from '../service-context.ts'
 import { besideOtherFaults, checkSecrets } from '../session/session-fields.ts'
 import { text } from '../input/input-fields.ts'
-import { creationDigest } from '../session/create-sessions.ts'
 
 export const createDeploymentSchema = z
   .strictObject({
@@ -88,7 +88,7 @@ export async function createDeployment(
     projectId,
     userId: viewer.userId,
     creationId: creationId ?? id,
-    creationDigest: creationId === undefined ? null : creationDigest(asked, secrets),
+    creationDigest: creationId === undefined ? null : inputDigest(asked, secrets),
     name,
     replicas: wanted,
     minHealthy,

@@ -184,11 +184,11 @@ export async function assertServes(db: Queryable, resourceGroup: string): Promis
 export async function assertHasVolumes(
   db: Queryable,
   projectId: string,
-  { resourceGroup, mounts }: Pick<DeploymentSpec, 'resourceGroup' | 'mounts'>,
+  { resourceGroup, mounts: wanted }: Pick<DeploymentSpec, 'resourceGroup' | 'mounts'>,
 ): Promise<void> {
-  if (mounts.length === 0) return
+  if (wanted.length === 0) return
   const { project, agents } = await readGroupVolumes(db, projectId, resourceGroup)
-  const need = { project, mounts }
+  const need = { project, mounts: wanted }
   if (agents.some(({ volumes }) => offersAll(volumes, need))) return
   const message = missingVolumes(agents, need, `no agent of resource group ${resourceGroup}`)
   refuseInput([{ path: 'mounts', message }])

@@ -51,8 +51,8 @@ export function textConditions<Filter extends TextFilterInput>(
   }
   const escaped = { ...filter }
   for (const part of PARTS) {
-    const text = filter[part]
-    if (text != null) escaped[part] = text.replaceAll(/[\\%_]/g, '\\$&')
+    const pattern = filter[part]
+    if (pattern != null) escaped[part] = pattern.replaceAll(/[\\%_]/g, '\\$&')
   }
   return escaped
 }

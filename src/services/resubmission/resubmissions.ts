@@ -145,8 +145,8 @@ export async function readItemPage(
   const list = itemList(id, status)
   const after = parseSerialCursor(args.after)
   const rows = await readResubmissionItems(context, { lists: [list], after, limit: size + 1 })
-  const count = async () => (await countResubmissionItems(context, [list])).get(list) ?? 0
-  return serialPageOf(rows, { size, after: args.after, count })
+  const countItems = async () => (await countResubmissionItems(context, [list])).get(list) ?? 0
+  return serialPageOf(rows, { size, after: args.after, count: countItems })
 }
 
 async function withRefusals(

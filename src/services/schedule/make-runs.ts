@@ -23,13 +23,8 @@ import {
   writeScheduleRuns,
   type WrittenRun,
 } from '../../store/sql/schedule/schedule-runs.sql.ts'
-import type { ServiceContext, Viewer } from '../service-context.ts'
+import type { ServiceContext } from '../service-context.ts'
 import { cancelOthers, startRuns } from './start-runs.ts'
-import type { NewSession } from '../../store/sql/session/session-columns.sql.ts'
-import { mayChange } from '../access/authorize.ts'
-import { inputError } from '../input/parse-input.ts'
-import { parseCreateSession, type ParsedCreateSession } from '../session/create-session-input.ts'
-import { planFirstAttempt, readPlanScope } from '../session/plan-attempt.ts'
 
 /** A schedule whose times cannot be computed is asked again after so long: this Node may not know its time zone. */
 const FAULT_PAUSE_MS = SCHEDULE_LATE_AFTER_SECONDS * 60 * 1000
@@ -231,46 +226,10 @@ function advanced({ schedule, next }: DueRuns, { wait }: AdmittedRuns, runs: rea
   return { id: schedule.id, next, queued: wait.length, ...(told && { statusReason: statusReason ?? null }) }
 }
 
-/** Whose rights the runs of a schedule have: those of the token that created it or changed it last. */
-function ownerOf({ tokenId, userId, owner, ownerRole, projectId }: HeldSchedule): Viewer | RepriseError {
-  const advice = 'Whoever resumes or updates the schedule becomes its owner.'
-  if (ownerRole === null) {
-    const message = `The token "${owner}", with whose rights its runs are made, is not valid in its project any more. ${advice}`
-    return new RepriseError('FORBIDDEN', message)
-  }
-  if (!mayChange({ role: ownerRole })) {
-    const message = `The token "${owner}", with whose rights its runs are made, has the role ${ownerRole} now, which may not change anything. ${advice}`
-    return new RepriseError('FORBIDDEN', message)
-  }
-  return { tokenId, userId, name: owner, role: ownerRole, projectId }
-}
-
-/** By the id of the schedule, the session that its run creates, or why there can be none. */
-export async function planRunSessions(
-  tx: Queryable,
-  { secrets }: Pick<ServiceContext, 'secrets'>,
-  schedules: readonly HeldSchedule[],
-): Promise<Map<string, NewSession | RepriseError>> {
-  const parsed = schedules.map((schedule) => ({ schedule, value: parsedTemplate(schedule) }))
-  const values = parsed.flatMap(({ value }) => (value instanceof RepriseError ? [] : [value]))
-  const scope = await readPlanScope({ db: tx, viewer: EVERYTHING }, values)
-  return new Map<string, NewSession | RepriseError>(
-    parsed.map(({ schedule, value }) => {
-      const owner = ownerOf(schedule)
-      if (owner instanceof RepriseError) return [schedule.id, owner]
-      if (value instanceof RepriseError) return [schedule.id, value]
-      const session = planFirstAttempt(value, scope, { viewer: owner, secrets })
-      if (session instanceof RepriseError) return [schedule.id, session]
-      return [schedule.id, { ...session, secretEnviron: schedule.secretEnviron }]
-    }),
-  )
-}
-
-/** Projects are found by name: that of the schedule itself, which its owner has been checked for. */
-const EVERYTHING = { projectId: null }
-
-/** What was valid when the schedule was made may not be any more, after an upgrade. */
-function parsedTemplate({ template, projectName }: HeldSchedule): ParsedCreateSession | RepriseError {
-  const parsed = parseCreateSession({ ...template, project: projectName })
-  return 'value' in parsed ? parsed.value : inputError(parsed.issues)
+/** After the commit. */
+export function wakeForRuns({ wake }: Pick<ServiceContext, 'wake'>, { started, cancelled }: MadeRuns): void {
+  if (started.length > 0) wake.wake('schedule-sessions', 'events')
+  if (cancelled === 0) return
+  // A chain of sessions that had not started has ended already: the run that waits for it may start.
+  wake.wake('terminate-sessions', 'promote-to-terminated', 'decide-retries', 'drive-routes', 'events', 'run-schedules')
 }

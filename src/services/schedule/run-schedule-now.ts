@@ -3,7 +3,7 @@ import type { ServiceContext } from '../service-context.ts'
 import { changeSchedule, ownerFrom } from './change-schedule.ts'
 import { type MadeRuns, makeRuns } from './make-runs.ts'
 import type { ScheduleRunRow } from './read-schedules.ts'
-import { wakeForRuns } from './start-runs.ts'
+import { wakeForRuns } from './make-runs.ts'
 
 /**
  * Makes one more run now, with the rights of whoever asks, also of a schedule that is paused. What overlaps it is

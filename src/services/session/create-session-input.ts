@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { ValidationIssue } from '../../domain/errors.ts'
 import {
@@ -8,6 +9,7 @@ import {
   DEPENDENCIES_MAX,
   NAME_LENGTH_MAX,
 } from '../../domain/limits.ts'
+import type { SealedVariable } from '../../domain/session/kernel-environment.ts'
 import { isClientsCreationId, NOT_DERIVED, PRIORITY_DEFAULT } from '../../domain/session/session-spec.ts'
 import { isStorableMoment, STORABLE_MOMENT } from '../../domain/storable-text.ts'
 import {
@@ -26,7 +28,7 @@ import {
 } from './session-fields.ts'
 import { codeSha256 } from '../code/upload-code.ts'
 import { text } from '../input/input-fields.ts'
-import { withoutNulls } from '../input/parse-input.ts'
+import { canonicalJson, withoutNulls } from '../input/parse-input.ts'
 
 /** A session as given by a client. Everything but name and command has a default; null counts as missing. */
 export type CreateSessionInput = Pick<Written, 'name' | 'command'> & {
@@ -93,4 +95,40 @@ export function parseCreateSession(input: unknown): { value: ParsedCreateSession
 /** One at a time, unless the client says how many. */
 function withLimit(value: ParsedCreateSession): ParsedCreateSession {
   return value.concurrencyKey == null ? value : { ...value, concurrencyLimit: value.concurrencyLimit ?? 1 }
+}
+
+/** 128 bits: a digest only tells a repeated request from a different one. */
+const DIGEST_BYTES = 16
+
+/**
+ * Fingerprint of what a client asked for, equal for inputs that ask for the same: defaults of fields are filled in,
+ * amounts, ids and times have one form, and the order of variables, labels, agents, dependencies and slots does not
+ * count. The policy is compared as given, so that defaults of projects may change between two requests. Fields without
+ * a value are left out: a field that a later release adds changes no digest.
+ */
+export function inputDigest(input: Asked, secrets: readonly SealedVariable[]): string {
+  const { allowAgents, avoidAgents, excludeAgents, dependsOn } = input
+  const asked = Object.entries({
+    ...input,
+    creationId: null,
+    environ: input.environ.toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+    // A digest without a key would give away whether a guess is right.
+    secretEnviron: secrets.map(({ name, digest }) => ({ name, digest })).toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+    allowAgents: allowAgents?.toSorted(),
+    avoidAgents: avoidAgents?.toSorted(),
+    excludeAgents: excludeAgents?.toSorted(),
+    dependsOn: [...new Set(dependsOn)].toSorted(),
+    startsAt: input.startsAt?.toISOString(),
+  }).filter(([, value]) => !isEmpty(value))
+  const hash = createHash('sha256').update(canonicalJson(Object.fromEntries(asked)))
+  return hash.digest().subarray(0, DIGEST_BYTES).toString('base64url')
+}
+
+/** The parsed input of a session or of a deployment, which has fewer of these. */
+type Asked = Pick<ParsedCreateSession, 'environ'> &
+  Partial<Pick<ParsedCreateSession, 'allowAgents' | 'avoidAgents' | 'excludeAgents' | 'dependsOn' | 'startsAt'>>
+
+function isEmpty(value: unknown): boolean {
+  if (value === null || value === undefined) return true
+  return typeof value === 'object' && Object.keys(value).length === 0
 }

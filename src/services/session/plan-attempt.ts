@@ -21,8 +21,7 @@ import {
 } from '../../store/sql/session/session-columns.sql.ts'
 import { useCode } from '../../store/sql/code.sql.ts'
 import { codeNotFound } from '../code/upload-code.ts'
-import { creationDigest } from './create-sessions.ts'
-import type { ParsedCreateSession } from './create-session-input.ts'
+import { inputDigest, type ParsedCreateSession } from './create-session-input.ts'
 import type { ServiceContext, Viewer } from '../service-context.ts'
 import { inputError } from '../input/parse-input.ts'
 import type { SealedVariable } from '../../domain/session/kernel-environment.ts'
@@ -102,7 +101,7 @@ export function planFirstAttempt(
     projectId: project.id,
     userId: viewer.userId,
     creationId: creationId ?? id,
-    creationDigest: creationId ? creationDigest(value, secretEnviron) : null,
+    creationDigest: creationId ? inputDigest(value, secretEnviron) : null,
     image: spec.image ?? null,
     codeSha256: spec.codeSha256 ?? null,
     secretEnviron,

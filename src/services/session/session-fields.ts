@@ -192,13 +192,13 @@ export interface ShownVariable {
 /** An environment as this viewer may read it: the names, and the values or what stands for them. */
 export function shownEnviron(
   viewer: Pick<Viewer, 'role'>,
-  environ: readonly { name: string; value: string }[],
+  variables: readonly { name: string; value: string }[],
 ): ShownVariable[] {
-  return mayReadEnviron(viewer) ? [...environ] : redactedEnviron(environ)
+  return mayReadEnviron(viewer) ? [...variables] : redactedEnviron(variables)
 }
 
-function redactedEnviron(environ: readonly { name: string }[]): ShownVariable[] {
-  return environ.map(({ name }) => ({ name, value: REDACTED, redacted: true }))
+function redactedEnviron(variables: readonly { name: string }[]): ShownVariable[] {
+  return variables.map(({ name }) => ({ name, value: REDACTED, redacted: true }))
 }
 
 /** The overrides of a resubmission as this viewer may read them. */
@@ -208,8 +208,8 @@ export function shownOverrides(viewer: Pick<Viewer, 'role'>, overrides: object):
 
 /** Without values of the environment: what is written down for good is read by more people than may read these. */
 export function auditedOverrides(overrides: ResubmissionOverrides): object {
-  const { environ } = overrides
-  return withoutSecrets(environ === undefined ? overrides : { ...overrides, environ: redactedEnviron(environ) })
+  const { environ: variables } = overrides
+  return withoutSecrets(variables === undefined ? overrides : { ...overrides, environ: redactedEnviron(variables) })
 }
 
 /** Nobody reads these, encrypted or not. */

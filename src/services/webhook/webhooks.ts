@@ -3,6 +3,8 @@ import {
   LABELS_MAX,
   NAME_LENGTH_MAX,
   REASON_LENGTH_MAX,
+  WEBHOOK_SECRET_OVERLAP_SECONDS_DEFAULT,
+  WEBHOOK_SECRET_OVERLAP_SECONDS_MAX,
   WEBHOOK_EVENT_TYPES_MAX,
   WEBHOOKS_PER_PROJECT_MAX,
 } from '../../domain/limits.ts'
@@ -14,10 +16,11 @@ import {
   insertWebhook,
   type LockedWebhook,
   lockWebhook,
+  rotateSecret,
   updateWebhookRow,
   type WebhookSettings,
 } from '../../store/sql/webhook/webhooks.sql.ts'
-import { parseInput } from '../input/parse-input.ts'
+import { parseInput, refuseInput } from '../input/parse-input.ts'
 import { randomBytes } from 'node:crypto'
 import { v7 as uuidv7, validate } from 'uuid'
 import { RepriseError } from '../../domain/errors.ts'
@@ -79,7 +82,7 @@ export interface CreateWebhookInput extends WebhookSettingsInput {
 /** Standard Webhooks requires 24 to 64. */
 const SECRET_BYTES = 32
 
-export function newSecret(): Buffer {
+function newSecret(): Buffer {
   return randomBytes(SECRET_BYTES)
 }
 
@@ -200,4 +203,25 @@ export async function deleteWebhook(
     return { url }
   })
   return { webhookId }
+}
+
+/**
+ * A new secret, returned only once. During the overlap, requests are also signed with the previous one.
+ * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, WEBHOOK_NOT_FOUND
+ */
+export async function rotateWebhookSecret(
+  context: ServiceContext,
+  input: { webhookId: string; overlapSeconds?: number | null },
+): Promise<{ webhookId: string; secret: string }> {
+  const { webhookId, overlapSeconds: given } = input
+  const overlapSeconds = given ?? WEBHOOK_SECRET_OVERLAP_SECONDS_DEFAULT
+  if (!(overlapSeconds >= 0 && overlapSeconds <= WEBHOOK_SECRET_OVERLAP_SECONDS_MAX)) {
+    refuseInput([{ path: 'overlapSeconds', message: `must be 0 to ${WEBHOOK_SECRET_OVERLAP_SECONDS_MAX}` }])
+  }
+  const secret = newSecret()
+  await changeWebhook(context, webhookId, 'webhook.rotate_secret', async (tx) => {
+    await rotateSecret(tx, webhookId, sealWebhookSecret(context.secrets, webhookId, secret), overlapSeconds)
+    return { overlapSeconds }
+  })
+  return { webhookId, secret: formatSecret(secret) }
 }

@@ -5,12 +5,8 @@ import type { KernelOrder } from '../../../src/domain/agent/protocol.ts'
 import { ENVIRON_BYTES_MAX } from '../../../src/domain/limits.ts'
 import { createDeployment } from '../../../src/services/deployment/create-deployment.ts'
 import { createSession } from '../../../src/services/session/create-sessions.ts'
-import { createWebhook } from '../../../src/services/webhook/webhooks.ts'
-import {
-  openWebhookSecret,
-  rotateWebhookSecret,
-  sealPlainWebhooks,
-} from '../../../src/services/webhook/webhook-secrets.ts'
+import { createWebhook, rotateWebhookSecret } from '../../../src/services/webhook/webhooks.ts'
+import { openWebhookSecret, sealPlainWebhooks } from '../../../src/services/webhook/webhook-secrets.ts'
 import { assertSharedKey, createSecretBox } from '../../../src/services/access/secrets.ts'
 import { openEnviron } from '../../../src/services/session/plan-attempt.ts'
 import { updateDeployment } from '../../../src/services/deployment/change-deployment.ts'
