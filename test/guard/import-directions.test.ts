@@ -151,7 +151,12 @@ describe('imports', () => {
     const arrows = edges.flatMap(({ from, to }) => {
       const floor = FLOORS_IN_ORDER.find((each) => from.startsWith(each) && to.startsWith(each))
       if (floor === undefined) return []
-      const [user, used] = [from, to].map((path) => path.slice(floor.length).split('/')[0]!) as [string, string]
+      const nounOf = (path: string) =>
+        path
+          .slice(floor.length)
+          .split('/')[0]!
+          .replace(/(\.sql)?\.ts$/, '')
+      const [user, used] = [nounOf(from), nounOf(to)]
       return user !== used && rowOf.has(user) && rowOf.has(used) ? [{ from, to, user, used }] : []
     })
     expect(arrows.length).toBeGreaterThan(100)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { EXIT_CODE_MAX, EXIT_CODE_MIN } from '../../../src/domain/limits.ts'
-import { exitCodesInclude, parseExitCodes } from '../../../src/domain/retry/policy/rules.ts'
+import { exitCodesInclude, parseExitCodes } from '../../../src/domain/retry/policy/exit-codes.ts'
 import { parseRetryPolicy } from '../../../src/domain/retry/policy/stored-policy.ts'
 import { checkProperty } from '../../support/seeds.ts'
 

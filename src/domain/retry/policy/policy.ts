@@ -14,7 +14,7 @@ import {
 } from '../../limits.ts'
 import { ELIGIBLE_CAUSES, type EligibleCause, FAILURE_CAUSES } from '../../session/failure.ts'
 import { isStorableText, STORABLE_TEXT } from '../../storable-text.ts'
-import { EXIT_CODES_WANTED, type ExitCodes, parseExitCodes } from './rules.ts'
+import { EXIT_CODES_WANTED, type ExitCodes, parseExitCodes } from './exit-codes.ts'
 
 /**
  * What a policy is: its fields with their bounds. The types below, what is parsed and what the APIs show follow from

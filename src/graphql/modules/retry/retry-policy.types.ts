@@ -1,5 +1,5 @@
 import { GraphQLError } from 'graphql'
-import { EXIT_CODES_WANTED, parseExitCodes } from '../../../domain/retry/policy/rules.ts'
+import { EXIT_CODES_WANTED, parseExitCodes } from '../../../domain/retry/policy/exit-codes.ts'
 import {
   retryPolicy,
   type RetryPolicy,
