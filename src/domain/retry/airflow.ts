@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { ValidationIssue } from '../errors.ts'
 import { AIRFLOW_DELAY_SECONDS_MAX, NAME_LENGTH_MAX, RETRIES_MAX, RETRY_DELAY_CEILING_MS } from '../limits.ts'
+import { sha1 } from './delay.ts'
 import type { PlannedRetry } from './preview.ts'
 import type { RetryPolicy } from './policy/policy.ts'
 
@@ -91,11 +91,6 @@ function ceilingOf(release: AirflowRelease): number {
 
 function countsNextTry(release: AirflowRelease): boolean {
   return release === 'AIRFLOW_2_5' || release === 'AIRFLOW_2_6'
-}
-
-/** The hash of the UTF-8 text, as a 160-bit big-endian integer. */
-export function sha1(text: string): bigint {
-  return BigInt(`0x${createHash('sha1').update(text, 'utf8').digest('hex')}`)
 }
 
 /** The settings of an Airflow operator that affect retries, with Airflow's defaults. Durations are in seconds. */

@@ -1,6 +1,6 @@
+import { createHash } from 'node:crypto'
 import { RETRY_DELAY_CEILING_MS } from '../limits.ts'
 import { delayCeilingMs, type RetryPolicy } from './policy/policy.ts'
-import { sha1 } from './airflow.ts'
 
 export type DelayPolicy = Pick<
   RetryPolicy,
@@ -102,4 +102,9 @@ function jitter(policy: DelayPolicy, baseMs: number, input: DelayInput): number 
 
 function jitterSpanMs(policy: DelayPolicy, baseMs: number): number {
   return Math.floor(baseMs * policy.jitterRatio)
+}
+
+/** The hash of the UTF-8 text, as a 160-bit big-endian integer. */
+export function sha1(text: string): bigint {
+  return BigInt(`0x${createHash('sha1').update(text, 'utf8').digest('hex')}`)
 }

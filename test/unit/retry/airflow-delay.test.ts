@@ -7,8 +7,8 @@ import {
   airflowMultiplier,
   type AirflowRelease,
   airflowTryNumber,
-  sha1,
 } from '../../../src/domain/retry/airflow.ts'
+import { sha1 } from '../../../src/domain/retry/delay.ts'
 import airflow from './vectors/airflow-backoff.json' with { type: 'json' }
 import { checkProperty } from '../../support/seeds.ts'
 
