@@ -20,8 +20,11 @@ interface Options {
 }
 
 const interrupted = new AbortController()
+/** The first Ctrl-C ends the storm early and has it judged; the second ends the program. */
+const calmed = new AbortController()
 for (const [signal, status] of Object.entries(EXIT_STATUS)) {
-  process.once(signal, () => {
+  process.on(signal, () => {
+    if (signal === 'SIGINT' && !calmed.signal.aborted) return calmed.abort()
     process.exitCode = status
     interrupted.abort(new Error('interrupted'))
   })
@@ -63,9 +66,13 @@ async function main({ minutes, seed, json, keep, canary, fastForward }: Options)
   // PostgreSQL runs as another user if this one is root.
   await chmod(directory, 0o755)
   progress(`seed ${chosen}, ${length} minutes`)
+  calmed.signal.addEventListener('abort', () =>
+    progress('the storm ends early, calms down and is judged; Ctrl-C again ends at once, without a verdict'),
+  )
   try {
-    const signal = interrupted.signal
-    const result = await storm({ directory, minutes: length, seed: chosen, canary, fastForward, signal, progress })
+    const [signal, calm] = [interrupted.signal, calmed.signal]
+    const options = { directory, minutes: length, seed: chosen, canary, fastForward, signal, calm, progress }
+    const result = await storm(options)
     console.log(json ? JSON.stringify(result, null, 2) : formatStorm(result))
     if (result.verdict.violations.length > 0) process.exitCode ??= 1
   } catch (error) {

@@ -154,9 +154,11 @@ describe.skipIf(process.platform !== 'linux')('npm run storm', () => {
     expect(await readdir(directory)).toEqual([])
   })
 
-  test('ends at Ctrl-C, and leaves nothing', { timeout: TIMEOUT_MS }, async () => {
+  test('ends at the second Ctrl-C, and leaves nothing', { timeout: TIMEOUT_MS }, async () => {
     const { child, printed, directory, status } = await start('--minutes', '5')
     await eventually(() => /\d+ faults, \d+ sessions/.test(printed.err), { withinMs: TIMEOUT_MS / 2 })
+    child.kill('SIGINT')
+    await eventually(() => /ends early[^]*the storm is over/.test(printed.err), { withinMs: TIMEOUT_MS / 2 })
     child.kill('SIGINT')
     expect(await status, printed.err).toBe(130)
     expect(printed.err).toContain('INTERRUPTED: nothing was judged')

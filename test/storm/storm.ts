@@ -36,7 +36,10 @@ export interface StormOptions {
   canary: boolean
   /** Moves time instead of waiting: for leases, fences, limits, backoffs and retention. */
   fastForward: boolean
+  /** Ends everything at once. */
   signal: AbortSignal
+  /** Ends the storm early; it calms down and is judged. */
+  calm?: AbortSignal
   progress(line: string): void
   /** Called with the verdict, while the database still runs. */
   judged?: (ground: Ground, verdict: Verdict) => Promise<void>
@@ -54,7 +57,7 @@ export interface StormResult {
 
 /** Raises a storm, lets it calm down, and has it judged. @throws the signal's reason when it aborts */
 export async function storm(options: StormOptions): Promise<StormResult> {
-  const { directory, minutes, seed, canary, fastForward, signal, progress, judged } = options
+  const { directory, minutes, seed, canary, fastForward, signal, calm: calmed, progress, judged } = options
   const began = performance.now()
   await using ground = await layGround(directory, fastForward ? MOVED_TIME : REAL_TIME, progress)
   signal.throwIfAborted()
@@ -65,7 +68,7 @@ export async function storm(options: StormOptions): Promise<StormResult> {
   const ended = new AbortController()
   const forwarding = fastForward ? moveTime(ground, AbortSignal.any([signal, ended.signal])) : null
   const calm = new AbortController()
-  const either = AbortSignal.any([signal, calm.signal])
+  const either = AbortSignal.any([signal, calm.signal, ...(calmed ? [calmed] : [])])
   const timer = setTimeout(() => calm.abort(), minutes * 60_000)
   const counts = { faults: 0 }
   const telling = setInterval(() => void tell(ground, counts.faults, progress), 10_000)
