@@ -15,27 +15,27 @@ import {
 } from './resource-request.ts'
 import { describeAmount } from '../amounts.ts'
 
-/** The facts, at one moment, about a PENDING session and its resource group. */
+/** A snapshot of the facts about a PENDING session and its resource group. */
 export interface PendingFacts {
   group: string
   sequencer: Sequencer
   dependencies: { total: number; open: number; failed: string | null }
   /** ISO 8601; null if it has passed. */
   startsAt: string | null
-  /** Why it waits for its checkpoint, in words; null if it does not. */
+  /** Why the session waits for its checkpoint, as text; null if it does not wait. */
   checkpoint: string | null
-  /** Why no new chain may start, in words; null if one may, or the session goes on with one. */
+  /** Why no new chain may start, as text; null if one may, or if the session continues a chain. */
   checkpointQuota: string | null
-  /** Milliseconds until it is in line again; null if it is. */
+  /** Milliseconds until the session is back in line; null if it is in line. */
   restsForMs: number | null
-  /** Why nothing new is scheduled in its group, in words; null if the group is not drained. */
+  /** Why nothing new is scheduled in its group, as text; null if the group is not drained. */
   drained: string | null
   /** The last error of this session; null for none. */
   lastError: string | null
   request: ResourceRequest
-  /** The agents that accept work, less what is reserved for overdue sessions before it. */
+  /** The agents that accept work, without the capacity that is reserved for overdue sessions before this one. */
   agents: readonly AgentCapacity[]
-  /** The agents of its group that accept no work: a count by status. */
+  /** The number of agents of its group that accept no work, by status. */
   absent: Readonly<Record<string, number>>
   quotas: readonly QuotaUse[]
   /** The state of its concurrency key; null if it has none. */
@@ -46,7 +46,7 @@ export interface PendingFacts {
 
 export const CAPACITY_IS_RESERVED = `the capacity that it needs is reserved for a session that ${HEAD_OF_LINE_SKIPS_MAX} others were started before`
 
-/** Why the session still waits, in words with numbers: the first applicable reason. */
+/** Explains why the session still waits, with numbers: the first reason that applies. */
 export function explainPending(facts: PendingFacts): string {
   return (
     beforeLine(facts) ??
@@ -104,11 +104,11 @@ function positionInQueue({ sequencer, before, group }: PendingFacts): string {
 }
 
 /**
- * Why no agent can take a session. `short` names what it needs and stays the same while it waits for the same thing;
- * `long` has the present numbers.
+ * A reason why no agent can take a session. `short` names what is missing, and stays the same as long as the session
+ * waits for it; `long` has the present numbers.
  */
 interface Shortage {
-  /** The agents could not take it even if nothing ran on them. */
+  /** Whether the agents could not take the session even if nothing ran on them. */
   forGood: boolean
   short: string
   long: string
@@ -116,7 +116,10 @@ interface Shortage {
 
 type Has = (agent: AgentCapacity, slot: string) => Quantity
 
-/** Undefined if it fits into what is free, including what is reserved for others. */
+/**
+ * Explains why a session does not fit; undefined if it fits into the free capacity, including what is reserved for
+ * others.
+ */
 export function explainShortage(
   request: ResourceRequest,
   agents: readonly AgentCapacity[],
@@ -147,7 +150,7 @@ export function explainShortage(
   return now && { forGood: false, ...nowWords(unit, now, group) }
 }
 
-/** Whether it fits into what is free and not reserved for others. */
+/** Whether the session fits into what is free and not reserved for others. */
 function fitsUnreserved(request: ResourceRequest, agents: readonly AgentCapacity[]): boolean {
   const suitable = agents.filter((agent) => suits(request, agent))
   const unit = unitOf(request)
@@ -158,7 +161,7 @@ function capacityOf(agent: AgentCapacity, slot: string): Quantity {
   return agent.capacity.get(slot) ?? 0n
 }
 
-/** Those with a machine that is large enough. */
+/** Selects the agents that have a large enough machine. */
 function large({ demand }: Unit, agents: readonly AgentCapacity[]): AgentCapacity[] {
   return agents.filter((agent) => holds(agent, demand))
 }
@@ -201,8 +204,8 @@ function always(words: string): Shortage {
 type Short = { slot: string; most: Quantity } | { slot: undefined; most: bigint }
 
 /**
- * The slot of which no agent has enough for one unit, with the most that any agent has; or else how many units fit in
- * total, if too few.
+ * Finds the slot of which no agent has enough for one unit, with the most that any agent has. If there is none, returns
+ * how many units fit in total, if too few.
  */
 function shortOf(unit: Unit, agents: readonly AgentCapacity[], has: Has): Short | undefined {
   const small = tooSmall(unit, agents, has)
@@ -212,7 +215,7 @@ function shortOf(unit: Unit, agents: readonly AgentCapacity[], has: Has): Short 
   return units >= BigInt(unit.count) ? undefined : { slot: undefined, most: units }
 }
 
-/** The slot of which no agent has enough for one unit. */
+/** Finds the slot of which no agent has enough for one unit. */
 function tooSmall(unit: Unit, agents: readonly AgentCapacity[], has: Has): Short | undefined {
   for (const [slot, needed] of unit.demand) {
     let most = 0n

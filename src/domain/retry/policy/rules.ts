@@ -47,7 +47,10 @@ export const EXIT_CODES_WANTED = 'an exit code, or a range of them like 64-78'
 
 const WRITTEN = /^\s*(-?\d{1,10})\s*(?:-\s*(-?\d{1,10}))?\s*$/
 
-/** In the form that policies store, whole numbers and `64-78`; undefined if it is neither. */
+/**
+ * Parses an exit code or a range into the stored form: a whole number or text such as `64-78`; undefined for anything
+ * else.
+ */
 export function parseExitCodes(written: unknown): ExitCodes | undefined {
   const range = boundsOf(written)
   if (!range || !range.every(isExitCode) || range[0] > range[1]) return undefined
@@ -75,9 +78,9 @@ function isExitCode(code: number): boolean {
 }
 
 /**
- * Growth never lowers a value: new = max(previous, min(floor(previous × factor), max)), computed exactly. Whole amounts
- * stay whole; fractional ones (half a cpu, 2.5 s) are cut after the third decimal place, because floor would undo the
- * growth.
+ * Growth of slots and timeouts. It never lowers a value: new = max(previous, min(floor(previous × factor), max)),
+ * computed exactly. Whole amounts stay whole; fractional ones (half a cpu, 2.5 s) are cut after the third decimal
+ * place, because floor would undo the growth.
  */
 
 const FRACTION_PLACES = 3
@@ -95,7 +98,7 @@ export function applyGrowth(before: Growable, rule: Pick<RetryRule, 'scaleResour
   }
 }
 
-/** Slots that the session does not have are not added. */
+/** Scales the session's slots; slots that it does not have are not added. */
 export function scaleResources(
   slots: Readonly<Record<string, string>>,
   growths: readonly SlotGrowth[],
@@ -110,7 +113,7 @@ export function scaleResources(
   return grown
 }
 
-/** In seconds; a session without a timeout stays without one. */
+/** Scales a timeout in seconds; a session without a timeout stays without one. */
 export function scaleTimeout(timeout: number | null, growth: TimeoutGrowth): number | null {
   const previous = timeout === null ? undefined : decimalFromNumber(timeout)
   const bound = decimalFromNumber(Math.min(growth.max ?? BATCH_TIMEOUT_SECONDS_MAX, BATCH_TIMEOUT_SECONDS_MAX))
@@ -132,10 +135,11 @@ function lesser(a: Decimal, b: Decimal): Decimal {
 
 /** The facts that rules match on. */
 export interface FailureFacts {
-  /** Null if it is not known yet: a preview without a cause. */
+  /** Null if unknown: in a preview without a cause. */
   cause: FailureCause | null
   /**
-   * Null if the failure has none, for example because the image was not found: then no condition on exit codes matches.
+   * Null if the failure has no exit code, for example because the image was not found. No condition on exit codes then
+   * matches.
    */
   exitCode: number | null
   /** The session's reason and the error's name; a glob may match any of them. */
