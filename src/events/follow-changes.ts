@@ -55,10 +55,10 @@ export function followChanges(options: {
       if (after) wakeSignal.raise()
       while (!over.aborted && !gathered.closed) {
         await wakeSignal.wait(IDLE_MS)
-        for (const standing of watch?.take() ?? []) {
-          if (standing.kind === 'AGENT') gathered.add('agentIds', standing.id)
-          else if (!filter.projectId || standing.projectId === filter.projectId)
-            gathered.add('resubmissionIds', standing.id)
+        for (const state of watch?.take() ?? []) {
+          if (state.kind === 'AGENT') gathered.add('agentIds', state.id)
+          else if (!filter.projectId || state.projectId === filter.projectId)
+            gathered.add('resubmissionIds', state.id)
         }
         if (gathered.isEmpty || over.aborted) continue
         if (compareCursors(bus.position, sent) > 0) sent = bus.position

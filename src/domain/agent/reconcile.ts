@@ -6,7 +6,7 @@ import type { KernelUsage } from './kernel-report.ts'
 import type { ObservedKernel } from './protocol.ts'
 
 /** A kernel as recorded in the database: assigned to the reporting agent, or named in its report. */
-export interface BookedKernel {
+export interface RecordedKernel {
   id: string
   agentId: string | null
   assignment: number
@@ -78,7 +78,7 @@ export interface Reconciliation {
  */
 export function reconcile(
   agentId: string,
-  booked: readonly BookedKernel[],
+  booked: readonly RecordedKernel[],
   observed: readonly ObservedKernel[],
   digests: ReadonlyMap<string, string> = new Map(),
 ): Reconciliation {
@@ -111,7 +111,7 @@ export function reconcile(
  * the session's agents.
  */
 function withoutOtherImage(
-  { id: kernelId, assignment, status, failed: hasFailed }: BookedKernel,
+  { id: kernelId, assignment, status, failed: hasFailed }: RecordedKernel,
   report: ObservedKernel,
   digest: string | undefined,
   { orders }: Reconciliation,
@@ -133,7 +133,7 @@ function isOtherImage({ imageDigest }: ObservedKernel, digest: string): boolean 
 
 const PREPARES: readonly KernelStatus[] = ['PREPARING', 'PULLING', 'PREPARED']
 
-function late(kernel: BookedKernel, report: ObservedKernel, answer: Reconciliation): void {
+function late(kernel: RecordedKernel, report: ObservedKernel, answer: Reconciliation): void {
   const { id: kernelId, assignment, confirmedGone } = kernel
   // The reported end is recorded. Once the agent forgets the kernel, its absence proves that the kernel is gone.
   if (mayStillRun(report) && !confirmedGone) return
@@ -151,7 +151,7 @@ function mayStillRun({ status, gone }: ObservedKernel): boolean {
   return status === 'EXITED' && gone === false
 }
 
-function changeFor(kernel: BookedKernel, report: ObservedKernel): KernelChange | undefined {
+function changeFor(kernel: RecordedKernel, report: ObservedKernel): KernelChange | undefined {
   const change = unchanged(kernel)
   switch (report.status) {
     case 'PREPARING':
@@ -172,7 +172,7 @@ function changeFor(kernel: BookedKernel, report: ObservedKernel): KernelChange |
 
 /** @returns undefined if nothing about the kernel has changed */
 function withProgress(
-  kernel: BookedKernel,
+  kernel: RecordedKernel,
   report: ObservedKernel,
   change: KernelChange | undefined,
 ): KernelChange | undefined {
@@ -184,7 +184,7 @@ function withProgress(
 /** A kernel whose start is ordered but delayed is reported as PREPARED. */
 const BEFORE_IT_RUNS: readonly ObservedKernel['status'][] = ['PREPARING', 'PULLING', 'PREPARED']
 
-function progressOf(kernel: BookedKernel, report: ObservedKernel): KernelProgress {
+function progressOf(kernel: RecordedKernel, report: ObservedKernel): KernelProgress {
   const waiting = report.status === 'PREPARED' ? (report.waiting ?? null) : null
   const prepares = BEFORE_IT_RUNS.includes(report.status)
   return {
@@ -200,7 +200,7 @@ function progressOf(kernel: BookedKernel, report: ObservedKernel): KernelProgres
  * Records `inTime` of a kernel that has to stop. The stop may be due to its time limit, and the report shows whether the
  * kernel has really exceeded it.
  */
-function outOfTime(kernel: BookedKernel, report: ObservedKernel, change: KernelChange): KernelChange | undefined {
+function outOfTime(kernel: RecordedKernel, report: ObservedKernel, change: KernelChange): KernelChange | undefined {
   const inTime = report.inTime ?? null
   if (kernel.status !== 'TERMINATING' || inTime === null || inTime === kernel.inTime) return undefined
   return { ...change, inTime }
@@ -214,7 +214,7 @@ function started({ port, foundCheckpoint = null }: ObservedKernel, change: Kerne
  * Records a kernel of which nothing runs. If it never ran, the handler of its session's status deals with it; if it was
  * ordered to stop, it has stopped.
  */
-function failed(kernel: BookedKernel, report: ObservedKernel, change: KernelChange): KernelChange | undefined {
+function failed(kernel: RecordedKernel, report: ObservedKernel, change: KernelChange): KernelChange | undefined {
   if (kernel.status === 'TERMINATING') return { ...change, to: 'TERMINATED', ended: true, gone: true, stopped: true }
   if (kernel.status === 'RUNNING')
     return { ...change, to: 'ERROR', ended: true, gone: true, error: report.error ?? VANISHED }
@@ -224,7 +224,7 @@ function failed(kernel: BookedKernel, report: ObservedKernel, change: KernelChan
 }
 
 /** Records an end in the same way whether or not a stop was ordered before the report arrived. */
-function exited(kernel: BookedKernel, report: ObservedKernel, change: KernelChange): KernelChange | undefined {
+function exited(kernel: RecordedKernel, report: ObservedKernel, change: KernelChange): KernelChange | undefined {
   const ran = report.startedAt !== null || kernel.startedAt !== null || mayStillRun(report)
   const ends = {
     ...change,
@@ -273,7 +273,7 @@ function exitError(report: ObservedKernel): FailureError {
   return { name: 'kernel-exited', message: `exited with ${report.exitCode}`, exitCode: report.exitCode }
 }
 
-function order(kernel: BookedKernel, report: ObservedKernel, answer: Reconciliation): void {
+function order(kernel: RecordedKernel, report: ObservedKernel, answer: Reconciliation): void {
   const { id: kernelId, assignment } = kernel
   const over = report.status === 'EXITED' || report.status === 'FAILED'
   if (isTerminal(kernel.status)) {
@@ -284,7 +284,7 @@ function order(kernel: BookedKernel, report: ObservedKernel, answer: Reconciliat
   }
 }
 
-function missing(kernel: BookedKernel, answer: Reconciliation): void {
+function missing(kernel: RecordedKernel, answer: Reconciliation): void {
   const { id: kernelId, assignment, status } = kernel
   const gone = { ...confirmGone(kernel), ended: true }
   const vanished: FailureError = { name: 'kernel-vanished', message: 'gone from its agent without a trace' }
@@ -299,11 +299,11 @@ function missing(kernel: BookedKernel, answer: Reconciliation): void {
   else if (status !== 'PENDING' && status !== 'SCHEDULED') answer.orders.push({ kernelId, assignment, want: 'PREPARE' })
 }
 
-function confirmGone(kernel: BookedKernel): KernelChange {
+function confirmGone(kernel: RecordedKernel): KernelChange {
   return { ...unchanged(kernel), gone: true }
 }
 
-function unchanged(kernel: BookedKernel): KernelChange {
+function unchanged(kernel: RecordedKernel): KernelChange {
   return {
     id: kernel.id,
     assignment: kernel.assignment,

@@ -6,7 +6,7 @@ import type { ServiceContext } from '../service-context.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import { type KernelImage, readImageDigests, recordImageDigests } from '../../store/sql/agent/image-digests.sql.ts'
 import type { Queryable } from '../../store/database.ts'
-import { applyKernelChanges, readBooked } from '../../store/sql/agent/sync-agent.sql.ts'
+import { applyKernelChanges, readRecordedKernels } from '../../store/sql/agent/sync-agent.sql.ts'
 
 /** Maximum number of comparisons of one report, if kernels are changed by others between comparison and write. */
 const ROUNDS_MAX = 3
@@ -22,7 +22,7 @@ export interface BookedReport {
  * Compares an agent's report with the records, and writes the differences. Undefined if a newer report of the agent has
  * been recorded, here or by another server: this one came late and changes nothing.
  */
-export async function bookReport(
+export async function applyReport(
   { db, metrics }: Pick<ServiceContext, 'db' | 'metrics'>,
   sync: SyncRequest,
 ): Promise<BookedReport | undefined> {
@@ -30,7 +30,7 @@ export async function bookReport(
   const topics = new Set<WakeTopic>()
   const digests = await settleDigests(db, sync)
   for (let round = 1; ; round++) {
-    const booked = await readBooked(db, sync.agentId, observedIds)
+    const booked = await readRecordedKernels(db, sync.agentId, observedIds)
     const result = reconcile(sync.agentId, booked, sync.observed, digests)
     if (result.changes.length === 0 && result.stale.length === 0) return { result, topics: [...topics] }
     const applied = await applyKernelChanges(db, sync, result)

@@ -28,7 +28,7 @@ import { type OrderSource, readOrderSources } from '../../store/sql/agent/agent-
 import { failUnreadable, type UnreadableSecrets } from '../../store/sql/retry/retry-waits.sql.ts'
 import { storeLogs } from '../../store/sql/agent/kernel-logs.sql.ts'
 import { recordHeartbeat } from '../../store/sql/agent/sync-agent.sql.ts'
-import { bookReport } from './apply-report.ts'
+import { applyReport } from './apply-report.ts'
 import { SecretKeyError } from '../access/secrets.ts'
 import { openEnviron } from '../session/plan-attempt.ts'
 import type { ServiceContext } from '../service-context.ts'
@@ -146,7 +146,7 @@ export async function syncAgent(context: SyncContext, request: SyncRequest): Pro
   await storeLogs(db, agentId, logs)
   const loggedKernelIds = [...new Set(logs.map(({ kernelId }) => kernelId))]
   await recordChainSizes(db, agentId, sync.chainSizes ?? [])
-  const report = await bookReport(context, sync)
+  const report = await applyReport(context, sync)
   const channels = heard.channels === null ? {} : { channels: heard.channels }
   if (!report) return { answer: { orders: [], forget: [], ...channels }, loggedKernelIds }
   wake.wake(...report.topics)

@@ -18,8 +18,8 @@ import type { Queryable } from '../../store/database.ts'
 import {
   advanceSchedules,
   readMadeRuns,
-  readScheduleStandings,
-  type ScheduleStanding,
+  readScheduleStates,
+  type ScheduleState,
   writeScheduleRuns,
   type WrittenRun,
 } from '../../store/sql/schedule/schedule-runs.sql.ts'
@@ -89,9 +89,9 @@ export async function makeRuns(
   turns: readonly DueRuns[],
 ): Promise<MadeRuns> {
   const ids = turns.map(({ schedule }) => schedule.id)
-  const standings = await readScheduleStandings(tx, ids)
+  const states = await readScheduleStates(tx, ids)
   const made = await readMade(tx, turns)
-  const decided = turns.map((turn) => decide(turn, standings.get(turn.schedule.id)!, made))
+  const decided = turns.map((turn) => decide(turn, states.get(turn.schedule.id)!, made))
   const started = await startRuns(
     tx,
     context,
@@ -120,7 +120,7 @@ interface Decided {
   turn: DueRuns
   /** What has a record already: what made nothing is recorded beside it. */
   made: ReadonlySet<string>
-  standing: ScheduleStanding
+  state: ScheduleState
   admitted: AdmittedRuns
 }
 
@@ -139,15 +139,15 @@ function faultAt({ plannedAt, now }: HeldSchedule): Date {
   return plannedAt ?? now
 }
 
-function decide(turn: DueRuns, standing: ScheduleStanding, made: ReadonlySet<string>): Decided {
+function decide(turn: DueRuns, state: ScheduleState, made: ReadonlySet<string>): Decided {
   const { schedule, runs } = turn
   const due = runs.filter((at) => !made.has(keyOf(schedule.id, at))).map((plannedAt) => ({ plannedAt, queuedId: null }))
-  const waiting = standing.waiting.map(({ id, plannedAt }) => ({ plannedAt: new Date(plannedAt), queuedId: id }))
-  return { turn, made, standing, admitted: admitRuns({ overlap: schedule.overlap, open: standing.open, waiting, due }) }
+  const waiting = state.waiting.map(({ id, plannedAt }) => ({ plannedAt: new Date(plannedAt), queuedId: id }))
+  return { turn, made, state, admitted: admitRuns({ overlap: schedule.overlap, open: state.open, waiting, due }) }
 }
 
 /** The rows of one schedule, by planned time. */
-function rowsOf({ turn, made, standing, admitted }: Decided, started: string | RepriseError | undefined): WrittenRun[] {
+function rowsOf({ turn, made, state, admitted }: Decided, started: string | RepriseError | undefined): WrittenRun[] {
   const { start, wait, skip } = admitted
   const rows = [
     ...(turn.missed ? [beside(made, missedRow(turn, turn.missed))] : []),
@@ -158,7 +158,7 @@ function rowsOf({ turn, made, standing, admitted }: Decided, started: string | R
   ]
   return merged(
     rows.toSorted((a, b) => a.plannedAt.getTime() - b.plannedAt.getTime()),
-    standing.last,
+    state.last,
   )
 }
 
@@ -205,7 +205,7 @@ function missedRow(turn: DueRuns, { from, to, count, more }: MissedRuns): Writte
 }
 
 /** Runs in a row that made nothing, for one reason, are one row that counts them. */
-function merged(rows: readonly WrittenRun[], last: ScheduleStanding['last']): WrittenRun[] {
+function merged(rows: readonly WrittenRun[], last: ScheduleState['last']): WrittenRun[] {
   const result: WrittenRun[] = []
   for (const next of rows) {
     const same = result.at(-1)
@@ -219,7 +219,7 @@ function merged(rows: readonly WrittenRun[], last: ScheduleStanding['last']): Wr
   return result
 }
 
-function isSame(next: WrittenRun, before: NonNullable<ScheduleStanding['last']>): boolean {
+function isSame(next: WrittenRun, before: NonNullable<ScheduleState['last']>): boolean {
   if (next.outcome === 'STARTED' || next.outcome === 'QUEUED' || before.askedBy !== null) return false
   return next.outcome === before.outcome && next.code === before.code && next.reason === before.reason
 }
