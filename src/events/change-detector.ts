@@ -31,7 +31,7 @@ interface Known extends StateDigest {
 
 /** The digest of a removed agent or resubmission. */
 const GONE = ''
-/** A removed one is forgotten after this many passes, when all followers have long seen it. */
+/** A removed agent or resubmission is forgotten after this many passes; all followers have seen its removal by then. */
 const GONE_PASSES_MAX = 1_000
 
 export function createChangeDetector(options: { db: Database; log: Logger; intervalMs?: number }): ChangeDetector {

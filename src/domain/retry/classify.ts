@@ -44,8 +44,8 @@ function readEnvelope(statusData: unknown): FailureError | string {
   const { name, message, agentId = null, exitCode = null } = error
   if (typeof name !== 'string' || name === '') return 'the error has no name'
   if (typeof message !== 'string') return 'the error has no message'
-  if (agentId !== null && typeof agentId !== 'string') return "the error's agentId is no text"
-  if (exitCode !== null && !Number.isInteger(exitCode)) return "the error's exitCode is no integer"
+  if (agentId !== null && typeof agentId !== 'string') return "the error's agentId is not text"
+  if (exitCode !== null && !Number.isInteger(exitCode)) return "the error's exitCode is not an integer"
   const verdict = readProgramVerdict(error['verdict'])
   return {
     name,

@@ -41,12 +41,12 @@ function judge(value: unknown): ProgramVerdict {
   const unknown = Object.keys(value).find((name) => !FIELDS.includes(name))
   if (unknown !== undefined) return faulty(`it has an unknown field ${JSON.stringify(unknown)}`)
   const { reason = null, retry = null, delaySeconds = null } = value as Record<string, unknown>
-  if (reason !== null && typeof reason !== 'string') return faulty('"reason" is no text')
+  if (reason !== null && typeof reason !== 'string') return faulty('"reason" is not text')
   if (retry !== null && !VERDICT_RETRIES.includes(retry as VerdictRetry)) {
-    return faulty(`"retry" is none of ${VERDICT_RETRIES.map((word) => `"${word}"`).join(', ')}`)
+    return faulty(`"retry" is not one of ${VERDICT_RETRIES.map((word) => `"${word}"`).join(', ')}`)
   }
   if (delaySeconds !== null && !(typeof delaySeconds === 'number' && delaySeconds >= 0)) {
-    return faulty('"delaySeconds" is no number from 0 on')
+    return faulty('"delaySeconds" is not a number of at least 0')
   }
   return {
     reason: reason === null || reason.trim() === '' ? null : cut(reason.trim()),

@@ -7,12 +7,12 @@ import { actorOf, assertMayAdminister, requireIsolation } from './authorize.ts'
 import { entityName } from '../input/input-fields.ts'
 import { parseInput } from '../input/parse-input.ts'
 
-/** The part of a `where` that restricts a viewer to its project. Every read for a viewer passes through it. */
+/** The part of a `where` that restricts a viewer to its project. Every read for a viewer uses it. */
 export function projectScope({ projectId }: Viewer): { projectId?: string } {
   return projectId === null ? {} : { projectId }
 }
 
-/** The same for the projects themselves. */
+/** The same restriction for reads of projects. */
 export function ownProject({ projectId }: Viewer): { id?: string } {
   return projectId === null ? {} : { id: projectId }
 }
@@ -29,16 +29,16 @@ export async function createDomain(context: ServiceContext, input: CreateNamedIn
 }
 
 /**
- * A person whose sessions can be limited and who can own tokens. @throws RepriseError FORBIDDEN, VALIDATION_FAILED,
- * NAME_TAKEN
+ * Creates a user: a person whose sessions can be limited and who can own tokens.
+ * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, NAME_TAKEN
  */
 export async function createUser(context: ServiceContext, input: CreateNamedInput): Promise<{ id: string }> {
   return create(context, 'user', parsed(context, named, input), addUser)
 }
 
 /**
- * In the domain `default` unless another is named. @throws RepriseError FORBIDDEN, VALIDATION_FAILED, NAME_TAKEN,
- * DOMAIN_NOT_FOUND, ISOLATION_REQUIRED
+ * Creates a project, in the domain `default` unless another is named.
+ * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, NAME_TAKEN, DOMAIN_NOT_FOUND, ISOLATION_REQUIRED
  */
 export async function createProject(context: ServiceContext, input: CreateProjectInput): Promise<{ id: string }> {
   const { name, domain } = parsed(context, inDomain, input)
@@ -79,8 +79,8 @@ export async function setProjectMember(context: ServiceContext, input: SetProjec
 }
 
 /**
- * Does nothing if the user is not a member. @throws RepriseError FORBIDDEN, VALIDATION_FAILED, PROJECT_NOT_FOUND,
- * USER_NOT_FOUND
+ * Removes a member; does nothing if the user is none.
+ * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, PROJECT_NOT_FOUND, USER_NOT_FOUND
  */
 export async function removeProjectMember(
   context: ServiceContext,

@@ -18,13 +18,13 @@ import { actorOf, assertMayAdminister } from '../access/authorize.ts'
 import { parseInput } from '../input/parse-input.ts'
 import { drainReason } from '../resource-group.ts'
 
-/** Complete agents, for REST; GraphQL reads only what its query selects. Everybody sees them. */
+/** Complete agents, for REST; GraphQL reads only what its query selects. Every viewer sees them. */
 
 const BESIDE = { slots: { orderBy: { slot: 'asc' } } } as const satisfies Prisma.AgentInclude
 
 export type AgentRecord = Prisma.AgentGetPayload<{ include: typeof BESIDE }>
 
-/** All given conditions must match; null counts as missing. */
+/** A filter; all given conditions must match, and null counts as missing. */
 interface AgentFilterInput {
   status?: AgentRecord['status'][] | null | undefined
   resourceGroup?: string | null | undefined
@@ -41,7 +41,10 @@ export async function readAgent({ prisma }: Pick<ReadContext, 'prisma'>, id: str
   return agent
 }
 
-/** By name. @throws RepriseError VALIDATION_FAILED */
+/**
+ * Reads agents by name.
+ * @throws RepriseError VALIDATION_FAILED
+ */
 export function readAgents(
   { prisma }: Pick<ReadContext, 'prisma'>,
   { filter, page }: { filter: AgentFilterInput; page: PageArguments },
@@ -57,14 +60,20 @@ export function readAgents(
 
 export type { Volume }
 
-/** Of all agents, those that sessions of the viewer's project may use, by name; of no project: all. */
+/**
+ * Reads the volumes of all agents that sessions of the viewer's project may use, by name; all volumes for a viewer
+ * without a project.
+ */
 export function readVolumes({ db }: Pick<ServiceContext, 'db'>, { projectId }: Viewer): Promise<Volume[]> {
   return readVolumeRows(db, projectId)
 }
 
 export type KernelRecord = Prisma.KernelGetPayload<object>
 
-/** The kernels of a session, `main` first. @throws RepriseError SESSION_NOT_FOUND */
+/**
+ * Reads the kernels of a session, `main` first.
+ * @throws RepriseError SESSION_NOT_FOUND
+ */
 export async function readKernels(
   { prisma, viewer }: Pick<ReadContext, 'prisma' | 'viewer'>,
   sessionId: string,
@@ -82,7 +91,8 @@ const schema = z.strictObject({ agentId: z.uuid(), reason: drainReason.nullish()
 export type ChangeAgentInput = z.input<typeof schema>
 
 /**
- * Its kernels keep running. It gets no new ones until it is resumed, even if it restarts, or is lost and returns.
+ * Drains an agent. Its kernels keep running. It gets no new ones until it is resumed, even if it restarts, or is lost
+ * and returns.
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, AGENT_NOT_FOUND
  */
 export async function drainAgent(context: ServiceContext, input: ChangeAgentInput): Promise<{ agentId: string }> {
@@ -97,7 +107,8 @@ export async function resumeAgent(context: ServiceContext, input: ChangeAgentInp
 }
 
 /**
- * A lost or drained agent without kernels becomes TERMINATED. It takes part again when its program is restarted.
+ * Removes an agent: a lost or drained agent without kernels becomes TERMINATED. It can be used again after its program
+ * is restarted.
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, AGENT_NOT_FOUND, AGENT_IN_USE
  */
 export async function removeAgent(context: ServiceContext, input: ChangeAgentInput): Promise<{ agentId: string }> {

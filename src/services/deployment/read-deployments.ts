@@ -36,11 +36,11 @@ import type { Service } from '../../domain/deployment/discovery.ts'
 export type { EndpointRow, RevisionKey, RevisionRow, RouteCountRow }
 export type DeploymentRecord = Prisma.DeploymentGetPayload<object>
 
-/** Which deployments. All given conditions must match; null counts as missing. */
+/** A filter of deployments. All given conditions must match; null counts as missing. */
 export interface DeploymentFilterInput {
   status?: DeploymentStatus[] | null
   project?: string | null
-  /** The beginning of its id, at least 8 hexadecimal digits. */
+  /** The beginning of the id, at least 8 hexadecimal digits. */
   idPrefix?: string | null
   name?: TextFilterInput | null
   createdAt?: TimeFilterInput | null
@@ -49,10 +49,10 @@ export interface DeploymentFilterInput {
 interface Reader extends Pick<ServiceContext, 'viewer'> {
   prisma: PrismaClient
 }
-/** Reads deployments that the viewer is known to see. */
+/** A reader of deployments that the viewer is known to see. */
 type SeenReader = Pick<ServiceContext, 'db'>
 
-/** Those that the viewer sees, in no order. */
+/** Reads the deployments that the viewer sees, in no order. */
 export function readDeployments({ prisma, viewer }: Reader, ids: readonly string[]): Promise<DeploymentRecord[]> {
   return prisma.deployment.findMany({ where: { id: { in: [...ids] }, ...projectScope(viewer) } })
 }
@@ -90,7 +90,7 @@ export function readRevisions({ db }: SeenReader, keys: readonly RevisionKey[]):
   return readByKey(db, keys)
 }
 
-/** Oldest first, one page for each deployment. */
+/** Reads one page for each deployment, oldest first. */
 export function readRevisionPages(
   { db }: SeenReader,
   page: { deploymentIds: readonly string[]; after: string; limit: number },
@@ -106,7 +106,7 @@ export function readRouteCounts({ db }: SeenReader, deploymentIds: readonly stri
   return countRoutes(db, deploymentIds)
 }
 
-/** The endpoints listed by service discovery, oldest first. */
+/** Reads the endpoints that service discovery lists, oldest first. */
 export function readEndpoints({ db }: SeenReader, deploymentIds: readonly string[]): Promise<EndpointRow[]> {
   return read(db, deploymentIds)
 }
@@ -114,7 +114,7 @@ export function readEndpoints({ db }: SeenReader, deploymentIds: readonly string
 /** Complete deployments with related data, for REST; GraphQL reads only what its query selects. */
 export interface DescribedDeployment extends Omit<DeploymentRecord, 'revision'> {
   projectName: string
-  /** With the environment as the viewer may read it. */
+  /** Includes the part of the environment that the viewer may read. */
   revision: RevisionRow & { environ: ShownVariable[] }
   routeCounts: RouteCountRow[]
 }
@@ -126,7 +126,10 @@ export async function describeDeployment(context: ReadContext, id: string): Prom
   return described
 }
 
-/** Newest first. @throws RepriseError VALIDATION_FAILED */
+/**
+ * Reads deployments, newest first.
+ * @throws RepriseError VALIDATION_FAILED
+ */
 export async function describeDeployments(
   context: ReadContext,
   options: { filter: DeploymentFilterInput; page: PageArguments },
@@ -139,14 +142,17 @@ export async function describeDeployments(
   return { ...page, edges: page.edges.map(({ cursor }, index) => ({ cursor, node: nodes[index]! })) }
 }
 
-/** Oldest first. @throws RepriseError DEPLOYMENT_NOT_FOUND */
+/**
+ * Reads endpoints, oldest first.
+ * @throws RepriseError DEPLOYMENT_NOT_FOUND
+ */
 export async function endpointsOfDeployment(context: ReadContext, id: string): Promise<EndpointRow[]> {
   const [deployment] = await readDeployments(context, [id])
   if (!deployment) throw new RepriseError('DEPLOYMENT_NOT_FOUND', `no deployment ${id}`)
   return readEndpoints(context, [id])
 }
 
-/** Three statements, however many deployments. */
+/** Needs three statements, however many deployments there are. */
 async function describe(
   context: ReadContext,
   deployments: readonly DeploymentRecord[],
@@ -181,7 +187,7 @@ export type { RouteList, RoutePlace, RouteRow }
 
 type RouteReader = Pick<ServiceContext, 'db' | 'viewer'>
 
-/** Those that the viewer sees, in no order. */
+/** Reads the routes that the viewer sees, in no order. */
 export function readRoutes(
   { db, viewer }: RouteReader,
   by: 'id' | 'sessionId',
@@ -190,12 +196,12 @@ export function readRoutes(
   return readRouteRows(db, by, ids, viewer.projectId)
 }
 
-/** Key of a list: equal for the same deployment and statuses. */
+/** Identifies a list: the key is equal for the same deployment and statuses. */
 export function routeListKey({ deploymentId, statuses }: RouteList): string {
   return `${deploymentId}/${statuses.join()}`
 }
 
-/** Newest first, by `routeListKey`. The caller has checked that the viewer may see the deployments. */
+/** Reads routes, newest first, by `routeListKey`. The caller has checked that the viewer may see the deployments. */
 export async function listRoutes(
   { db }: Pick<RouteReader, 'db'>,
   lists: readonly RouteList[],
@@ -204,7 +210,7 @@ export async function listRoutes(
   return Map.groupBy(await readRoutePages(db, lists, after, limit), keyOf)
 }
 
-/** By `routeListKey`. */
+/** Counts routes by `routeListKey`. */
 export async function countListedRoutes(
   { db }: Pick<RouteReader, 'db'>,
   lists: readonly RouteList[],
@@ -217,7 +223,7 @@ function keyOf({ deploymentId, listStatuses }: Pick<ListedRoute, 'deploymentId' 
   return `${deploymentId}/${listStatuses}`
 }
 
-/** The deployments that the viewer sees, with their published endpoints, in a stable order. */
+/** Reads the deployments that the viewer sees, with their published endpoints, in a stable order. */
 export function readDiscovery({ db, viewer }: Pick<ServiceContext, 'db' | 'viewer'>): Promise<Service[]> {
   return readServices(db, viewer.projectId)
 }

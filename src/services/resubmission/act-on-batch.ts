@@ -26,8 +26,8 @@ export interface ActionVerdict {
 }
 
 /**
- * What the viewer could do with these sessions now, by the rules of the mutations themselves, each called for one
- * session, without options. Sessions that the viewer does not see are missing.
+ * Finds the actions that the viewer could take on these sessions now, by the rules of the mutations themselves, each
+ * called for one session without options. Sessions that the viewer does not see are missing.
  */
 export async function readSessionActions(
   { db, viewer }: Pick<ServiceContext, 'db' | 'viewer'>,
@@ -60,8 +60,8 @@ function verdicts(
 }
 
 /**
- * Does to each of these sessions what `terminateSession`, `cancelRetry` or `retryNow` would do to it, by their rules.
- * Lock order: sessions by id, their decisions, then kernels; as resubmissions have it.
+ * Applies to each of these sessions what `terminateSession`, `cancelRetry` or `retryNow` would do, by their rules. Lock
+ * order: sessions by id, their decisions, then kernels, as in resubmissions.
  */
 export async function actOnBatch(
   tx: Queryable,
@@ -124,22 +124,22 @@ async function terminate(
 
 export interface BatchOutcome {
   action: SessionAction
-  /** How many sessions it was done to. */
+  /** Number of sessions that were processed successfully. */
   done: number
-  /** Children. */
+  /** The created children. */
   created: NewSession[]
   refusals: TargetRefusal[]
-  /** Pending retries that were cancelled or replaced. */
+  /** Number of pending retries that were cancelled or replaced. */
   superseded: number
   /** Decisions about sessions that had none yet. */
   decided: MadeDecision[]
-  /** Nothing is left to do. */
+  /** Whether nothing is left to do. */
   finished: boolean
 }
 
 /**
- * Does what was asked for to the next sessions of a resubmission, or of another action on many sessions, that the
- * transaction has locked. A crash leaves nothing of the batch, and the record says what is left to do.
+ * Processes the next sessions of a resubmission, or of another action on many sessions, that the transaction has
+ * locked. A crash undoes the whole batch, and the record still lists it as open.
  */
 export async function runBatch(tx: Queryable, context: BatchContext, held: HeldResubmission): Promise<BatchOutcome> {
   const items = await readPendingItems(tx, held.id, RESUBMIT_BATCH_SESSIONS_MAX)

@@ -31,10 +31,10 @@ import { inputError } from '../input/parse-input.ts'
 import { parseCreateSession, type ParsedCreateSession } from '../session/create-session-input.ts'
 import { planFirstAttempt, readPlanScope } from '../session/plan-attempt.ts'
 
-/** A schedule whose times cannot be computed is asked again after so long: this Node may not know its time zone. */
+/** Pause before a schedule whose times cannot be computed is tried again: this Node may not know its time zone. */
 const FAULT_PAUSE_MS = SCHEDULE_LATE_AFTER_SECONDS * 60 * 1000
 
-/** What of this schedule is due, by the database's clock as of the transaction. */
+/** Computes the due runs of this schedule, by the database's clock at the beginning of the transaction. */
 export function dueRuns(schedule: HeldSchedule): DueRuns {
   const { id, plannedAt, now, catchUp, jitter } = schedule
   const nothing = { schedule, runs: [], missed: null, askedBy: null }
@@ -50,7 +50,7 @@ export function dueRuns(schedule: HeldSchedule): DueRuns {
   }
 }
 
-/** The first planned time after this one; null if there is none. */
+/** Computes the first planned time after this one; null if there is none. */
 export function nextRunAfter(time: Date, schedule: Timing & { id: string; jitter: number }): NextRun | null {
   const plannedAt = createTimetable(schedule).after(time)
   if (plannedAt === null) return null
@@ -58,30 +58,30 @@ export function nextRunAfter(time: Date, schedule: Timing & { id: string; jitter
   return { plannedAt, dueAt: new Date(plannedAt.getTime() + delayMs) }
 }
 
-/** What is due of a schedule that the transaction holds. */
+/** The due runs of a schedule that the transaction has locked. */
 export interface DueRuns {
   schedule: HeldSchedule
   runs: readonly Date[]
   missed: MissedRuns | null
   next: NextRun | null
-  /** The name of whoever asked for the run; null for runs that were planned. */
+  /** The name of the person who requested the run; null for planned runs. */
   askedBy: string | null
   /** Why nothing more can be planned now. */
   fault?: RepriseError
 }
 
 export interface MadeRuns {
-  /** The rows of what was decided, those that only count up among them. */
+  /** The rows of all outcomes, including those that only increment a count. */
   runs: WrittenRun[]
   /** Ids of the sessions that were created. */
   started: string[]
-  /** How many chains were ended for a later run. */
+  /** Number of chains that were ended for a later run. */
   cancelled: number
 }
 
 /**
- * Makes what is due of these schedules, and starts what has waited: the sessions, their rows, and the next planned time
- * in the caller's transaction, so that a crash leaves all of it or nothing.
+ * Starts the due and queued runs of these schedules: writes the sessions, their rows, and the next planned time in the
+ * caller's transaction, so that a crash leaves all of it or nothing.
  */
 export async function makeRuns(
   tx: Queryable,
@@ -118,7 +118,7 @@ export async function makeRuns(
 
 interface Decided {
   turn: DueRuns
-  /** What has a record already: what made nothing is recorded beside it. */
+  /** Planned times that already have a record. New outcomes that started nothing are recorded beside it. */
   made: ReadonlySet<string>
   state: ScheduleState
   admitted: AdmittedRuns
@@ -146,7 +146,7 @@ function decide(turn: DueRuns, state: ScheduleState, made: ReadonlySet<string>):
   return { turn, made, state, admitted: admitRuns({ overlap: schedule.overlap, open: state.open, waiting, due }) }
 }
 
-/** The rows of one schedule, by planned time. */
+/** Builds the rows of one schedule, by planned time. */
 function rowsOf({ turn, made, state, admitted }: Decided, started: string | RepriseError | undefined): WrittenRun[] {
   const { start, wait, skip } = admitted
   const rows = [
@@ -199,12 +199,12 @@ function refusedWith({ code, message }: { code: ErrorCode; message: string }): O
 }
 
 function missedRow(turn: DueRuns, { from, to, count, more }: MissedRuns): WrittenRun {
-  const reason = more ? 'no server could make them in time: at least so many' : 'no server could make them in time'
+  const reason = more ? 'no server could start them in time (at least this many)' : 'no server could start them in time'
   const missed = row(turn, { plannedAt: from, queuedId: null }, { outcome: 'MISSED', reason })
   return { ...missed, lastPlannedAt: to, count }
 }
 
-/** Runs in a row that made nothing, for one reason, are one row that counts them. */
+/** Merges consecutive runs that started nothing for the same reason into one row that counts them. */
 function merged(rows: readonly WrittenRun[], last: ScheduleState['last']): WrittenRun[] {
   const result: WrittenRun[] = []
   for (const next of rows) {
@@ -231,21 +231,23 @@ function advanced({ schedule, next }: DueRuns, { wait }: AdmittedRuns, runs: rea
   return { id: schedule.id, next, queued: wait.length, ...(told && { statusReason: statusReason ?? null }) }
 }
 
-/** Whose rights the runs of a schedule have: those of the token that created it or changed it last. */
+/**
+ * The viewer whose rights the runs of a schedule have: that of the token that created the schedule or changed it last.
+ */
 function ownerOf({ tokenId, userId, owner, ownerRole, projectId }: HeldSchedule): Viewer | RepriseError {
   const advice = 'Whoever resumes or updates the schedule becomes its owner.'
   if (ownerRole === null) {
-    const message = `The token "${owner}", with whose rights its runs are made, is not valid in its project any more. ${advice}`
+    const message = `The token "${owner}", whose rights its runs have, is no longer valid in its project. ${advice}`
     return new RepriseError('FORBIDDEN', message)
   }
   if (!mayChange({ role: ownerRole })) {
-    const message = `The token "${owner}", with whose rights its runs are made, has the role ${ownerRole} now, which may not change anything. ${advice}`
+    const message = `The token "${owner}", whose rights its runs have, now has the role ${ownerRole}, which may not change anything. ${advice}`
     return new RepriseError('FORBIDDEN', message)
   }
   return { tokenId, userId, name: owner, role: ownerRole, projectId }
 }
 
-/** By the id of the schedule, the session that its run creates, or why there can be none. */
+/** Plans, by schedule id, the session that its run creates, or why there can be none. */
 export async function planRunSessions(
   tx: Queryable,
   { secrets }: Pick<ServiceContext, 'secrets'>,
@@ -266,10 +268,13 @@ export async function planRunSessions(
   )
 }
 
-/** Projects are found by name: that of the schedule itself, which its owner has been checked for. */
+/** Projects are found by name: here it is the schedule's own project, for which its owner has been checked. */
 const EVERYTHING = { projectId: null }
 
-/** What was valid when the schedule was made may not be any more, after an upgrade. */
+/**
+ * Parses the template again: an input that was valid when the schedule was created may no longer be so after an
+ * upgrade.
+ */
 function parsedTemplate({ template, projectName }: HeldSchedule): ParsedCreateSession | RepriseError {
   const parsed = parseCreateSession({ ...template, project: projectName })
   return 'value' in parsed ? parsed.value : inputError(parsed.issues)

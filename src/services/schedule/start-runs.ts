@@ -12,8 +12,8 @@ import { endAttempts } from '../retry/decide-session.ts'
 import { retryCancelledBy } from '../retry/change-retry.ts'
 
 /**
- * Creates a session for each of these schedules, with the rights of its owner and within the owner's quotas. By the id
- * of the schedule, that of the session, or why there is none.
+ * Creates a session for each of these schedules, with the rights of its owner and within the owner's quotas. Returns,
+ * by schedule id, the session's id or why there is none.
  */
 export async function startRuns(
   tx: Queryable,
@@ -38,12 +38,12 @@ export async function startRuns(
   return outcomes
 }
 
-/** Runs are made by the server, in the name of the schedule's owner. */
+/** The actor of runs: the server creates them in the name of the schedule's owner. */
 export function actorOfSchedule({ owner: name, tokenId, userId }: HeldSchedule): Actor {
   return { name, tokenId, userId, requestId: null, address: null }
 }
 
-/** Ends the chains of these schedules that go on, so that a later run can start. Returns how many. */
+/** Ends the running chains of these schedules, so that a later run can start. Returns how many. */
 export async function cancelOthers(
   tx: Queryable,
   { log }: Pick<ServiceContext, 'log'>,
@@ -53,7 +53,7 @@ export async function cancelOthers(
   const ids = schedules.map(({ id }) => id)
   const locked = new Map<string, LockedSession>()
   let open: OpenAttempt[] = []
-  // Until it is locked, an attempt may be replaced by its retry.
+  // Until an attempt is locked, its retry may replace it.
   for (let round = 0; round < 2; round++) {
     open = await readOpenAttempts(tx, ids)
     const loose = open.flatMap(({ sessionId }) => (locked.has(sessionId) ? [] : [sessionId]))
@@ -73,10 +73,10 @@ export async function cancelOthers(
   return cancelled
 }
 
-/** After the commit. */
+/** Wakes services after the commit. */
 export function wakeForRuns({ wake }: Pick<ServiceContext, 'wake'>, { started, cancelled }: MadeRuns): void {
   if (started.length > 0) wake.wake('schedule-sessions', 'events')
   if (cancelled === 0) return
-  // A chain of sessions that had not started has ended already: the run that waits for it may start.
+  // A chain whose session had not started has ended already: the run that waits for it may start.
   wake.wake('terminate-sessions', 'promote-to-terminated', 'decide-retries', 'drive-routes', 'events', 'run-schedules')
 }

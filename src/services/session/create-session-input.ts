@@ -28,7 +28,7 @@ import { codeSha256 } from '../code/upload-code.ts'
 import { text } from '../input/input-fields.ts'
 import { withoutNulls } from '../input/parse-input.ts'
 
-/** A session as given by a client. Everything but name and command has a default; null counts as missing. */
+/** A session as a client gives it. Everything but name and command has a default; null counts as missing. */
 export type CreateSessionInput = Pick<Written, 'name' | 'command'> & {
   [Field in Exclude<keyof Written, 'name' | 'command'>]?: Written[Field] | null
 }
@@ -70,7 +70,7 @@ const fields = z.strictObject({
   retryPolicy: retryPolicy.prefault({}),
 })
 
-/** Input of `createSession`, with GraphQL's names. */
+/** The input of `createSession`, with GraphQL's names. */
 export const createSessionSchema = fields
   .superRefine(checkSecrets, { when: besideOtherFaults })
   .superRefine(checkConcurrency, { when: besideOtherFaults })
@@ -80,7 +80,11 @@ function checkConcurrency(
   context: z.RefinementCtx,
 ): void {
   if (concurrencyLimit == null || concurrencyKey != null) return
-  context.addIssue({ code: 'custom', path: ['concurrencyLimit'], message: 'It is the limit of a concurrencyKey' })
+  context.addIssue({
+    code: 'custom',
+    path: ['concurrencyLimit'],
+    message: 'Only together with concurrencyKey, whose limit it is',
+  })
 }
 
 /** Reports all faults at once. Null counts as missing. */
@@ -90,7 +94,7 @@ export function parseCreateSession(input: unknown): { value: ParsedCreateSession
   return { issues: parsed.error.issues.map(({ path, message }) => ({ path: path.join('.'), message })) }
 }
 
-/** One at a time, unless the client says how many. */
+/** The limit of a concurrency key is 1 unless the client gives one. */
 function withLimit(value: ParsedCreateSession): ParsedCreateSession {
   return value.concurrencyKey == null ? value : { ...value, concurrencyLimit: value.concurrencyLimit ?? 1 }
 }

@@ -19,7 +19,7 @@ import type { SealedVariable } from '../../domain/session/kernel-environment.ts'
 
 export interface CreatedSession {
   sessionId: string
-  /** False if the creation id was known: it is the session created then, with the same input. */
+  /** False if the creation id was known: the result is the existing session, created with the same input. */
   created: boolean
 }
 
@@ -34,7 +34,8 @@ export async function createSession(context: ServiceContext, input: CreateSessio
 }
 
 /**
- * Inputs are independent: an error in one does not affect the others. Results are in the order of the inputs.
+ * Creates sessions from independent inputs: an error in one does not affect the others. Results are in the order of the
+ * inputs.
  * @throws RepriseError VALIDATION_FAILED for more than CREATE_SESSIONS_MAX, FORBIDDEN
  */
 export async function createSessions(
@@ -70,7 +71,7 @@ export async function createSessions(
   })
 }
 
-/** The session that the creation id already names, if it was asked for in the same way. */
+/** The session that the creation id already names, if the inputs are equal. */
 function repeated(session: NewSession, known: KnownSession): CreatedSession | RepriseError {
   const { creationId, creationDigest } = session
   if (known.creationDigest === null || known.creationDigest === creationDigest) {
@@ -100,7 +101,7 @@ function parse(input: CreateSessionInput): ParsedCreateSession | RepriseError {
 
 interface AddedSessions {
   inserted: Set<string>
-  /** By id: a limit on pending sessions leaves no place for them. */
+  /** Errors by session id: a limit on pending sessions leaves no place for them. */
   refused: Map<string, RepriseError>
 }
 
@@ -108,8 +109,7 @@ interface AddedSessions {
  * Adds sessions that clients request, first attempts and resubmissions. If an owner's pending sessions are limited,
  * they are counted while the quota is locked, so two callers never take the same place. Sessions that are neither
  * inserted nor refused existed already. `transact` runs the counting: `db.transaction`, or the caller's own
- * transaction.
- * A quota that is set at the same time counts the sessions being inserted at that moment as existing.
+ * transaction. A quota that is set at the same time counts the sessions being inserted at that moment as existing.
  */
 export async function addSessions(
   db: Queryable,
@@ -150,14 +150,14 @@ async function addCounted(tx: Queryable, sessions: readonly NewSession[], actor:
   return { inserted, refused }
 }
 
-/** 128 bits: a digest only tells a repeated request from a different one. */
+/** 128 bits are enough, because a digest only tells a repeated request from a different one. */
 const DIGEST_BYTES = 16
 
 /**
- * Fingerprint of what a client asked for, equal for inputs that ask for the same: defaults of fields are filled in,
- * amounts, ids and times have one form, and the order of variables, labels, agents, dependencies and slots does not
- * count. The policy is compared as given, so that defaults of projects may change between two requests. Fields without
- * a value are left out: a field that a later release adds changes no digest.
+ * Fingerprint of a client's input, equal for inputs that request the same: defaults of fields are filled in, amounts,
+ * ids and times are normalised, and the order of variables, labels, agents, dependencies and slots does not count. The
+ * policy is compared as given, so that defaults of projects may change between two requests. Fields without a value are
+ * omitted, so that a field added by a later release changes no digest.
  */
 export function creationDigest(input: Asked, secrets: readonly SealedVariable[]): string {
   const { environ, allowAgents, avoidAgents, excludeAgents, dependsOn, startsAt } = input
@@ -165,7 +165,7 @@ export function creationDigest(input: Asked, secrets: readonly SealedVariable[])
     ...input,
     creationId: null,
     environ: environ.toSorted((a, b) => (a.name < b.name ? -1 : 1)),
-    // A digest without a key would give away whether a guess is right.
+    // A digest without a key would reveal whether a guess is right.
     secretEnviron: secrets.map(({ name, digest }) => ({ name, digest })).toSorted((a, b) => (a.name < b.name ? -1 : 1)),
     allowAgents: allowAgents?.toSorted(),
     avoidAgents: avoidAgents?.toSorted(),
@@ -177,7 +177,7 @@ export function creationDigest(input: Asked, secrets: readonly SealedVariable[])
   return hash.digest().subarray(0, DIGEST_BYTES).toString('base64url')
 }
 
-/** The parsed input of a session or of a deployment, which has fewer of these. */
+/** The parsed input of a session or of a deployment, which has fewer of these fields. */
 type Asked = Pick<ParsedCreateSession, 'environ'> &
   Partial<Pick<ParsedCreateSession, 'allowAgents' | 'avoidAgents' | 'excludeAgents' | 'dependsOn' | 'startsAt'>>
 

@@ -24,9 +24,9 @@ import {
 } from '../../store/sql/session/scheduling-history.sql.ts'
 
 /**
- * Why these sessions are still waiting, by id; sessions that are not waiting are left out. Derived from the present
- * state, so it is also true for sessions far back in the queue that the scheduler has not considered for a long time.
- * The number of statements does not depend on the number of sessions.
+ * Explains why these sessions are still waiting, by id; sessions that are not waiting are omitted. The reason is
+ * derived from the present state, so it is also true for sessions far back in the queue that the scheduler has not
+ * considered for a long time. The number of statements does not depend on the number of sessions.
  */
 export async function explainPendingSessions(
   { db }: Pick<ServiceContext, 'db'>,
@@ -102,7 +102,7 @@ function unreserved(agents: readonly AgentCapacity[] = []): AgentCapacity[] {
 
 export type { HistoryRow, SessionDurations }
 
-/** Oldest first, one page for each entity. The caller has checked that the viewer may see them. */
+/** Reads one page for each entity, oldest first. The caller has checked that the viewer may see them. */
 export function readSchedulingHistory(
   { db }: Pick<ServiceContext, 'db'>,
   input: { entityIds: readonly string[]; after: string; limit: number },
@@ -117,7 +117,7 @@ export function countSchedulingHistory(
   return count(db, entityIds)
 }
 
-/** How long each of these sessions was queued, and so on. The caller has checked that the viewer may see them. */
+/** Computes how long each of these sessions was in each phase. The caller has checked that the viewer may see them. */
 export async function readDurations(
   { db }: Pick<ServiceContext, 'db'>,
   sessionIds: readonly string[],

@@ -35,18 +35,18 @@ const BESIDE = {
 } as const satisfies Prisma.SessionInclude
 
 export type SessionRecord = Omit<Prisma.SessionGetPayload<{ include: typeof BESIDE }>, 'environ' | 'pendingReason'> & {
-  /** Why it waits, with the present numbers; null if it does not. */
+  /** Why the session waits, with the present numbers; null if it does not wait. */
   pendingReason: string | null
-  /** Of its kernels together; null if nothing is known. */
+  /** The usage of its kernels together; null if nothing is known. */
   usage: KernelUsage | null
   checkpoint: ShownCheckpoint
-  /** As the viewer may read it. */
+  /** The part of the environment that the viewer may read. */
   environ: ShownVariable[]
   /** Ids of all attempts of its chain, oldest to newest. */
   retryChain: string[]
 }
 
-/** Context of read services: the database and the viewer. */
+/** The context of read services: the database and the viewer. */
 export interface ReadContext extends ServiceContext {
   prisma: PrismaClient
 }
@@ -64,7 +64,10 @@ export async function readSession(context: ReadContext, id: string): Promise<Ses
   return (await withChains(context, [session]))[0]!
 }
 
-/** Newest first. @throws RepriseError VALIDATION_FAILED */
+/**
+ * Reads sessions, newest first.
+ * @throws RepriseError VALIDATION_FAILED
+ */
 export async function readSessions(
   context: ReadContext,
   options: { filter: SessionFilterInput; page: PageArguments },
@@ -72,7 +75,9 @@ export async function readSessions(
   return readPage(context, options.page, NEWEST_FIRST, sessionWhere(options.filter))
 }
 
-/** All attempts of a session's chain, oldest to newest. @throws RepriseError SESSION_NOT_FOUND, VALIDATION_FAILED */
+/**
+ * Reads all attempts of a session's chain, oldest to newest. @throws RepriseError SESSION_NOT_FOUND, VALIDATION_FAILED
+ */
 export async function readAttempts(
   context: ReadContext,
   options: { sessionId: string; page: PageArguments },
@@ -105,7 +110,10 @@ async function readPage(
   return { ...page, edges: page.edges.map(({ cursor }, index) => ({ cursor, node: nodes[index]! })) }
 }
 
-/** By session; those of which nothing is known are missing. The caller has checked that the viewer may see them. */
+/**
+ * Reads usage by session; sessions without a known figure are missing. The caller has checked that the viewer may see
+ * them.
+ */
 export async function readUsage(
   { db }: Pick<ServiceContext, 'db'>,
   sessionIds: readonly string[],
@@ -114,7 +122,7 @@ export async function readUsage(
   return new Map(rows.map(({ sessionId, ...usage }) => [sessionId, usage]))
 }
 
-/** How far those that are being started are, by session, in words. The caller has checked as above. */
+/** Reads, by session, the progress of sessions that are being started, as text. The caller has checked as above. */
 export async function readStartNotes(
   { db }: Pick<ServiceContext, 'db'>,
   sessionIds: readonly string[],
@@ -123,7 +131,7 @@ export async function readStartNotes(
   return new Map(rows.map(({ sessionId, note }) => [sessionId, note]))
 }
 
-/** The same of what sessions found of the checkpoint of earlier attempts. */
+/** Reads, by session, the checkpoints of earlier attempts that sessions found. The caller has checked as above. */
 export async function readFoundCheckpoints(
   { db }: Pick<ServiceContext, 'db'>,
   sessionIds: readonly string[],
@@ -132,12 +140,12 @@ export async function readFoundCheckpoints(
   return new Map(rows.map((row) => [row.sessionId, row]))
 }
 
-/** What a session found, or that there was nothing. */
+/** The checkpoint that a session found, or the fact that there was none. */
 export interface ShownCheckpoint extends Omit<FoundCheckpointRow, 'sessionId' | 'state'> {
   state: FoundCheckpointRow['state'] | 'NONE'
 }
 
-/** Of a session that has not started, too. */
+/** The value for a session without a checkpoint, and for one that has not started. */
 export const NO_CHECKPOINT: ShownCheckpoint = {
   state: 'NONE',
   fromAttempt: null,
@@ -149,7 +157,7 @@ export const NO_CHECKPOINT: ShownCheckpoint = {
 
 export type { FoundCheckpointRow }
 
-/** Four statements, and a few more if some of the sessions wait: however many there are. */
+/** Needs four statements, and a few more if some of the sessions wait, however many sessions there are. */
 async function withChains<
   Row extends {
     id: string
@@ -193,7 +201,7 @@ async function withChains<
 
 export type { SessionKey }
 
-/** Reads sessions of one project (null: of all) by a key, oldest attempt first. */
+/** Reads sessions of one project (null for all) by a key, oldest attempt first. */
 export interface SessionRead {
   projectId: string | null
   by: SessionKey
@@ -208,8 +216,8 @@ export interface SessionRead {
 export type ReadSessions = (read: SessionRead) => Promise<Session[]>
 
 /**
- * Rows contain what `select` names and the three keys; the type claims the whole row because Pothos expects it.
- * Selections with relations other than the decision are read by Prisma.
+ * Creates a reader. Rows contain what `select` names and the three keys; the type claims the whole row because Pothos
+ * expects it. Selections with relations other than the decision are read by Prisma.
  */
 export function sessionReader({ db, prisma }: { db: Queryable; prisma: PrismaClient }): ReadSessions {
   return async ({ projectId, by, values, select }) => {
@@ -227,7 +235,7 @@ export function sessionReader({ db, prisma }: { db: Queryable; prisma: PrismaCli
 
 export type { DependentRow }
 
-/** The first attempts that depend on these chains, of those that the viewer sees, oldest first. */
+/** Reads the first attempts that depend on these chains and that the viewer sees, oldest first. */
 export function readDependents(
   { db, viewer }: Pick<ServiceContext, 'db' | 'viewer'>,
   chainIds: readonly string[],
@@ -236,7 +244,7 @@ export function readDependents(
 }
 
 /**
- * A malformed UUID names no session; the database would refuse it with an error of its own.
+ * Checks an id. A malformed UUID names no session; the database would refuse it with another error.
  * @throws RepriseError SESSION_NOT_FOUND
  */
 export function requireSessionId(id: unknown): void {

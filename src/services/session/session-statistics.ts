@@ -43,7 +43,7 @@ type Range = Pick<CountedSpan, 'from' | 'to'>
 type Span = Range & Pick<CountedSpan, 'bucketSeconds'>
 
 /**
- * Which span of time statistics are over: by default the last day.
+ * Determines the time range of statistics, by default the last day.
  * @throws RepriseError VALIDATION_FAILED
  */
 async function rangeOf(db: Queryable, input: SpanInput): Promise<Range> {
@@ -54,7 +54,7 @@ async function rangeOf(db: Queryable, input: SpanInput): Promise<Range> {
 }
 
 /**
- * The same in buckets, by default of an hour.
+ * Determines the time range and its buckets, by default of an hour.
  * @throws RepriseError VALIDATION_FAILED
  */
 async function spanOf(db: Queryable, input: SpanInput & { bucketSeconds?: number | null }): Promise<Span> {
@@ -78,7 +78,7 @@ const secondsOf = ({ from, to }: Range) => (to.getTime() - from.getTime()) / 1_0
 function rangeIssues(range: Range): ValidationIssue[] {
   const issues: ValidationIssue[] = []
   const seconds = secondsOf(range)
-  // A day before a representable time may not be representable.
+  // The day before a storable time may not be storable.
   if (!isStorableMoment(range.from)) issues.push({ path: 'from', message: STORABLE_MOMENT })
   if (seconds <= 0) issues.push({ path: 'to', message: '`to` must be later than `from`.' })
   if (seconds > STATISTICS_RANGE_MAX_SECONDS) {
@@ -95,13 +95,13 @@ function bucketIssues(span: Span): ValidationIssue[] {
   const buckets = bucketsIn(span)
   if (seconds > STATISTICS_RANGE_MAX_SECONDS || buckets <= STATISTICS_BUCKETS_MAX) return []
   const least = Math.ceil(seconds / STATISTICS_BUCKETS_MAX)
-  const message = `That makes ${buckets} buckets; the most is ${STATISTICS_BUCKETS_MAX}: \`bucketSeconds\` must be at least ${least}.`
+  const message = `That makes ${buckets} buckets, and the limit is ${STATISTICS_BUCKETS_MAX}: \`bucketSeconds\` must be at least ${least}.`
   return [{ path: 'bucketSeconds', message }]
 }
 
 const QUERY_CANCELED = '57014'
 
-/** For a count that was cancelled since it took too long. */
+/** Converts the error of a count that was cancelled because it took too long. */
 function explainTimeout(error: unknown): never {
   if ((error as { code?: string }).code !== QUERY_CANCELED) throw error
   const message = `That took longer than ${STATISTICS_TIMEOUT_MS / 1_000} s: ask for a shorter span.`
@@ -114,15 +114,15 @@ function refusal(issues: readonly ValidationIssue[]): RepriseError {
 
 export type { CauseFigures, OutcomeUsage, PendingRetries, SessionFigures }
 
-/** Of which sessions. */
+/** A filter of the counted sessions. */
 interface CountedInput extends SpanInput {
   project?: string | null
   /** Exactly this name. */
   name?: string | null
   label?: { key: string; value: string } | null
-  /** By name. */
+  /** The name of a resource group. */
   resourceGroup?: string | null
-  /** By name. */
+  /** The name of a user. */
   user?: string | null
 }
 
@@ -131,7 +131,7 @@ interface StatisticsInput extends CountedInput {
 }
 
 export interface SessionStatistics {
-  /** Of which sessions they are. */
+  /** The sessions that were counted. */
   counted: CountedSpan
   from: Date
   to: Date
@@ -143,8 +143,8 @@ export interface SessionStatistics {
 }
 
 /**
- * Outcomes of the sessions that ended within a period, by default the last day.
- * @throws RepriseError VALIDATION_FAILED
+ * Counts outcomes of the sessions that ended within a period, by default the last day. @throws RepriseError
+ * VALIDATION_FAILED
  */
 export async function readSessionStatistics(
   { db, viewer }: Pick<ServiceContext, 'db' | 'viewer'>,
@@ -171,7 +171,10 @@ export async function readSessionStatistics(
   }
 }
 
-/** What they used, by their result. @throws RepriseError VALIDATION_FAILED */
+/**
+ * Reads the usage of sessions by their result.
+ * @throws RepriseError VALIDATION_FAILED
+ */
 export function readOutcomeUsage(
   { db }: Pick<ServiceContext, 'db'>,
   { counted }: Pick<SessionStatistics, 'counted'>,
@@ -201,8 +204,8 @@ interface FailureGroupsInput extends CountedInput {
 const GROUPS_DEFAULT = 20
 
 /**
- * What failed within a period, by default the last day, counted together by what it has in common.
- * @throws RepriseError VALIDATION_FAILED
+ * Counts failures within a period, by default the last day, grouped by a common property. @throws RepriseError
+ * VALIDATION_FAILED
  */
 export async function readFailureGroups(
   { db, viewer }: Pick<ServiceContext, 'db' | 'viewer'>,

@@ -8,7 +8,8 @@ import type { Database } from '../../store/database.ts'
 import type { SecretBox } from '../access/secrets.ts'
 
 /**
- * A new secret, returned only once. During the overlap, requests are also signed with the previous one.
+ * Rotates the secret and returns the new one, only this once. During the overlap, requests are also signed with the
+ * previous one.
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, WEBHOOK_NOT_FOUND
  */
 export async function rotateWebhookSecret(
@@ -40,7 +41,10 @@ export function openWebhookSecret(box: SecretBox, webhookId: string, sealed: Uin
   return box.open(sealed, about(webhookId))
 }
 
-/** Encrypts the secrets of webhooks made before secrets were encrypted; returns how many webhooks had such. */
+/**
+ * Encrypts the secrets of webhooks that were created before secrets were encrypted; returns the number of these
+ * webhooks.
+ */
 export async function sealPlainWebhooks(db: Database, box: SecretBox): Promise<number> {
   for (let sealed = 0; ;) {
     const count = await db.transaction(async (tx) => {

@@ -226,7 +226,7 @@ describe('what is said of it', () => {
       () => ({ copy: undefined, header: JSON.stringify(own.request) }),
       400,
       'MALFORMED_REQUEST',
-      /does not say what is sent/,
+      /does not describe the copy/,
     ],
     ['no JSON', () => ({ header: 'checkpoint' }), 400, 'MALFORMED_REQUEST', /JSON/],
     ['JSON of another kind', () => ({ header: '[]' }), 422, 'VALIDATION_FAILED', /./],
