@@ -30,12 +30,6 @@ export function formatDecimal(value: Decimal): string {
   return fraction === '' ? whole : `${whole}.${fraction}`
 }
 
-/** Converts both values to the finer of the two scales. */
-function align(a: Decimal, b: Decimal): { a: bigint; b: bigint; scale: number } {
-  const scale = Math.max(a.scale, b.scale)
-  return { a: a.units * 10n ** BigInt(scale - a.scale), b: b.units * 10n ** BigInt(scale - b.scale), scale }
-}
-
 export function compareDecimals(a: Decimal, b: Decimal): -1 | 0 | 1 {
   const aligned = align(a, b)
   if (aligned.a === aligned.b) return 0
@@ -54,12 +48,6 @@ export function floorDecimal(value: Decimal, places: number): Decimal {
 
 export function isWhole(value: Decimal): boolean {
   return value.units % 10n ** BigInt(value.scale) === 0n
-}
-
-function fromDigits(whole: string, fraction: string, exponent: number): Decimal {
-  const units = BigInt(whole + fraction)
-  const scale = fraction.length - exponent
-  return scale >= 0 ? { units, scale } : { units: units * 10n ** BigInt(-scale), scale: 0 }
 }
 
 /** Slot amounts, as they are used behind the API: plain, exact, non-negative decimals; bytes for memory. */
@@ -90,6 +78,18 @@ export function describeAmount(slot: string, amount: string): string {
     if (bytes >= Number(factor)) return `${Number((bytes / Number(factor)).toFixed(2))} ${suffix.toUpperCase()}iB`
   }
   return `${amount} bytes`
+}
+
+/** Converts both values to the finer of the two scales. */
+function align(a: Decimal, b: Decimal): { a: bigint; b: bigint; scale: number } {
+  const scale = Math.max(a.scale, b.scale)
+  return { a: a.units * 10n ** BigInt(scale - a.scale), b: b.units * 10n ** BigInt(scale - b.scale), scale }
+}
+
+function fromDigits(whole: string, fraction: string, exponent: number): Decimal {
+  const units = BigInt(whole + fraction)
+  const scale = fraction.length - exponent
+  return scale >= 0 ? { units, scale } : { units: units * 10n ** BigInt(-scale), scale: 0 }
 }
 
 /** `GB` is not accepted: it means 1000³ to some people and 1024³ to others. */

@@ -158,33 +158,6 @@ export function sessionEventFields(event: SessionOutboxEvent['data']): object {
   return 'attempts' in event ? chainFields(event) : retryFields(event)
 }
 
-function statusFields(event: StatusEventData): object {
-  return { previous_status: event.from, status: event.to, reason: event.reason ?? null }
-}
-
-function retryFields(event: RetryEventData): object {
-  return {
-    attempt: event.attempt,
-    max_attempts: event.maxAttempts,
-    cause: event.cause,
-    reason: event.reason,
-    delay_seconds: event.delaySeconds,
-    scheduled_at: event.scheduledAt,
-    child_session_id: event.childSessionId,
-  }
-}
-
-function chainFields(event: ChainEventData): object {
-  return {
-    epoch: event.epoch,
-    attempts: event.attempts,
-    cause: event.cause ?? null,
-    reason: event.reason ?? null,
-    running_seconds: event.runningSeconds ?? null,
-    waiting_seconds: event.waitingSeconds ?? null,
-  }
-}
-
 type Fields = { [Type in DeploymentEventType]: (event: DeploymentEventData[Type], routeId: string | null) => object }
 
 const DEPLOYMENT_FIELDS: Fields = {
@@ -242,6 +215,33 @@ export function decodeCursor(text: string): EventCursor | undefined {
   if (!match) return undefined
   const cursor = { xid: BigInt(match[1]!), id: BigInt(match[2]!) }
   return cursor.xid <= XID_MAX && cursor.id <= ID_MAX ? cursor : undefined
+}
+
+function statusFields(event: StatusEventData): object {
+  return { previous_status: event.from, status: event.to, reason: event.reason ?? null }
+}
+
+function retryFields(event: RetryEventData): object {
+  return {
+    attempt: event.attempt,
+    max_attempts: event.maxAttempts,
+    cause: event.cause,
+    reason: event.reason,
+    delay_seconds: event.delaySeconds,
+    scheduled_at: event.scheduledAt,
+    child_session_id: event.childSessionId,
+  }
+}
+
+function chainFields(event: ChainEventData): object {
+  return {
+    epoch: event.epoch,
+    attempts: event.attempts,
+    cause: event.cause ?? null,
+    reason: event.reason ?? null,
+    running_seconds: event.runningSeconds ?? null,
+    waiting_seconds: event.waitingSeconds ?? null,
+  }
 }
 
 const XID_MAX = 2n ** 64n - 1n

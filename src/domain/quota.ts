@@ -72,10 +72,6 @@ export function pendingPlaces(limits: readonly PendingLimit[]): PendingPlaces {
   }
 }
 
-function covers({ scope, scopeId, projectIds }: PendingLimit, { projectId, userId }: Owner): boolean {
-  return scope === 'USER' ? scopeId === userId : projectIds.includes(projectId)
-}
-
 /** Describes a full limit with its numbers: `project default has 12 pending sessions, and may have 12`. */
 export function describeFull({ scope, name, pending, maxPending }: PendingLimit): string {
   return `${scope.toLowerCase()} ${name} has ${pending} pending sessions, and may have ${maxPending}`
@@ -97,4 +93,8 @@ export interface CheckpointShortage {
 export function explainCheckpointShortage({ scope, name, bytes, maxBytes }: CheckpointShortage): string {
   const [has, allows] = [bytes, maxBytes].map((amount) => describeAmount('mem', String(amount)))
   return `the checkpoints of ${scope.toLowerCase()} ${name} have ${has}, and its quota allows ${allows}: no new chain starts until some are dropped`
+}
+
+function covers({ scope, scopeId, projectIds }: PendingLimit, { projectId, userId }: Owner): boolean {
+  return scope === 'USER' ? scopeId === userId : projectIds.includes(projectId)
 }

@@ -82,25 +82,6 @@ export function applyOverrides(spec: OverridableSpec, overrides: ResubmissionOve
   }
 }
 
-function mergeSlots(before: Record<string, string>, given: Record<string, string> = {}): Record<string, string> {
-  return Object.fromEntries(Object.entries({ ...before, ...given }).filter(([slot]) => given[slot] !== '0'))
-}
-
-function without<Variable extends { name: string }>(
-  variables: readonly Variable[],
-  replaced: readonly { name: string }[] = [],
-): Variable[] {
-  const names = new Set(replaced.map(({ name }) => name))
-  return variables.filter(({ name }) => !names.has(name))
-}
-
-/** Existing variables keep their positions; new ones come last. */
-function mergeEnviron(before: OverridableSpec['environ'], given: OverridableSpec['environ'] = []) {
-  const values = new Map(before.map(({ name, value }) => [name, value]))
-  for (const { name, value } of given) values.set(name, value)
-  return [...values].map(([name, value]) => ({ name, value }))
-}
-
 type OverridablePolicy = Pick<OverridableSpec, 'retryPolicy' | 'retryPolicySources'>
 
 /**
@@ -203,10 +184,6 @@ export function creationIdReused(creationId: string): TargetRefusal {
   return refusal('CREATION_ID_REUSED', `another session has the creation id ${creationId}`)
 }
 
-function refusal(code: ErrorCode, message: string): TargetRefusal {
-  return { code, message }
-}
-
 /** The newest session of a chain, and the chains that it waits for. */
 export interface Dependent {
   id: string
@@ -237,4 +214,27 @@ export function partition<Each>(list: readonly Each[], wanted: (each: Each) => b
   const no: Each[] = []
   for (const each of list) (wanted(each) ? yes : no).push(each)
   return [yes, no]
+}
+
+function mergeSlots(before: Record<string, string>, given: Record<string, string> = {}): Record<string, string> {
+  return Object.fromEntries(Object.entries({ ...before, ...given }).filter(([slot]) => given[slot] !== '0'))
+}
+
+function without<Variable extends { name: string }>(
+  variables: readonly Variable[],
+  replaced: readonly { name: string }[] = [],
+): Variable[] {
+  const names = new Set(replaced.map(({ name }) => name))
+  return variables.filter(({ name }) => !names.has(name))
+}
+
+/** Existing variables keep their positions; new ones come last. */
+function mergeEnviron(before: OverridableSpec['environ'], given: OverridableSpec['environ'] = []) {
+  const values = new Map(before.map(({ name, value }) => [name, value]))
+  for (const { name, value } of given) values.set(name, value)
+  return [...values].map(([name, value]) => ({ name, value }))
+}
+
+function refusal(code: ErrorCode, message: string): TargetRefusal {
+  return { code, message }
 }

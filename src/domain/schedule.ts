@@ -40,34 +40,7 @@ export function createTimetable(timing: Timing): Timetable {
   return intervalTimetable(Math.round(every! * 1000), anchorAt.getTime())
 }
 
-function cronTimetable(expression: string, timezone: string): Timetable {
-  if (!CRON.test(expression)) throw new Error('must have five fields: minute, hour, day of month, month, day of week')
-  const cron = new Cron(expression.trim(), { timezone, mode: '5-part', fixedTimeRule: 'no-wildcard', paused: true })
-  return {
-    after: (time) => cron.nextRun(time),
-    // The library searches before the given second.
-    upTo: (time, count) => cron.previousRuns(count, nextSecond(time)).toReversed(),
-  }
-}
-
 const SECOND_MS = 1000
-
-function nextSecond(time: Date): Date {
-  return new Date((Math.floor(time.getTime() / SECOND_MS) + 1) * SECOND_MS)
-}
-
-function intervalTimetable(everyMs: number, anchorMs: number): Timetable {
-  const at = (turn: number) => new Date(anchorMs + turn * everyMs)
-  const turnOf = (time: Date) => Math.floor((time.getTime() - anchorMs) / everyMs)
-  return {
-    after: (time) => at(Math.max(1, turnOf(time) + 1)),
-    upTo(time, count) {
-      const last = turnOf(time)
-      const first = Math.max(1, last - count + 1)
-      return Array.from({ length: Math.max(0, last - first + 1) }, (_, index) => at(first + index))
-    },
-  }
-}
 
 /** Describes what is wrong with an expression; null if nothing is. The expression must have a time after `from`. */
 export function cronFault(expression: string, from: Date): string | null {
@@ -157,34 +130,6 @@ interface Passed {
   earlier: { times: Date[]; more: boolean; to: Date | null }
 }
 
-/** Collects the planned times from `from` to `now`. */
-function passed(timetable: Timetable, from: Date, now: Date, most: number): Passed {
-  const times: Date[] = []
-  const none = { times: [], more: false, to: null }
-  let time: Date | null = from
-  while (time !== null && time <= now && times.length <= most + SCHEDULE_MISSED_COUNTED_MAX) {
-    times.push(time)
-    time = timetable.after(time)
-  }
-  if (time === null || time > now) {
-    const cut = Math.max(0, times.length - most)
-    const counted = times.slice(0, cut)
-    return { times: times.slice(cut), earlier: { times: counted, more: false, to: counted.at(-1) ?? null } }
-  }
-  // After a long time, the times in between are not examined one by one.
-  const last = timetable.upTo(now, most + 1)
-  const [to, ...rest] = last
-  return to === undefined
-    ? { times, earlier: none }
-    : { times: rest, earlier: { times: times.slice(0, SCHEDULE_MISSED_COUNTED_MAX), more: true, to } }
-}
-
-function missedOf(times: readonly Date[], more: boolean, to: Date | null): MissedRuns | null {
-  const [from] = times
-  if (from === undefined || to === null) return null
-  return { from, to, count: times.length, more }
-}
-
 /** The treatment of a run that is due while an earlier one is still running. */
 export const SCHEDULE_OVERLAPS = ['SKIP', 'QUEUE', 'CANCEL_OTHER'] as const
 export type ScheduleOverlap = (typeof SCHEDULE_OVERLAPS)[number]
@@ -241,4 +186,59 @@ export function admitRuns(options: {
   const reason = overlap === 'QUEUE' ? SKIPPED_FOR_QUEUE : SKIPPED_FOR_EARLIER
   const skip = others.filter((run) => !wait.includes(run)).map((run) => ({ run, reason }))
   return { start, wait, skip, cancelOther: false }
+}
+
+function cronTimetable(expression: string, timezone: string): Timetable {
+  if (!CRON.test(expression)) throw new Error('must have five fields: minute, hour, day of month, month, day of week')
+  const cron = new Cron(expression.trim(), { timezone, mode: '5-part', fixedTimeRule: 'no-wildcard', paused: true })
+  return {
+    after: (time) => cron.nextRun(time),
+    // The library searches before the given second.
+    upTo: (time, count) => cron.previousRuns(count, nextSecond(time)).toReversed(),
+  }
+}
+
+function nextSecond(time: Date): Date {
+  return new Date((Math.floor(time.getTime() / SECOND_MS) + 1) * SECOND_MS)
+}
+
+function intervalTimetable(everyMs: number, anchorMs: number): Timetable {
+  const at = (turn: number) => new Date(anchorMs + turn * everyMs)
+  const turnOf = (time: Date) => Math.floor((time.getTime() - anchorMs) / everyMs)
+  return {
+    after: (time) => at(Math.max(1, turnOf(time) + 1)),
+    upTo(time, count) {
+      const last = turnOf(time)
+      const first = Math.max(1, last - count + 1)
+      return Array.from({ length: Math.max(0, last - first + 1) }, (_, index) => at(first + index))
+    },
+  }
+}
+
+/** Collects the planned times from `from` to `now`. */
+function passed(timetable: Timetable, from: Date, now: Date, most: number): Passed {
+  const times: Date[] = []
+  const none = { times: [], more: false, to: null }
+  let time: Date | null = from
+  while (time !== null && time <= now && times.length <= most + SCHEDULE_MISSED_COUNTED_MAX) {
+    times.push(time)
+    time = timetable.after(time)
+  }
+  if (time === null || time > now) {
+    const cut = Math.max(0, times.length - most)
+    const counted = times.slice(0, cut)
+    return { times: times.slice(cut), earlier: { times: counted, more: false, to: counted.at(-1) ?? null } }
+  }
+  // After a long time, the times in between are not examined one by one.
+  const last = timetable.upTo(now, most + 1)
+  const [to, ...rest] = last
+  return to === undefined
+    ? { times, earlier: none }
+    : { times: rest, earlier: { times: times.slice(0, SCHEDULE_MISSED_COUNTED_MAX), more: true, to } }
+}
+
+function missedOf(times: readonly Date[], more: boolean, to: Date | null): MissedRuns | null {
+  const [from] = times
+  if (from === undefined || to === null) return null
+  return { from, to, count: times.length, more }
 }

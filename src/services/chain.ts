@@ -90,39 +90,9 @@ export async function readChainPage(
   })
 }
 
-/** The moment up to which totals are counted; only the order by total time needs it. */
-async function totalsUpTo({ db }: Pick<ServiceContext, 'db'>, { order }: WantedOrder): Promise<number> {
-  return order === 'TOTAL_TIME' ? (await readNow(db)).getTime() : 0
-}
-
-function present<T>(value: T | null): T[] {
-  return value === null ? [] : [value]
-}
-
 /** A position in an order, and the moment up to which totals are counted, so that all pages of one listing agree. */
 interface ChainCursor extends ChainPlace {
   asOfMs: number
-}
-
-function encodeChain(wanted: WantedOrder, row: ListedChain, asOfMs: number): string {
-  const { key, chainId } = row
-  return encodeKeyset(columns(wanted), { asOf: asOfMs, [wanted.order]: key, chainId })
-}
-
-/**
- * Decodes a cursor; null if there is none.
- * @throws RepriseError if the cursor does not belong to this order
- */
-function decodeChain(
-  wanted: WantedOrder,
-  name: 'after' | 'before',
-  cursor: string | null | undefined,
-): ChainCursor | null {
-  if (cursor == null) return null
-  const values = decodeKeyset(columns(wanted), cursor)
-  if (!values) throw invalidCursor(name)
-  const [asOfMs, key, chainId] = values as [number, ChainKey, string]
-  return { asOfMs, key, chainId }
 }
 
 const KEY_TYPES: Record<ChainOrder, OrderColumn['type']> = {
@@ -132,14 +102,6 @@ const KEY_TYPES: Record<ChainOrder, OrderColumn['type']> = {
   NAME: 'text',
   CREATED_AT: 'date',
   DUE_AT: 'date',
-}
-
-function columns({ order, direction }: WantedOrder): OrderColumn[] {
-  return [
-    { column: 'asOf', direction, type: 'number' },
-    { column: order, direction, type: KEY_TYPES[order] },
-    { column: 'chainId', direction, type: 'uuid' },
-  ]
 }
 
 export type { ChainConditions }
@@ -162,15 +124,6 @@ export async function findChainOfSession({ db, viewer }: Reader, sessionId: stri
 
 export function listChains({ db, viewer }: Reader, query: Omit<ChainsQuery, 'visibleProjectId'>) {
   return list(db, { ...query, visibleProjectId: viewer.projectId })
-}
-
-/** Counts the chains on all pages of this order, up to one more than COUNTED_ROWS_MAX. */
-function countChains(
-  { db, viewer }: Reader,
-  { conditions, order }: Pick<ChainsQuery, 'conditions' | 'order'>,
-): Promise<number> {
-  const visibleProjectId = viewer.projectId
-  return count(db, selectionOf({ conditions, order, visibleProjectId, countMax: COUNTED_ROWS_MAX + 1 }))
 }
 
 export interface ChainStateCount {
@@ -224,10 +177,6 @@ export async function readChainChanges(
     ...attempt,
     differences: specDifference(before, now).map((difference) => shownDifference(viewer, difference)),
   }))
-}
-
-function shownDifference(viewer: Viewer, { field, before, after }: SpecDifference): SpecDifference {
-  return { field, before: shownField(viewer, field, before), after: shownField(viewer, field, after) }
 }
 
 export function countChainChanges({ db }: SeenReader, chainIds: readonly string[]): Promise<Map<string, number>> {
@@ -286,6 +235,57 @@ export async function readChainRecords(
     page.edges.map(({ node }) => node),
   )
   return { ...page, edges: page.edges.map(({ cursor }, index) => ({ cursor, node: nodes[index]! })) }
+}
+
+/** The moment up to which totals are counted; only the order by total time needs it. */
+async function totalsUpTo({ db }: Pick<ServiceContext, 'db'>, { order }: WantedOrder): Promise<number> {
+  return order === 'TOTAL_TIME' ? (await readNow(db)).getTime() : 0
+}
+
+function present<T>(value: T | null): T[] {
+  return value === null ? [] : [value]
+}
+
+function encodeChain(wanted: WantedOrder, row: ListedChain, asOfMs: number): string {
+  const { key, chainId } = row
+  return encodeKeyset(columns(wanted), { asOf: asOfMs, [wanted.order]: key, chainId })
+}
+
+/**
+ * Decodes a cursor; null if there is none.
+ * @throws RepriseError if the cursor does not belong to this order
+ */
+function decodeChain(
+  wanted: WantedOrder,
+  name: 'after' | 'before',
+  cursor: string | null | undefined,
+): ChainCursor | null {
+  if (cursor == null) return null
+  const values = decodeKeyset(columns(wanted), cursor)
+  if (!values) throw invalidCursor(name)
+  const [asOfMs, key, chainId] = values as [number, ChainKey, string]
+  return { asOfMs, key, chainId }
+}
+
+function columns({ order, direction }: WantedOrder): OrderColumn[] {
+  return [
+    { column: 'asOf', direction, type: 'number' },
+    { column: order, direction, type: KEY_TYPES[order] },
+    { column: 'chainId', direction, type: 'uuid' },
+  ]
+}
+
+/** Counts the chains on all pages of this order, up to one more than COUNTED_ROWS_MAX. */
+function countChains(
+  { db, viewer }: Reader,
+  { conditions, order }: Pick<ChainsQuery, 'conditions' | 'order'>,
+): Promise<number> {
+  const visibleProjectId = viewer.projectId
+  return count(db, selectionOf({ conditions, order, visibleProjectId, countMax: COUNTED_ROWS_MAX + 1 }))
+}
+
+function shownDifference(viewer: Viewer, { field, before, after }: SpecDifference): SpecDifference {
+  return { field, before: shownField(viewer, field, before), after: shownField(viewer, field, after) }
 }
 
 async function withProjects({ prisma }: ReadContext, chains: readonly ChainRow[]): Promise<ChainRecord[]> {

@@ -54,10 +54,6 @@ export function isUnreachable(error: unknown): boolean {
   return syscall === 'connect' || syscall === 'getaddrinfo' || errors.some(isUnreachable) || isUnreachable(cause)
 }
 
-function isOutageCode(code: unknown): boolean {
-  return typeof code === 'string' && (SOCKET.includes(code) || PRISMA.includes(code) || SQL_STATE.test(code))
-}
-
 /** Finds an error of our own read pool, which arrives wrapped by Prisma. */
 export function refusalOf(error: unknown): RepriseError | null {
   const cause = error instanceof Error ? error.cause : null
@@ -106,20 +102,6 @@ export function isDiskFault(error: unknown): boolean {
 /** Codes for too many open files, in this process or on the machine. */
 const TOO_MANY_OPEN = ['EMFILE', 'ENFILE']
 
-/**
- * The error for too many open files. Only uploads and requests of agents open files; clients repeat both after this
- * error.
- */
-function tooManyOpen(): RepriseError {
-  return new RepriseError('TOO_MANY_REQUESTS', 'The server has too many files and connections open. Try again later.')
-}
-
-function hasTooManyOpen(error: unknown): boolean {
-  if (typeof error !== 'object' || error === null) return false
-  const { code, cause } = error as Fault
-  return (typeof code === 'string' && TOO_MANY_OPEN.includes(code)) || hasTooManyOpen(cause)
-}
-
 /** Converts an error that is not our fault and will pass into the one that callers get; null for other errors. */
 export function outageOf(error: unknown): RepriseError | null {
   if (isDatabaseOutage(error)) return databaseUnavailable()
@@ -138,4 +120,22 @@ export function databaseAway(): RepriseError {
     'DATABASE_UNAVAILABLE',
     'The database is unreachable at the moment. Try again in a few seconds.',
   )
+}
+
+function isOutageCode(code: unknown): boolean {
+  return typeof code === 'string' && (SOCKET.includes(code) || PRISMA.includes(code) || SQL_STATE.test(code))
+}
+
+/**
+ * The error for too many open files. Only uploads and requests of agents open files; clients repeat both after this
+ * error.
+ */
+function tooManyOpen(): RepriseError {
+  return new RepriseError('TOO_MANY_REQUESTS', 'The server has too many files and connections open. Try again later.')
+}
+
+function hasTooManyOpen(error: unknown): boolean {
+  if (typeof error !== 'object' || error === null) return false
+  const { code, cause } = error as Fault
+  return (typeof code === 'string' && TOO_MANY_OPEN.includes(code)) || hasTooManyOpen(cause)
 }

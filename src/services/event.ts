@@ -54,13 +54,6 @@ export async function visibleEvents(reader: Reader, filter: EventFilterInput): P
   }
 }
 
-async function projectIdOf({ prisma, viewer }: Reader, name: string): Promise<string> {
-  const where = { AND: [ownProject(viewer), { name }] }
-  const project = await prisma.project.findFirst({ where, select: { id: true } })
-  if (project) return project.id
-  throw new RepriseError('PROJECT_NOT_FOUND', `There is no project ${name}.`)
-}
-
 /**
  * Returns a cursor before everything that is committed from now on. Some events that were committed just before may
  * follow it, too.
@@ -72,4 +65,11 @@ export async function readEventCursor({ db }: ServiceContext): Promise<string> {
 /** Reads the database's clock. */
 export function readNow({ db }: Pick<ServiceContext, 'db'>): Promise<Date> {
   return read(db)
+}
+
+async function projectIdOf({ prisma, viewer }: Reader, name: string): Promise<string> {
+  const where = { AND: [ownProject(viewer), { name }] }
+  const project = await prisma.project.findFirst({ where, select: { id: true } })
+  if (project) return project.id
+  throw new RepriseError('PROJECT_NOT_FOUND', `There is no project ${name}.`)
 }

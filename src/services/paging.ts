@@ -57,30 +57,8 @@ export function decodeKeyset(order: readonly OrderColumn[], cursor: string): Val
   return values.every((value) => value !== undefined) ? values : undefined
 }
 
-function signature(order: readonly OrderColumn[]): string {
-  return order.map(({ column, direction }) => `${column} ${direction}`).join()
-}
-
 const CURSOR_LENGTH_MAX = 4_096
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
-
-function parse(cursor: string): unknown {
-  if (cursor.length > CURSOR_LENGTH_MAX) return undefined
-  try {
-    return JSON.parse(Buffer.from(cursor, 'base64url').toString())
-  } catch {
-    return undefined
-  }
-}
-
-function read(type: OrderColumn['type'], value: unknown): Value | undefined {
-  if (type === 'number') return Number.isSafeInteger(value) ? (value as number) : undefined
-  if (typeof value !== 'string' || value.includes('\0')) return undefined
-  if (type === 'uuid') return UUID.test(value) ? value : undefined
-  if (type === 'text') return value
-  const date = new Date(value)
-  return isStorableMoment(date) ? date : undefined
-}
 
 export interface Page<Row> {
   edges: { cursor: string; node: Row }[]
@@ -161,34 +139,6 @@ export function totals(
   }
 }
 
-function orderBy(order: readonly OrderColumn[], backward: boolean): KeysetQuery['orderBy'] {
-  return order.map(({ column, direction }) => ({ [column]: backward ? opposite(direction) : direction }))
-}
-
-/**
- * Builds (a, b, id) beyond (x, y, z) for Prisma. The first column's own bound is implied by the rest, but only it lets
- * PostgreSQL start its index scan at the cursor.
- */
-function bound(
-  order: readonly OrderColumn[],
-  name: 'after' | 'before',
-  cursor: string | null | undefined,
-): object | null {
-  if (cursor == null) return null
-  const values = decodeKeyset(order, cursor)
-  if (!values) throw invalidCursor(name)
-  const beyond = order.map(({ direction }) => ((direction === 'asc') === (name === 'after') ? 'gt' : 'lt'))
-  const branches = order.map(({ column }, last) => ({
-    ...Object.fromEntries(order.slice(0, last).map((before, index) => [before.column, values[index]])),
-    [column]: { [beyond[last]!]: values[last] },
-  }))
-  return { [order[0]!.column]: { [`${beyond[0]!}e`]: values[0] }, OR: branches }
-}
-
-function opposite(direction: 'asc' | 'desc'): 'asc' | 'desc' {
-  return direction === 'asc' ? 'desc' : 'asc'
-}
-
 /** The order of tables whose names are unique. */
 export const BY_NAME: readonly OrderColumn[] = [{ column: 'name', direction: 'asc', type: 'text' }]
 
@@ -235,4 +185,54 @@ export function serialPageOf<Row extends { id: string }>(
     },
     ...totals(count),
   }
+}
+
+function signature(order: readonly OrderColumn[]): string {
+  return order.map(({ column, direction }) => `${column} ${direction}`).join()
+}
+
+function parse(cursor: string): unknown {
+  if (cursor.length > CURSOR_LENGTH_MAX) return undefined
+  try {
+    return JSON.parse(Buffer.from(cursor, 'base64url').toString())
+  } catch {
+    return undefined
+  }
+}
+
+function read(type: OrderColumn['type'], value: unknown): Value | undefined {
+  if (type === 'number') return Number.isSafeInteger(value) ? (value as number) : undefined
+  if (typeof value !== 'string' || value.includes('\0')) return undefined
+  if (type === 'uuid') return UUID.test(value) ? value : undefined
+  if (type === 'text') return value
+  const date = new Date(value)
+  return isStorableMoment(date) ? date : undefined
+}
+
+function orderBy(order: readonly OrderColumn[], backward: boolean): KeysetQuery['orderBy'] {
+  return order.map(({ column, direction }) => ({ [column]: backward ? opposite(direction) : direction }))
+}
+
+/**
+ * Builds (a, b, id) beyond (x, y, z) for Prisma. The first column's own bound is implied by the rest, but only it lets
+ * PostgreSQL start its index scan at the cursor.
+ */
+function bound(
+  order: readonly OrderColumn[],
+  name: 'after' | 'before',
+  cursor: string | null | undefined,
+): object | null {
+  if (cursor == null) return null
+  const values = decodeKeyset(order, cursor)
+  if (!values) throw invalidCursor(name)
+  const beyond = order.map(({ direction }) => ((direction === 'asc') === (name === 'after') ? 'gt' : 'lt'))
+  const branches = order.map(({ column }, last) => ({
+    ...Object.fromEntries(order.slice(0, last).map((before, index) => [before.column, values[index]])),
+    [column]: { [beyond[last]!]: values[last] },
+  }))
+  return { [order[0]!.column]: { [`${beyond[0]!}e`]: values[0] }, OR: branches }
+}
+
+function opposite(direction: 'asc' | 'desc'): 'asc' | 'desc' {
+  return direction === 'asc' ? 'desc' : 'asc'
 }

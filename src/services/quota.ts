@@ -33,20 +33,6 @@ import type { Queryable } from '../store/database.ts'
 
 const NOT_FOUND = { USER: 'USER_NOT_FOUND', PROJECT: 'PROJECT_NOT_FOUND', DOMAIN: 'DOMAIN_NOT_FOUND' } as const
 
-/**
- * Finds the id of a user, project or domain whose quota applies to the viewer.
- * @throws RepriseError USER_NOT_FOUND, PROJECT_NOT_FOUND, DOMAIN_NOT_FOUND
- */
-async function resolveQuotaScope(
-  { db, viewer }: Pick<ServiceContext, 'db' | 'viewer'>,
-  scope: QuotaScope,
-  name: string,
-): Promise<string> {
-  const id = mayBeName(name) ? await findQuotaScope(db, scope, name, viewer) : undefined
-  if (id === undefined) throw new RepriseError(NOT_FOUND[scope], `no ${scope.toLowerCase()} ${name}`)
-  return id
-}
-
 export type { UsedQuota }
 
 /** Reads all quotas that apply to what the viewer sees. */
@@ -131,18 +117,6 @@ export async function setQuota(context: ServiceContext, input: SetQuotaInput): P
 
 const UNLIMITED: QuotaLimits = { slots: {}, maxRunning: null, maxPending: null, maxCheckpointBytes: null }
 
-function changed(
-  before: QuotaLimits,
-  { slots, maxRunning, maxPending, maxCheckpointBytes }: { [Field in keyof QuotaLimits]?: QuotaLimits[Field] | null },
-): QuotaLimits {
-  return {
-    slots: slots === undefined ? before.slots : (slots ?? {}),
-    maxRunning: maxRunning === undefined ? before.maxRunning : maxRunning,
-    maxPending: maxPending === undefined ? before.maxPending : maxPending,
-    maxCheckpointBytes: maxCheckpointBytes === undefined ? before.maxCheckpointBytes : maxCheckpointBytes,
-  }
-}
-
 /**
  * Counts the free places in these owners' limits on pending sessions. The quotas are locked for the transaction, so
  * that no other transaction takes the same places; without quotas, nothing is counted.
@@ -154,6 +128,32 @@ export async function lockPendingPlaces(tx: Queryable, owners: readonly Owner[])
 /** Counts the free places for information only, without locks. */
 export async function readPendingPlaces(db: Queryable, owners: readonly Owner[]): Promise<PendingPlaces> {
   return placesLeftBy(db, await readLimits(db, scopesOf(owners), 'PENDING'))
+}
+
+/**
+ * Finds the id of a user, project or domain whose quota applies to the viewer.
+ * @throws RepriseError USER_NOT_FOUND, PROJECT_NOT_FOUND, DOMAIN_NOT_FOUND
+ */
+async function resolveQuotaScope(
+  { db, viewer }: Pick<ServiceContext, 'db' | 'viewer'>,
+  scope: QuotaScope,
+  name: string,
+): Promise<string> {
+  const id = mayBeName(name) ? await findQuotaScope(db, scope, name, viewer) : undefined
+  if (id === undefined) throw new RepriseError(NOT_FOUND[scope], `no ${scope.toLowerCase()} ${name}`)
+  return id
+}
+
+function changed(
+  before: QuotaLimits,
+  { slots, maxRunning, maxPending, maxCheckpointBytes }: { [Field in keyof QuotaLimits]?: QuotaLimits[Field] | null },
+): QuotaLimits {
+  return {
+    slots: slots === undefined ? before.slots : (slots ?? {}),
+    maxRunning: maxRunning === undefined ? before.maxRunning : maxRunning,
+    maxPending: maxPending === undefined ? before.maxPending : maxPending,
+    maxCheckpointBytes: maxCheckpointBytes === undefined ? before.maxCheckpointBytes : maxCheckpointBytes,
+  }
 }
 
 function scopesOf(owners: readonly Owner[]): Owners {

@@ -77,43 +77,6 @@ const groupOptions = z.strictObject({
 
 type ParsedOptions = z.output<typeof groupOptions>
 
-/** Computes the group's columns from these options. Null removes an optional timeout. */
-function changedOptions(before: GroupOptions, input: ParsedOptions): GroupOptions {
-  const liftable = (given: number | null | undefined, present: number | null) => (given === undefined ? present : given)
-  const draining = input.draining ?? before.draining
-  return {
-    sequencer: input.sequencer ?? before.sequencer,
-    selector: input.selector ?? before.selector,
-    triesMax: input.maxTries ?? before.triesMax,
-    reschedulesMax: input.maxReschedules ?? before.reschedulesMax,
-    pendingTimeoutMs: liftable(input.pendingTimeout, before.pendingTimeoutMs),
-    prepareTimeoutMs: liftable(input.prepareTimeout, before.prepareTimeoutMs),
-    createTimeoutMs: liftable(input.createTimeout, before.createTimeoutMs),
-    queueTimeoutMs: liftable(input.queueTimeout, before.queueTimeoutMs),
-    terminateTimeoutMs: input.terminateTimeout ?? before.terminateTimeoutMs,
-    fenceAfterMs: input.fenceAfter ?? before.fenceAfterMs,
-    stopGraceMs: input.stopGrace ?? before.stopGraceMs,
-    allowedSessionTypes: input.allowedSessionTypes ?? before.allowedSessionTypes,
-    executorOptions: input.executorOptions ?? before.executorOptions,
-    allowedExecutorOptions: input.allowedExecutorOptions ?? before.allowedExecutorOptions,
-    draining,
-    drainReason: draining ? (input.drainReason === undefined ? before.drainReason : input.drainReason) : null,
-  }
-}
-
-/** Finds faults in the combination of options. */
-function optionIssues({ terminateTimeoutMs, stopGraceMs }: GroupOptions, input: ParsedOptions): ValidationIssue[] {
-  const issues: ValidationIssue[] = []
-  if (stopGraceMs >= terminateTimeoutMs) {
-    const path = input.stopGrace == null ? 'terminateTimeout' : 'stopGrace'
-    issues.push({ path, message: 'stopGrace must be less than terminateTimeout' })
-  }
-  if (input.drainReason != null && input.draining === false) {
-    issues.push({ path: 'drainReason', message: 'only for a group that is drained' })
-  }
-  return issues
-}
-
 const createSchema = groupOptions.extend({ name: entityName })
 
 type CreateResourceGroupInput = z.input<typeof createSchema>
@@ -223,4 +186,41 @@ export type { GroupSlotRow }
 /** Reads capacity and use of each resource group, by slot. */
 export function readGroupSlots({ db }: Pick<ServiceContext, 'db'>, groups: readonly string[]): Promise<GroupSlotRow[]> {
   return readSlots(db, groups)
+}
+
+/** Computes the group's columns from these options. Null removes an optional timeout. */
+function changedOptions(before: GroupOptions, input: ParsedOptions): GroupOptions {
+  const liftable = (given: number | null | undefined, present: number | null) => (given === undefined ? present : given)
+  const draining = input.draining ?? before.draining
+  return {
+    sequencer: input.sequencer ?? before.sequencer,
+    selector: input.selector ?? before.selector,
+    triesMax: input.maxTries ?? before.triesMax,
+    reschedulesMax: input.maxReschedules ?? before.reschedulesMax,
+    pendingTimeoutMs: liftable(input.pendingTimeout, before.pendingTimeoutMs),
+    prepareTimeoutMs: liftable(input.prepareTimeout, before.prepareTimeoutMs),
+    createTimeoutMs: liftable(input.createTimeout, before.createTimeoutMs),
+    queueTimeoutMs: liftable(input.queueTimeout, before.queueTimeoutMs),
+    terminateTimeoutMs: input.terminateTimeout ?? before.terminateTimeoutMs,
+    fenceAfterMs: input.fenceAfter ?? before.fenceAfterMs,
+    stopGraceMs: input.stopGrace ?? before.stopGraceMs,
+    allowedSessionTypes: input.allowedSessionTypes ?? before.allowedSessionTypes,
+    executorOptions: input.executorOptions ?? before.executorOptions,
+    allowedExecutorOptions: input.allowedExecutorOptions ?? before.allowedExecutorOptions,
+    draining,
+    drainReason: draining ? (input.drainReason === undefined ? before.drainReason : input.drainReason) : null,
+  }
+}
+
+/** Finds faults in the combination of options. */
+function optionIssues({ terminateTimeoutMs, stopGraceMs }: GroupOptions, input: ParsedOptions): ValidationIssue[] {
+  const issues: ValidationIssue[] = []
+  if (stopGraceMs >= terminateTimeoutMs) {
+    const path = input.stopGrace == null ? 'terminateTimeout' : 'stopGrace'
+    issues.push({ path, message: 'stopGrace must be less than terminateTimeout' })
+  }
+  if (input.drainReason != null && input.draining === false) {
+    issues.push({ path: 'drainReason', message: 'only for a group that is drained' })
+  }
+  return issues
 }

@@ -80,10 +80,6 @@ const ATTEMPT_MAX = 2_147_483_647
 export const GENERATION_MAX = 2_147_483_647
 const YEAR_10000 = Date.UTC(10_000, 0)
 
-function count(value: unknown, max: number): number | null {
-  return Number.isInteger(value) && (value as number) >= 0 && (value as number) <= max ? (value as number) : null
-}
-
 /** An agent's mark beside a directory: the attempt that last used it, and the checkpoint that this attempt found. */
 export interface CheckpointMark {
   attempt: number
@@ -129,6 +125,10 @@ export function judgeCheckpoint(place: CheckpointPlace): JudgedCheckpoint {
   // directory.
   if (mark === null || mark.attempt < newest.attempt) return missing
   return mark.attempt > newest.attempt || !isFirstKernel ? here(mark.attempt) : missing
+}
+
+function count(value: unknown, max: number): number | null {
+  return Number.isInteger(value) && (value as number) >= 0 && (value as number) <= max ? (value as number) : null
 }
 
 function judged(found: FoundCheckpoint | null, isStale = false): JudgedCheckpoint {

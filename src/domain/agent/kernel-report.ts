@@ -38,12 +38,12 @@ export function readKernelUsage(value: unknown): KernelUsage | null {
   }
 }
 
-/** Also rejects NaN, which is in no range. */
-function figure(value: unknown, max: number): number | null {
-  return typeof value === 'number' && value >= 0 && value <= max ? value : null
-}
-
 /** Whether the value identifies an image by its content, independently of its name. */
 export function isImageDigest(value: unknown): value is string {
   return typeof value === 'string' && /^sha256:[0-9a-f]{64}$/.test(value)
+}
+
+/** Also rejects NaN, which is in no range. */
+function figure(value: unknown, max: number): number | null {
+  return typeof value === 'number' && value >= 0 && value <= max ? value : null
 }

@@ -53,11 +53,6 @@ export function prometheusTargets(services: readonly Service[]): TargetGroup[] {
   )
 }
 
-/** Replaces the characters that Prometheus does not allow in a label name. */
-function labelName(key: string): string {
-  return key.replaceAll(/[^A-Za-z0-9_]/g, '_')
-}
-
 export interface TraefikConfiguration {
   http?: {
     services: Record<string, { loadBalancer: { passHostHeader: true; servers?: { url: string }[] } }>
@@ -83,4 +78,9 @@ export function traefikConfiguration(services: readonly Service[]): TraefikConfi
       ),
     },
   }
+}
+
+/** Replaces the characters that Prometheus does not allow in a label name. */
+function labelName(key: string): string {
+  return key.replaceAll(/[^A-Za-z0-9_]/g, '_')
 }

@@ -54,33 +54,7 @@ export function planReplicas(wanted: ReplicasWanted, routes: readonly PlannedRou
   }
 }
 
-/**
- * Selects routes of other revisions to stop. `spare` is the number of healthy routes that may be stopped. A route that
- * may soon be healthy again is stopped only if `spare` is not negative.
- */
-function replaceable(others: readonly PlannedRoute[], spare: number, all: boolean): PlannedRoute[] {
-  let left = spare
-  return others.filter((route) => {
-    if (all) return true
-    if (route.status === 'HEALTHY') return left-- > 0
-    return route.status !== 'DEGRADED' || !route.wasHealthy || spare >= 0
-  })
-}
-
-function healthyIn(routes: readonly PlannedRoute[]): number {
-  return routes.filter(({ status }) => status === 'HEALTHY').length
-}
-
 const WORTH: Readonly<Partial<Record<RouteStatus, number>>> = { UNHEALTHY: 0, PROVISIONING: 1, DEGRADED: 2, HEALTHY: 4 }
-
-/** Sorts equally bad routes by id, the newest first. */
-function worstFirst(a: PlannedRoute, b: PlannedRoute): number {
-  return worthOf(a) - worthOf(b) || (a.id < b.id ? 1 : -1)
-}
-
-function worthOf({ status, wasHealthy }: PlannedRoute): number {
-  return (WORTH[status] ?? 0) + (status === 'DEGRADED' && wasHealthy ? 1 : 0)
-}
 
 /** A deployment's rollout settings; null means the default. */
 export interface RolloutSettings {
@@ -118,4 +92,30 @@ const BACKOFF: DelayPolicy = {
  */
 export function startBackoffMs(failures: number, failedSessionId: string): number {
   return computeDelay({ policy: BACKOFF, sessionId: failedSessionId, retryCount: failures - 1, random: 0 }).delayMs
+}
+
+/**
+ * Selects routes of other revisions to stop. `spare` is the number of healthy routes that may be stopped. A route that
+ * may soon be healthy again is stopped only if `spare` is not negative.
+ */
+function replaceable(others: readonly PlannedRoute[], spare: number, all: boolean): PlannedRoute[] {
+  let left = spare
+  return others.filter((route) => {
+    if (all) return true
+    if (route.status === 'HEALTHY') return left-- > 0
+    return route.status !== 'DEGRADED' || !route.wasHealthy || spare >= 0
+  })
+}
+
+function healthyIn(routes: readonly PlannedRoute[]): number {
+  return routes.filter(({ status }) => status === 'HEALTHY').length
+}
+
+/** Sorts equally bad routes by id, the newest first. */
+function worstFirst(a: PlannedRoute, b: PlannedRoute): number {
+  return worthOf(a) - worthOf(b) || (a.id < b.id ? 1 : -1)
+}
+
+function worthOf({ status, wasHealthy }: PlannedRoute): number {
+  return (WORTH[status] ?? 0) + (status === 'DEGRADED' && wasHealthy ? 1 : 0)
 }

@@ -45,11 +45,6 @@ export function agentCapacity({
   return { id, labels, volumes, ports, capacity, perKernel, free, reserved: new Map(), version: 0 }
 }
 
-function fits(has: Quantities, demand: Quantities): boolean {
-  for (const [slot, amount] of demand) if ((has.get(slot) ?? 0n) < amount) return false
-  return true
-}
-
 /** Whether one machine of the agent can hold this demand, which is for kernels that must run on one machine. */
 export function holds({ perKernel }: AgentCapacity, demand: Quantities): boolean {
   if (perKernel === null) return true
@@ -82,11 +77,6 @@ export function reserve(agent: AgentCapacity, demand: Quantities, count = 1n): v
 /** The amount that is actually free, including what is reserved. */
 export function freeOf(agent: AgentCapacity, slot: string): Quantity {
   return (agent.free.get(slot) ?? 0n) + (agent.reserved.get(slot) ?? 0n)
-}
-
-/** The amount that would be free if nothing ran, minus what is reserved. */
-function unreservedOf(agent: AgentCapacity, slot: string): Quantity {
-  return (agent.capacity.get(slot) ?? 0n) - (agent.reserved.get(slot) ?? 0n)
 }
 
 /**
@@ -245,6 +235,16 @@ export function createAgentPool(
       requests.clear()
     },
   }
+}
+
+function fits(has: Quantities, demand: Quantities): boolean {
+  for (const [slot, amount] of demand) if ((has.get(slot) ?? 0n) < amount) return false
+  return true
+}
+
+/** The amount that would be free if nothing ran, minus what is reserved. */
+function unreservedOf(agent: AgentCapacity, slot: string): Quantity {
+  return (agent.capacity.get(slot) ?? 0n) - (agent.reserved.get(slot) ?? 0n)
 }
 
 /** The first item with the lowest value. */

@@ -50,19 +50,6 @@ export function placeByCheckpoint(stored: StoredCheckpoint, places: Places): Che
   return ids.length > 0 ? { kind: 'only', agents: ids } : { kind: 'wait', reason: explainWait(stored), leftMs }
 }
 
-function isBadPlace({ agents }: StoredCheckpoint, { avoidAgents, excludeAgents }: Places): boolean {
-  return agents.length > 0 && agents.every(({ id }) => avoidAgents.includes(id) || excludeAgents.includes(id))
-}
-
-function explainWait({ attempt, agents }: StoredCheckpoint): string {
-  const its = `its checkpoint of attempt ${attempt}`
-  const [first, ...others] = agents
-  if (first === undefined) return `no agent has ${its}`
-  const beside = others.length === 0 ? '' : `, the first of ${agents.length} that have it`
-  const is = first.status === 'ALIVE' ? 'where it may not go' : `which is ${first.status}`
-  return `${its} is on agent ${first.name}${beside}, ${is}`
-}
-
 /**
  * Ranks the agents for a session that prefers some: first these, then agents without the checkpoint, at the end the
  * agents to avoid.
@@ -75,6 +62,19 @@ export function preferring(avoided: Avoided, prefer: ReadonlySet<string>, agents
       return place === 0 ? [] : [[id, place]]
     }),
   )
+}
+
+function isBadPlace({ agents }: StoredCheckpoint, { avoidAgents, excludeAgents }: Places): boolean {
+  return agents.length > 0 && agents.every(({ id }) => avoidAgents.includes(id) || excludeAgents.includes(id))
+}
+
+function explainWait({ attempt, agents }: StoredCheckpoint): string {
+  const its = `its checkpoint of attempt ${attempt}`
+  const [first, ...others] = agents
+  if (first === undefined) return `no agent has ${its}`
+  const beside = others.length === 0 ? '' : `, the first of ${agents.length} that have it`
+  const is = first.status === 'ALIVE' ? 'where it may not go' : `which is ${first.status}`
+  return `${its} is on agent ${first.name}${beside}, ${is}`
 }
 
 /** A rank before that of the first agent to avoid, which is 1. */

@@ -57,52 +57,6 @@ export function explainPending(facts: PendingFacts): string {
   )
 }
 
-function beforeLine({
-  dependencies,
-  startsAt,
-  restsForMs,
-  lastError,
-  drained,
-  key,
-  checkpoint,
-  checkpointQuota,
-}: PendingFacts): string | undefined {
-  const { total, open, failed } = dependencies
-  if (failed !== null) return `depends on session ${failed}, whose chain has failed; it is about to be cancelled`
-  if (startsAt !== null) return `starts no earlier than ${startsAt}`
-  if (open > 0) return `waits for ${open} of the ${total} ${total === 1 ? 'chain' : 'chains'} that it depends on`
-  const forCheckpoints = checkpoint ?? checkpointQuota
-  if (forCheckpoints !== null && drained === null) return forCheckpoints
-  const forKey = key === null || drained !== null ? undefined : explainKey(key)
-  if (forKey !== undefined || restsForMs === null) return forKey
-  const rests = `rests for ${Math.ceil(restsForMs / 1000)} s`
-  return lastError === null ? rests : `${rests} after a failure: ${lastError}`
-}
-
-function noCapacity({ request, agents, group, absent }: PendingFacts): string | undefined {
-  const shortage = explainShortage(request, agents, group)
-  if (!shortage || agents.length > 0) return shortage?.long
-  const others = Object.entries(absent).map(([status, count]) => `${count} ${status}`)
-  return `${shortage.long} (${others.length > 0 ? others.join(', ') : 'it has none'})`
-}
-
-function overQuota({ quotas, request }: PendingFacts): string | undefined {
-  return firstQuotaShortage(quotas, totalOf(request))?.long
-}
-
-function isReserved({ request, agents }: PendingFacts): boolean {
-  return !fitsUnreserved(request, agents)
-}
-
-function positionInQueue({ sequencer, before, group }: PendingFacts): string {
-  const many = before > QUEUE_POSITION_MAX ? `more than ${QUEUE_POSITION_MAX}` : String(before)
-  const sessions = before === 1 ? 'session' : 'sessions'
-  if (sequencer === 'DRF')
-    return `waits for its turn by dominant shares, with ${many} other ${sessions} of resource group ${group}`
-  if (before === 0) return `is the next in the line of resource group ${group}`
-  return `waits for its turn, ${many} ${sessions} before it in the line of resource group ${group}`
-}
-
 /**
  * A reason why no agent can take a session. `short` names what is missing, and stays the same as long as the session
  * waits for it; `long` has the present numbers.
@@ -148,6 +102,52 @@ export function explainShortage(
   if (ever) return always(neverWords(unit, ever, group, suitable))
   const now = shortOf(unit, roomy, freeOf)
   return now && { forGood: false, ...nowWords(unit, now, group) }
+}
+
+function beforeLine({
+  dependencies,
+  startsAt,
+  restsForMs,
+  lastError,
+  drained,
+  key,
+  checkpoint,
+  checkpointQuota,
+}: PendingFacts): string | undefined {
+  const { total, open, failed } = dependencies
+  if (failed !== null) return `depends on session ${failed}, whose chain has failed; it is about to be cancelled`
+  if (startsAt !== null) return `starts no earlier than ${startsAt}`
+  if (open > 0) return `waits for ${open} of the ${total} ${total === 1 ? 'chain' : 'chains'} that it depends on`
+  const forCheckpoints = checkpoint ?? checkpointQuota
+  if (forCheckpoints !== null && drained === null) return forCheckpoints
+  const forKey = key === null || drained !== null ? undefined : explainKey(key)
+  if (forKey !== undefined || restsForMs === null) return forKey
+  const rests = `rests for ${Math.ceil(restsForMs / 1000)} s`
+  return lastError === null ? rests : `${rests} after a failure: ${lastError}`
+}
+
+function noCapacity({ request, agents, group, absent }: PendingFacts): string | undefined {
+  const shortage = explainShortage(request, agents, group)
+  if (!shortage || agents.length > 0) return shortage?.long
+  const others = Object.entries(absent).map(([status, count]) => `${count} ${status}`)
+  return `${shortage.long} (${others.length > 0 ? others.join(', ') : 'it has none'})`
+}
+
+function overQuota({ quotas, request }: PendingFacts): string | undefined {
+  return firstQuotaShortage(quotas, totalOf(request))?.long
+}
+
+function isReserved({ request, agents }: PendingFacts): boolean {
+  return !fitsUnreserved(request, agents)
+}
+
+function positionInQueue({ sequencer, before, group }: PendingFacts): string {
+  const many = before > QUEUE_POSITION_MAX ? `more than ${QUEUE_POSITION_MAX}` : String(before)
+  const sessions = before === 1 ? 'session' : 'sessions'
+  if (sequencer === 'DRF')
+    return `waits for its turn by dominant shares, with ${many} other ${sessions} of resource group ${group}`
+  if (before === 0) return `is the next in the line of resource group ${group}`
+  return `waits for its turn, ${many} ${sessions} before it in the line of resource group ${group}`
 }
 
 /** Whether the session fits into what is free and not reserved for others. */

@@ -13,23 +13,6 @@ export interface QuotaUse {
   running: number
 }
 
-/** Explains why a session with this total demand has to wait for the quota, with numbers; undefined if it does not. */
-function quotaShortage(quota: QuotaUse, demand: Quantities): { short: string; long: string } | undefined {
-  if (quota.maxRunning !== null && quota.running >= quota.maxRunning) {
-    const short = `the quota of ${quota.name} allows ${quota.maxRunning} running sessions`
-    return { short, long: `${short}, ${quota.running} run` }
-  }
-  for (const [slot, limit] of quota.slots) {
-    const asks = demand.get(slot) ?? 0n
-    const used = quota.usedSlots.get(slot) ?? 0n
-    if (asks === 0n || used + asks <= limit) continue
-    const amount = (quantity: Quantity) => describeAmount(slot, formatQuantity(quantity))
-    const short = `the quota of ${quota.name} allows ${slot} ${amount(limit)} in all, it asks for ${amount(asks)}`
-    return { short, long: asks > limit ? `${short}: more than it ever allows` : `${short}, ${amount(used)} is in use` }
-  }
-  return undefined
-}
-
 /** Finds the first quota with a shortage and explains it. */
 export function firstQuotaShortage(
   quotas: readonly QuotaUse[],
@@ -94,11 +77,6 @@ export function takeKey({ keyUse: use, keyLimit }: KeyCandidate): void {
   use.limit = Math.min(use.limit, keyLimit)
 }
 
-function isBefore(a: KeyPosition, b: KeyPosition): boolean {
-  if (a.priority !== b.priority) return a.priority > b.priority
-  return a.createdAt === b.createdAt ? a.id < b.id : a.createdAt < b.createdAt
-}
-
 /** A snapshot of one session's key and its holders. */
 export interface HeldKey {
   key: string
@@ -122,6 +100,28 @@ export function explainKey({ key, held, limit, holders, before }: HeldKey): stri
   const names = shown.join(', ') + (held > shown.length ? ', …' : '')
   const holding = held === 1 ? `which session ${names} holds` : `which ${held} sessions hold: ${names}`
   return `${waitsFor(key)}, ${holding}${queue}`
+}
+
+/** Explains why a session with this total demand has to wait for the quota, with numbers; undefined if it does not. */
+function quotaShortage(quota: QuotaUse, demand: Quantities): { short: string; long: string } | undefined {
+  if (quota.maxRunning !== null && quota.running >= quota.maxRunning) {
+    const short = `the quota of ${quota.name} allows ${quota.maxRunning} running sessions`
+    return { short, long: `${short}, ${quota.running} run` }
+  }
+  for (const [slot, limit] of quota.slots) {
+    const asks = demand.get(slot) ?? 0n
+    const used = quota.usedSlots.get(slot) ?? 0n
+    if (asks === 0n || used + asks <= limit) continue
+    const amount = (quantity: Quantity) => describeAmount(slot, formatQuantity(quantity))
+    const short = `the quota of ${quota.name} allows ${slot} ${amount(limit)} in all, it asks for ${amount(asks)}`
+    return { short, long: asks > limit ? `${short}: more than it ever allows` : `${short}, ${amount(used)} is in use` }
+  }
+  return undefined
+}
+
+function isBefore(a: KeyPosition, b: KeyPosition): boolean {
+  if (a.priority !== b.priority) return a.priority > b.priority
+  return a.createdAt === b.createdAt ? a.id < b.id : a.createdAt < b.createdAt
 }
 
 function waitsFor(key: string): string {

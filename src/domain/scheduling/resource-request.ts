@@ -27,11 +27,6 @@ export function formatQuantity(quantity: Quantity): string {
   return quantity < 0n ? `-${text}` : text
 }
 
-/** Removes the zeros that PostgreSQL's numeric may have beyond the ninth digit. */
-function trimZeros(text: string): string {
-  return text.includes('.') ? text.replace(/0+$/, '').replace(/\.$/, '') : text
-}
-
 export type Quantities = ReadonlyMap<string, Quantity>
 
 export function parseQuantities(amounts: Readonly<Record<string, string>>): Map<string, Quantity> {
@@ -97,10 +92,6 @@ export function resourceRequest(session: {
   return { key, clusterMode: mode, kernels, slots, ...agents }
 }
 
-function byKey([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
-  return a < b ? -1 : a > b ? 1 : 0
-}
-
 /**
  * The part of a session that is placed as a whole: all kernels of a single-node session, or one kernel of a multi-node
  * one.
@@ -135,10 +126,6 @@ export function suits(
   return Object.entries(request.agentLabels).every(([key, value]) => agent.labels[key] === value)
 }
 
-function times(slots: Quantities, count: number): Quantities {
-  return count === 1 ? slots : new Map([...slots].map(([slot, amount]) => [slot, amount * BigInt(count)]))
-}
-
 /** The volumes that a session needs, and its project. */
 export interface VolumeNeed {
   /** The project's name, by which agents know it. */
@@ -159,10 +146,6 @@ export function offersAll(volumes: readonly OfferedVolume[], { project, mounts }
   return mounts.every((mount) => volumes.some((volume) => isOffered(volume, mount, project)))
 }
 
-function isOffered({ name, readOnly, projects }: OfferedVolume, mount: Mount, project: string): boolean {
-  return name === mount.volume && (projects === null || projects.includes(project)) && (mount.readOnly || !readOnly)
-}
-
 /**
  * Explains why none of these agents has all needed volumes; `who` stands for the agents in the text. Volumes of other
  * projects are treated like missing ones, because members of this project read the text.
@@ -179,4 +162,21 @@ export function missingVolumes(
   }
   const toRead = has({ ...missing, readOnly: true }) ? ' to write to, though to read: mount it read-only' : ''
   return `${who} has volume ${missing.volume} for project ${project}${toRead}`
+}
+
+/** Removes the zeros that PostgreSQL's numeric may have beyond the ninth digit. */
+function trimZeros(text: string): string {
+  return text.includes('.') ? text.replace(/0+$/, '').replace(/\.$/, '') : text
+}
+
+function byKey([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}
+
+function times(slots: Quantities, count: number): Quantities {
+  return count === 1 ? slots : new Map([...slots].map(([slot, amount]) => [slot, amount * BigInt(count)]))
+}
+
+function isOffered({ name, readOnly, projects }: OfferedVolume, mount: Mount, project: string): boolean {
+  return name === mount.volume && (projects === null || projects.includes(project)) && (mount.readOnly || !readOnly)
 }

@@ -40,11 +40,6 @@ export interface ClusterMember {
   address: string
 }
 
-/** `main1`, `sub1`, `sub2`, … */
-function kernelName({ role, index }: Pick<ClusterMember, 'role' | 'index'>): string {
-  return `${role}${index}`
-}
-
 /**
  * Environment variables that describe a kernel and the other kernels of its session. The addresses are known once all
  * kernels are placed, which is before any is prepared; a rescheduled session gets new ones. `members` are in the order
@@ -133,4 +128,9 @@ export function mergeSealed(
     if (values.get(variable.name)?.digest !== variable.digest) values.set(variable.name, variable)
   }
   return [...values.values()]
+}
+
+/** `main1`, `sub1`, `sub2`, … */
+function kernelName({ role, index }: Pick<ClusterMember, 'role' | 'index'>): string {
+  return `${role}${index}`
 }

@@ -36,6 +36,10 @@ export function readProgramVerdict(value: unknown): ProgramVerdict | null {
   return typeof fault === 'string' ? faulty(fault) : judge(said)
 }
 
+export function faulty(fault: string): ProgramVerdict {
+  return { reason: null, retry: null, delaySeconds: null, fault: cut(fault) }
+}
+
 function judge(value: unknown): ProgramVerdict {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return faulty('it is not a JSON object')
   const unknown = Object.keys(value).find((name) => !FIELDS.includes(name))
@@ -54,10 +58,6 @@ function judge(value: unknown): ProgramVerdict {
     delaySeconds: delaySeconds === null ? null : Math.min(delaySeconds, RETRY_DELAY_CEILING_MS / 1000),
     fault: null,
   }
-}
-
-export function faulty(fault: string): ProgramVerdict {
-  return { reason: null, retry: null, delaySeconds: null, fault: cut(fault) }
 }
 
 function cut(text: string): string {

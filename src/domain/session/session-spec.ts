@@ -63,11 +63,6 @@ export function environBytes(entries: readonly Variable[]): number {
   return execBytes(entries.map((entry) => `${entry?.name ?? ''}=${entry?.value ?? ''}`))
 }
 
-/** Bytes of the secret variables once they are decrypted. */
-function sealedEnvironBytes(entries: readonly SealedVariable[]): number {
-  return entries.reduce((sum, { name, sealed }) => sum + execBytes([`${name}=`]) + sealedValueBytes(sealed), 0)
-}
-
 export function fitsArgument(value: string): boolean {
   return Buffer.byteLength(value) <= ARGUMENT_BYTES_MAX
 }
@@ -77,4 +72,9 @@ export function environFault(environ: readonly Variable[], secrets: readonly Sea
   const bytes = environBytes(environ) + sealedEnvironBytes(secrets)
   if (bytes <= ENVIRON_BYTES_MAX) return null
   return `its variables would take ${bytes} bytes, 10 more for each than name and value, and may take ${ENVIRON_BYTES_MAX}`
+}
+
+/** Bytes of the secret variables once they are decrypted. */
+function sealedEnvironBytes(entries: readonly SealedVariable[]): number {
+  return entries.reduce((sum, { name, sealed }) => sum + execBytes([`${name}=`]) + sealedValueBytes(sealed), 0)
 }

@@ -68,28 +68,6 @@ export async function readAudit(
   return assemblePage({ args: options.page, rows, cursorOf, count: () => countAudit(db, wanted) })
 }
 
-/** The database keeps milliseconds. */
-function between({ gt, gte, lt, lte }: NonNullable<AuditFilterInput['at']>): Pick<AuditConditions, 'from' | 'before'> {
-  const next = (time: Date | null | undefined) => time && new Date(time.getTime() + MILLISECOND)
-  const froms = [gte, next(gt)].filter((time) => time != null)
-  const befores = [lt, next(lte)].filter((time) => time != null)
-  return {
-    from: froms.length === 0 ? undefined : new Date(Math.max(...froms.map(Number))),
-    before: befores.length === 0 ? undefined : new Date(Math.min(...befores.map(Number))),
-  }
-}
-
-function cursorOf({ id }: AuditRow): string {
-  return Buffer.from(`a:${id}`).toString('base64url')
-}
-
-function idOf(name: 'after' | 'before', cursor: string | null | undefined): string | null {
-  if (cursor == null) return null
-  const match = /^a:(\d{1,18})$/.exec(Buffer.from(cursor, 'base64url').toString())
-  if (!match) throw invalidCursor(name)
-  return match[1]!
-}
-
 /** Refusals of one kind within this time are one entry, so that a client in a loop does not fill the log. */
 const QUIET_MS = 60_000
 /** An upper bound of the kinds kept in memory; usually there are far fewer. */
@@ -131,4 +109,26 @@ export function createRefusalLog(options: { db: Database; log: Logger; now?: () 
       )
     },
   }
+}
+
+/** The database keeps milliseconds. */
+function between({ gt, gte, lt, lte }: NonNullable<AuditFilterInput['at']>): Pick<AuditConditions, 'from' | 'before'> {
+  const next = (time: Date | null | undefined) => time && new Date(time.getTime() + MILLISECOND)
+  const froms = [gte, next(gt)].filter((time) => time != null)
+  const befores = [lt, next(lte)].filter((time) => time != null)
+  return {
+    from: froms.length === 0 ? undefined : new Date(Math.max(...froms.map(Number))),
+    before: befores.length === 0 ? undefined : new Date(Math.min(...befores.map(Number))),
+  }
+}
+
+function cursorOf({ id }: AuditRow): string {
+  return Buffer.from(`a:${id}`).toString('base64url')
+}
+
+function idOf(name: 'after' | 'before', cursor: string | null | undefined): string | null {
+  if (cursor == null) return null
+  const match = /^a:(\d{1,18})$/.exec(Buffer.from(cursor, 'base64url').toString())
+  if (!match) throw invalidCursor(name)
+  return match[1]!
 }

@@ -68,36 +68,6 @@ export async function logOut(db: Database, viewer: Viewer): Promise<void> {
   })
 }
 
-async function addSession(
-  db: Database,
-  { key, request }: Login,
-  findParent: (tx: Parameters<typeof insertBrowserSession>[0]) => Promise<string>,
-): Promise<string> {
-  return db.transaction(async (tx) => {
-    const tokenId = await findParent(tx)
-    await removeEndedBrowserSessions(tx, tokenId)
-    const [id, secret] = [uuidv7(), newToken()]
-    const child = {
-      id,
-      hash: hashToken(browserCredential(secret, key)),
-      prefix: tokenPrefix(secret),
-      parentId: tokenId,
-    }
-    const parent = await insertBrowserSession(tx, child)
-    if (!parent) throw new RepriseError('UNAUTHENTICATED', 'The token is no longer valid.')
-    const { name, projectId, userId } = parent
-    const actor = { name, tokenId, userId, requestId: request.id, address: request.address }
-    await recordAudit(tx, { actor, action: 'browser.login', projectId, details: { tokenId, name } })
-    return secret
-  })
-}
-
-/** Refuses logins with a browser's own session; otherwise it could renew itself for ever. */
-function assertMayLogIn(viewer: Viewer): void {
-  if (!mayRead(viewer)) throw new RepriseError('FORBIDDEN', noAccess(viewer))
-  if (viewer.sessionOf) throw new RepriseError('FORBIDDEN', 'A browser logs in with a token, not with its own session.')
-}
-
 /** Paths that browsers may download from; they answer with a file. */
 const DOWNLOADS = /^\/v2\/kernels\/[\da-f-]{36}\/log(?:\?stream=(?:stdout|stderr))?$/i
 
@@ -129,6 +99,36 @@ export async function followDownloadLink(db: Database, code: string, path: strin
   if (viewer) return viewer
   const message = 'This link has been used, or is older than a minute, or its login has ended: download it again.'
   throw new RepriseError('UNAUTHENTICATED', message)
+}
+
+async function addSession(
+  db: Database,
+  { key, request }: Login,
+  findParent: (tx: Parameters<typeof insertBrowserSession>[0]) => Promise<string>,
+): Promise<string> {
+  return db.transaction(async (tx) => {
+    const tokenId = await findParent(tx)
+    await removeEndedBrowserSessions(tx, tokenId)
+    const [id, secret] = [uuidv7(), newToken()]
+    const child = {
+      id,
+      hash: hashToken(browserCredential(secret, key)),
+      prefix: tokenPrefix(secret),
+      parentId: tokenId,
+    }
+    const parent = await insertBrowserSession(tx, child)
+    if (!parent) throw new RepriseError('UNAUTHENTICATED', 'The token is no longer valid.')
+    const { name, projectId, userId } = parent
+    const actor = { name, tokenId, userId, requestId: request.id, address: request.address }
+    await recordAudit(tx, { actor, action: 'browser.login', projectId, details: { tokenId, name } })
+    return secret
+  })
+}
+
+/** Refuses logins with a browser's own session; otherwise it could renew itself for ever. */
+function assertMayLogIn(viewer: Viewer): void {
+  if (!mayRead(viewer)) throw new RepriseError('FORBIDDEN', noAccess(viewer))
+  if (viewer.sessionOf) throw new RepriseError('FORBIDDEN', 'A browser logs in with a token, not with its own session.')
 }
 
 async function take(db: Database, hash: Buffer): Promise<Viewer | null> {

@@ -106,15 +106,6 @@ export function createSecretBox(keys: readonly Uint8Array[]): SecretBox {
   }
 }
 
-function deriveKeys(key: Uint8Array): Key {
-  const derive = (use: string) => Buffer.from(hkdfSync('sha256', key, '', `reprise ${use}`, SECRET_KEY_BYTES))
-  const id = createHash('sha256')
-    .update(derive('key id'))
-    .digest('hex')
-    .slice(0, 2 * SEALED_KEY_ID_BYTES)
-  return { id, encryption: derive('encryption'), digests: derive('digests') }
-}
-
 const HOW_TO_MAKE = 'Make one with: (umask 077; openssl rand -base64 32 > FILE)'
 
 /**
@@ -136,21 +127,6 @@ export async function readSecretsKey(options: {
   return { ...createSecretBox(keys), path }
 }
 
-async function read(path: string): Promise<string | null> {
-  try {
-    return await readFile(path, 'utf8')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
-    throw new Error(`The key of the secrets could not be read: ${(error as Error).message}`, { cause: error })
-  }
-}
-
-async function make(path: string, named: boolean): Promise<string> {
-  if (named) throw new Error(`REPRISE_SECRETS_KEY_FILE names ${path}, which does not exist. ${HOW_TO_MAKE}`)
-  await writeOnce(path, `${randomBytes(SECRET_KEY_BYTES).toString('base64')}\n`)
-  return readFile(path, 'utf8')
-}
-
 /**
  * Checks that all servers of a database use the same key, because each server has to read what another one encrypts.
  * The first server to start records its key's id in the database. A server whose file has another key first replaces
@@ -169,4 +145,28 @@ export async function assertSharedKey(
       'All servers of a database share one key: copy the file from a server that has it, and name it with REPRISE_SECRETS_KEY_FILE. ' +
       'docs/security.md says what to do where it is lost.',
   )
+}
+
+function deriveKeys(key: Uint8Array): Key {
+  const derive = (use: string) => Buffer.from(hkdfSync('sha256', key, '', `reprise ${use}`, SECRET_KEY_BYTES))
+  const id = createHash('sha256')
+    .update(derive('key id'))
+    .digest('hex')
+    .slice(0, 2 * SEALED_KEY_ID_BYTES)
+  return { id, encryption: derive('encryption'), digests: derive('digests') }
+}
+
+async function read(path: string): Promise<string | null> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw new Error(`The key of the secrets could not be read: ${(error as Error).message}`, { cause: error })
+  }
+}
+
+async function make(path: string, named: boolean): Promise<string> {
+  if (named) throw new Error(`REPRISE_SECRETS_KEY_FILE names ${path}, which does not exist. ${HOW_TO_MAKE}`)
+  await writeOnce(path, `${randomBytes(SECRET_KEY_BYTES).toString('base64')}\n`)
+  return readFile(path, 'utf8')
 }

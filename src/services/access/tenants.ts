@@ -50,22 +50,6 @@ export async function createProject(context: ServiceContext, input: CreateProjec
   })
 }
 
-function parsed<Schema extends z.ZodType>(context: ServiceContext, schema: Schema, input: unknown): z.output<Schema> {
-  assertMayAdminister(context.viewer, 'CLUSTER')
-  return parseInput(schema, input)
-}
-
-async function create(
-  { db, viewer }: ServiceContext,
-  kind: 'domain' | 'project' | 'user',
-  { name }: { name: string },
-  add: typeof addDomain,
-): Promise<{ id: string }> {
-  const id = uuidv7()
-  if (await add(db, { id, name, actor: actorOf(viewer) })) return { id }
-  throw new RepriseError('NAME_TAKEN', `there is a ${kind} ${name} already`)
-}
-
 const whom = z.strictObject({ project: entityName, user: entityName })
 const schema = whom.extend({ role: z.enum(['ADMIN', 'MEMBER', 'VIEWER']) })
 
@@ -88,6 +72,22 @@ export async function removeProjectMember(
 ): Promise<{ id: string; userId: string }> {
   assertMayAdminister(context.viewer, 'CLUSTER')
   return write(context, { ...parseInput(whom, input), role: null })
+}
+
+function parsed<Schema extends z.ZodType>(context: ServiceContext, schema: Schema, input: unknown): z.output<Schema> {
+  assertMayAdminister(context.viewer, 'CLUSTER')
+  return parseInput(schema, input)
+}
+
+async function create(
+  { db, viewer }: ServiceContext,
+  kind: 'domain' | 'project' | 'user',
+  { name }: { name: string },
+  add: typeof addDomain,
+): Promise<{ id: string }> {
+  const id = uuidv7()
+  if (await add(db, { id, name, actor: actorOf(viewer) })) return { id }
+  throw new RepriseError('NAME_TAKEN', `there is a ${kind} ${name} already`)
 }
 
 async function write(

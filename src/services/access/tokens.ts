@@ -149,64 +149,8 @@ export async function createToken(context: ServiceContext, input: CreateTokenInp
   return { tokenId: id, secret }
 }
 
-async function groupIssues(
-  { db }: ServiceContext,
-  { role, resourceGroups }: CreateTokenInput,
-): Promise<ValidationIssue[]> {
-  if (resourceGroups == null) return []
-  const issue = (message: string): ValidationIssue[] => [{ path: 'resourceGroups', message }]
-  if (role !== 'AGENT') return issue('Only agents join resource groups')
-  if (resourceGroups.length === 0 || resourceGroups.length > GROUPS_OF_TOKEN_MAX) {
-    return issue(`Must be 1 to ${GROUPS_OF_TOKEN_MAX} names`)
-  }
-  const known = await readGroupScopes(db, resourceGroups.filter(mayBeName))
-  const missing = resourceGroups.find((name) => !known.has(name))
-  return missing === undefined ? [] : issue(`There is no resource group ${missing.slice(0, NAME_LENGTH_MAX)}`)
-}
-
-async function findProject({ db, viewer }: ServiceContext, name: string): Promise<string> {
-  const id = mayBeName(name) ? await findScopeId(db, 'PROJECT', name, viewer.projectId) : undefined
-  if (id === undefined) throw new RepriseError('PROJECT_NOT_FOUND', `no project ${name.slice(0, NAME_LENGTH_MAX)}`)
-  return id
-}
-
-async function findUser(
-  { db }: ServiceContext,
-  { name, role, projectId }: { name: string; role: Role; projectId: string | null },
-): Promise<string> {
-  const user = mayBeName(name) ? await findTokenUser(db, name, projectId) : undefined
-  if (!user || (projectId !== null && user.role === null)) {
-    const where = projectId === null ? '' : ' in that project'
-    throw new RepriseError('USER_NOT_FOUND', `no user ${name.slice(0, NAME_LENGTH_MAX)}${where}`)
-  }
-  if (user.role !== null && BY_POWER.indexOf(role) < BY_POWER.indexOf(user.role)) {
-    refuseInput([{ path: 'role', message: `the user is only a ${user.role} of the project` }])
-  }
-  return user.id
-}
-
 /** The roles in the same order as the database's enum. */
 const BY_POWER: readonly Role[] = ['ADMIN', 'MEMBER', 'VIEWER', 'AGENT', 'METRICS']
-
-function issuesOf({ name, role, project, user }: CreateTokenInput): ValidationIssue[] {
-  const issues: ValidationIssue[] = []
-  if (name.trim() === '') issues.push({ path: 'name', message: 'Must not be empty' })
-  if (name.length > NAME_LENGTH_MAX)
-    issues.push({ path: 'name', message: `Must have at most ${NAME_LENGTH_MAX} letters` })
-  if (!isStorableText(name)) issues.push({ path: 'name', message: STORABLE_TEXT })
-  else if (!isPlainText(name)) issues.push({ path: 'name', message: PLAIN_TEXT })
-  if (role === 'AGENT' && project != null) {
-    issues.push({
-      path: 'project',
-      message: 'An agent’s token has no project, because agents run the sessions of all projects',
-    })
-  }
-  if (role === 'AGENT' && user != null) issues.push({ path: 'user', message: 'An agent’s token has no user' })
-  if ((role === 'MEMBER' || role === 'VIEWER') && project == null) {
-    issues.push({ path: 'project', message: `A project is required: a ${role} sees exactly one` })
-  }
-  return issues
-}
 
 /**
  * Revokes a token. It stops working on every server within a few seconds, for which servers cache valid tokens.
@@ -273,6 +217,62 @@ export async function ensureAdminToken(db: Database, dataDir: string, policy: Ad
     })
     return { token, path, created }
   })
+}
+
+async function groupIssues(
+  { db }: ServiceContext,
+  { role, resourceGroups }: CreateTokenInput,
+): Promise<ValidationIssue[]> {
+  if (resourceGroups == null) return []
+  const issue = (message: string): ValidationIssue[] => [{ path: 'resourceGroups', message }]
+  if (role !== 'AGENT') return issue('Only agents join resource groups')
+  if (resourceGroups.length === 0 || resourceGroups.length > GROUPS_OF_TOKEN_MAX) {
+    return issue(`Must be 1 to ${GROUPS_OF_TOKEN_MAX} names`)
+  }
+  const known = await readGroupScopes(db, resourceGroups.filter(mayBeName))
+  const missing = resourceGroups.find((name) => !known.has(name))
+  return missing === undefined ? [] : issue(`There is no resource group ${missing.slice(0, NAME_LENGTH_MAX)}`)
+}
+
+async function findProject({ db, viewer }: ServiceContext, name: string): Promise<string> {
+  const id = mayBeName(name) ? await findScopeId(db, 'PROJECT', name, viewer.projectId) : undefined
+  if (id === undefined) throw new RepriseError('PROJECT_NOT_FOUND', `no project ${name.slice(0, NAME_LENGTH_MAX)}`)
+  return id
+}
+
+async function findUser(
+  { db }: ServiceContext,
+  { name, role, projectId }: { name: string; role: Role; projectId: string | null },
+): Promise<string> {
+  const user = mayBeName(name) ? await findTokenUser(db, name, projectId) : undefined
+  if (!user || (projectId !== null && user.role === null)) {
+    const where = projectId === null ? '' : ' in that project'
+    throw new RepriseError('USER_NOT_FOUND', `no user ${name.slice(0, NAME_LENGTH_MAX)}${where}`)
+  }
+  if (user.role !== null && BY_POWER.indexOf(role) < BY_POWER.indexOf(user.role)) {
+    refuseInput([{ path: 'role', message: `the user is only a ${user.role} of the project` }])
+  }
+  return user.id
+}
+
+function issuesOf({ name, role, project, user }: CreateTokenInput): ValidationIssue[] {
+  const issues: ValidationIssue[] = []
+  if (name.trim() === '') issues.push({ path: 'name', message: 'Must not be empty' })
+  if (name.length > NAME_LENGTH_MAX)
+    issues.push({ path: 'name', message: `Must have at most ${NAME_LENGTH_MAX} letters` })
+  if (!isStorableText(name)) issues.push({ path: 'name', message: STORABLE_TEXT })
+  else if (!isPlainText(name)) issues.push({ path: 'name', message: PLAIN_TEXT })
+  if (role === 'AGENT' && project != null) {
+    issues.push({
+      path: 'project',
+      message: 'An agent’s token has no project, because agents run the sessions of all projects',
+    })
+  }
+  if (role === 'AGENT' && user != null) issues.push({ path: 'user', message: 'An agent’s token has no user' })
+  if ((role === 'MEMBER' || role === 'VIEWER') && project == null) {
+    issues.push({ path: 'project', message: `A project is required: a ${role} sees exactly one` })
+  }
+  return issues
 }
 
 async function read(path: string): Promise<string | null> {

@@ -72,17 +72,6 @@ export async function findChannelKernel(
   return { sessionId, ...placeOf(sessionId, kernel) }
 }
 
-function placeOf(sessionId: string, kernel: ChannelKernel): Omit<ChannelTarget, 'sessionId'> {
-  const { projectId, sessionStatus, kernelId, name: kernelName, status, assignment, agentId, agentName } = kernel
-  if (sessionStatus !== 'RUNNING' || status !== 'RUNNING' || agentId === null || agentName === null) {
-    const what = sessionStatus === 'RUNNING' ? `kernel ${kernelName} is ${status}` : `it is ${sessionStatus}`
-    throw new RepriseError('SESSION_NOT_RUNNING', `session ${sessionId} does not run: ${what}`)
-  }
-  if (kernel.agentStatus === 'LOST')
-    throw new RepriseError('CHANNEL_NOT_OPENED', `its agent ${agentName} has not been heard from lately`)
-  return { projectId, kernelId, kernelName, assignment, agentId, agentName }
-}
-
 const side = z.int().min(1).max(TERMINAL_SIDE_MAX)
 const word = z.string().refine((text) => !text.includes('\0'), 'must not contain NUL')
 
@@ -105,15 +94,6 @@ const schema = z.object({
   columns: side.default(80),
   rows: side.default(24),
 })
-
-/**
- * Parses the client's first message about a command.
- * @throws RepriseError VALIDATION_FAILED
- */
-function readExecRequest(message: ChannelMessage): ExecRequest {
-  const { type: _, ...request } = parseInput(schema, typeof message === 'string' ? parseControl(message) : null)
-  return { kind: 'exec', ...request }
-}
 
 interface ChannelContext extends Pick<ServiceContext, 'db' | 'viewer' | 'wake' | 'log'> {
   holders: ChannelHolders
@@ -175,6 +155,26 @@ export async function serveClient(
       )
     }
   }
+}
+
+function placeOf(sessionId: string, kernel: ChannelKernel): Omit<ChannelTarget, 'sessionId'> {
+  const { projectId, sessionStatus, kernelId, name: kernelName, status, assignment, agentId, agentName } = kernel
+  if (sessionStatus !== 'RUNNING' || status !== 'RUNNING' || agentId === null || agentName === null) {
+    const what = sessionStatus === 'RUNNING' ? `kernel ${kernelName} is ${status}` : `it is ${sessionStatus}`
+    throw new RepriseError('SESSION_NOT_RUNNING', `session ${sessionId} does not run: ${what}`)
+  }
+  if (kernel.agentStatus === 'LOST')
+    throw new RepriseError('CHANNEL_NOT_OPENED', `its agent ${agentName} has not been heard from lately`)
+  return { projectId, kernelId, kernelName, assignment, agentId, agentName }
+}
+
+/**
+ * Parses the client's first message about a command.
+ * @throws RepriseError VALIDATION_FAILED
+ */
+function readExecRequest(message: ChannelMessage): ExecRequest {
+  const { type: _, ...request } = parseInput(schema, typeof message === 'string' ? parseControl(message) : null)
+  return { kind: 'exec', ...request }
 }
 
 interface Inbox {

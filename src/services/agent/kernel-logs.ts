@@ -100,39 +100,6 @@ export function createLogTextIndex() {
 
 type LogTextIndex = ReturnType<typeof createLogTextIndex>
 
-async function readOn(
-  db: ServiceContext['db'],
-  of: LogTextOf,
-  before: Remembered,
-): Promise<{ measured: MeasuredLog; remembered: Remembered }> {
-  const { firstId, settled, next, places } = await readLogTextPlaces(db, {
-    ...of,
-    afterId: before.lastId,
-    bytes: before.bytes,
-    everyBytes: MARK_EVERY_BYTES,
-    wantedId: before.unsettled?.lastId ?? null,
-  })
-  if (before !== NOTHING && firstId !== before.firstId) return readOn(db, of, NOTHING)
-  const upTo = (last: LogTextPlace | undefined): MeasuredLog => ({
-    bytes: last?.ends ?? before.bytes,
-    lastId: last?.id ?? before.lastId,
-    marks: [...before.marks, ...places.filter((place) => isMark(place) && place.ends <= (last?.ends ?? 0))],
-  })
-  const measured = upTo(places.at(-1))
-  const waited = before.unsettled
-  const over = waited !== null && BigInt(settled) >= BigInt(waited.next)
-  // If no transaction is running, no piece can appear before the existing ones.
-  const lastSettled =
-    settled === next ? places.at(-1) : over ? places.find(({ id }) => id === waited.lastId) : undefined
-  const kept = lastSettled ? upTo(lastSettled) : before
-  const unsettled = waited && !over ? waited : { lastId: measured.lastId, next }
-  return { measured, remembered: { ...kept, firstId, unsettled } }
-}
-
-function isMark({ begins, ends }: LogTextPlace): boolean {
-  return Math.floor(begins / MARK_EVERY_BYTES) !== Math.floor(ends / MARK_EVERY_BYTES)
-}
-
 export type { LogSize }
 /** A chunk of adjacent pieces of one stream. */
 export type LogChunkRow = LogPieceRow
@@ -169,10 +136,6 @@ export async function readKernelLogs(
     return [kernelId, { chunks: withoutFarthest(joined, size, place), more: cut || joined.length > size }] as const
   })
   return new Map(pages)
-}
-
-function withoutFarthest<Row>(rows: Row[], size: number, { backward }: Pick<LogPlace, 'backward'>): Row[] {
-  return backward ? rows.slice(Math.max(0, rows.length - size)) : rows.slice(0, size)
 }
 
 /** Counts the pieces of each kernel. */
@@ -246,4 +209,41 @@ export async function* readLogText(
     skip = 0
     id = String(BigInt(pieces.at(-1)!.id) + 1n)
   }
+}
+
+async function readOn(
+  db: ServiceContext['db'],
+  of: LogTextOf,
+  before: Remembered,
+): Promise<{ measured: MeasuredLog; remembered: Remembered }> {
+  const { firstId, settled, next, places } = await readLogTextPlaces(db, {
+    ...of,
+    afterId: before.lastId,
+    bytes: before.bytes,
+    everyBytes: MARK_EVERY_BYTES,
+    wantedId: before.unsettled?.lastId ?? null,
+  })
+  if (before !== NOTHING && firstId !== before.firstId) return readOn(db, of, NOTHING)
+  const upTo = (last: LogTextPlace | undefined): MeasuredLog => ({
+    bytes: last?.ends ?? before.bytes,
+    lastId: last?.id ?? before.lastId,
+    marks: [...before.marks, ...places.filter((place) => isMark(place) && place.ends <= (last?.ends ?? 0))],
+  })
+  const measured = upTo(places.at(-1))
+  const waited = before.unsettled
+  const over = waited !== null && BigInt(settled) >= BigInt(waited.next)
+  // If no transaction is running, no piece can appear before the existing ones.
+  const lastSettled =
+    settled === next ? places.at(-1) : over ? places.find(({ id }) => id === waited.lastId) : undefined
+  const kept = lastSettled ? upTo(lastSettled) : before
+  const unsettled = waited && !over ? waited : { lastId: measured.lastId, next }
+  return { measured, remembered: { ...kept, firstId, unsettled } }
+}
+
+function isMark({ begins, ends }: LogTextPlace): boolean {
+  return Math.floor(begins / MARK_EVERY_BYTES) !== Math.floor(ends / MARK_EVERY_BYTES)
+}
+
+function withoutFarthest<Row>(rows: Row[], size: number, { backward }: Pick<LogPlace, 'backward'>): Row[] {
+  return backward ? rows.slice(Math.max(0, rows.length - size)) : rows.slice(0, size)
 }

@@ -63,38 +63,11 @@ export function createAgentOwnership(db: Database): AgentOwnership {
 }
 
 /**
- * Checks the resource group. A token may be bound to groups, and its agents get only their work. @throws RepriseError
- * FORBIDDEN
- */
-function assertMayServe(viewer: Viewer | null, resourceGroup: string): void {
-  const { resourceGroups = null, name = '' } = viewer ?? {}
-  if (resourceGroups === null || resourceGroups.includes(resourceGroup)) return
-  const message = `The token "${name}" is for agents of ${resourceGroups.join(', ')}, not of ${resourceGroup}.`
-  throw new RepriseError('FORBIDDEN', message)
-}
-
-/**
  * Whether the caller may act for any agent: the embedded agent, which has no token, or an administrator of the whole
  * cluster. An administrator of one project would see the work of all tenants.
  */
 export function speaksForAll(viewer: Viewer | null): boolean {
   return viewer === null || (viewer.role === 'ADMIN' && viewer.projectId === null)
-}
-
-function notYours(viewer: Viewer, agentId: string): RepriseError {
-  const message = `The agent ${agentId} is registered with another token than "${viewer.name}", and that token is still valid.`
-  return new RepriseError('FORBIDDEN', `${message} Revoke that token first, or give this agent its own data directory.`)
-}
-
-/** The error for a store of other groups, whose names not every viewer may see. */
-function storeOfOthers(viewer: Viewer, resourceGroup: string, others: readonly string[]): RepriseError {
-  const whose = others.length === 1 ? 'another resource group' : 'other resource groups'
-  return new RepriseError(
-    'FORBIDDEN',
-    `The directory of chains (REPRISE_CHAINS_DIR, --chains-dir) belongs to agents of ${whose}, and the token ` +
-      `"${viewer.name}" may not serve them. Register once with a token for those groups and ${resourceGroup}, or give ` +
-      'this agent a directory of its own.',
-  )
 }
 
 const amount = z.string().regex(/^\d{1,21}(\.\d{1,9})?$/, 'must be a plain decimal of at most 9 fraction digits')
@@ -180,6 +153,33 @@ export async function registerAgent(
   })
   wake.wake('schedule-sessions')
   return { logOffsets, heartbeatMs: lease.heartbeatMs, fenceAfterMs, heedsGone: true }
+}
+
+/**
+ * Checks the resource group. A token may be bound to groups, and its agents get only their work. @throws RepriseError
+ * FORBIDDEN
+ */
+function assertMayServe(viewer: Viewer | null, resourceGroup: string): void {
+  const { resourceGroups = null, name = '' } = viewer ?? {}
+  if (resourceGroups === null || resourceGroups.includes(resourceGroup)) return
+  const message = `The token "${name}" is for agents of ${resourceGroups.join(', ')}, not of ${resourceGroup}.`
+  throw new RepriseError('FORBIDDEN', message)
+}
+
+function notYours(viewer: Viewer, agentId: string): RepriseError {
+  const message = `The agent ${agentId} is registered with another token than "${viewer.name}", and that token is still valid.`
+  return new RepriseError('FORBIDDEN', `${message} Revoke that token first, or give this agent its own data directory.`)
+}
+
+/** The error for a store of other groups, whose names not every viewer may see. */
+function storeOfOthers(viewer: Viewer, resourceGroup: string, others: readonly string[]): RepriseError {
+  const whose = others.length === 1 ? 'another resource group' : 'other resource groups'
+  return new RepriseError(
+    'FORBIDDEN',
+    `The directory of chains (REPRISE_CHAINS_DIR, --chains-dir) belongs to agents of ${whose}, and the token ` +
+      `"${viewer.name}" may not serve them. Register once with a token for those groups and ${resourceGroup}, or give ` +
+      'this agent a directory of its own.',
+  )
 }
 
 function textOf(lengthMax: number) {

@@ -111,6 +111,22 @@ export async function* readFileChunks(path: string): AsyncGenerator<Uint8Array, 
   }
 }
 
+/** Syncs a directory, so that the names in it survive a crash of the machine. */
+export async function syncDirectory(directory: string): Promise<void> {
+  await using handle = await open(directory)
+  await handle.sync()
+}
+
+export function ifMissing(error: NodeJS.ErrnoException): null {
+  if (error.code === 'ENOENT') return null
+  throw error
+}
+
+export function tooLarge(bytesMax: number): RepriseError {
+  const message = `The archive is too large: the limit is ${bytesMax} bytes (REPRISE_UPLOAD_BYTES_MAX).`
+  return new RepriseError('REQUEST_TOO_LARGE', message)
+}
+
 /** Writes the archive and checks it meanwhile; returns once it is on the disk. */
 async function write(
   source: AsyncIterable<Uint8Array>,
@@ -135,26 +151,10 @@ async function write(
   return { bytes, files }
 }
 
-/** Syncs a directory, so that the names in it survive a crash of the machine. */
-export async function syncDirectory(directory: string): Promise<void> {
-  await using handle = await open(directory)
-  await handle.sync()
-}
-
 async function sizeOf(path: string): Promise<number | null> {
   return (await stat(path).catch(ifMissing))?.size ?? null
 }
 
-export function ifMissing(error: NodeJS.ErrnoException): null {
-  if (error.code === 'ENOENT') return null
-  throw error
-}
-
 function notReadable(why: string): RepriseError {
   return inputError([{ path: '', message: `the archive is refused: ${why}` }])
-}
-
-export function tooLarge(bytesMax: number): RepriseError {
-  const message = `The archive is too large: the limit is ${bytesMax} bytes (REPRISE_UPLOAD_BYTES_MAX).`
-  return new RepriseError('REQUEST_TOO_LARGE', message)
 }

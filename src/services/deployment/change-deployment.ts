@@ -94,6 +94,84 @@ export async function updateDeployment(
   })
 }
 
+export const scaleSchema = z.strictObject({
+  replicas: replicas.nullish(),
+  minHealthy: replicas.nullish(),
+  maxSurge: replicas.nullish(),
+})
+
+/** A missing field keeps its setting; null means the default for `minHealthy` and `maxSurge`. */
+export type ScaleDeploymentInput = z.input<typeof scaleSchema> & { deploymentId: string }
+
+/**
+ * Sets the desired number of replicas, and the limits for updates.
+ * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, DEPLOYMENT_NOT_FOUND, DEPLOYMENT_DESTROYED
+ */
+export async function scaleDeployment(
+  context: ServiceContext,
+  { deploymentId, ...input }: ScaleDeploymentInput,
+): Promise<{ deploymentId: string }> {
+  assertMayChange(context.viewer)
+  const change = parseInput(scaleSchema, input)
+  return changeDeployment(context, deploymentId, 'deployment.scale', async (tx, deployment) => {
+    assertLives(deployment)
+    const { replicas: wanted, minHealthy, maxSurge } = deployment
+    const before = { replicas: wanted, minHealthy, maxSurge }
+    const after = {
+      replicas: change.replicas ?? wanted,
+      minHealthy: change.minHealthy === undefined ? minHealthy : change.minHealthy,
+      maxSurge: change.maxSurge === undefined ? maxSurge : change.maxSurge,
+    }
+    const issues = rolloutIssues(after).filter(({ path }) => change[path as keyof typeof change] !== undefined)
+    if (issues.length > 0) refuseInput(issues)
+    const same = wanted === after.replicas && minHealthy === after.minHealthy && maxSurge === after.maxSurge
+    if (same) return undefined
+    await scaleDeploymentRow(tx, deploymentId, after, wanted)
+    return { before, after }
+  })
+}
+
+/** Finds contradictions between these settings, by path. */
+export function rolloutIssues({ replicas: wanted, minHealthy, maxSurge }: RolloutSettings): ValidationIssue[] {
+  if (minHealthy !== null && minHealthy > wanted) {
+    return [{ path: 'minHealthy', message: 'must be at most replicas' }]
+  }
+  if (minHealthy !== null && minHealthy === wanted && wanted > 0 && maxSurge === 0) {
+    return [
+      { path: 'maxSurge', message: 'must be at least 1 where all replicas must be healthy: nothing could be updated' },
+    ]
+  }
+  return []
+}
+
+const schema = z.strictObject({
+  deploymentId: z.string(),
+  reason: text(REASON_LENGTH_MAX).nullish(),
+})
+
+type DestroyDeploymentInput = z.input<typeof schema>
+
+/**
+ * Ends a deployment with all its routes, each after its drain. Repeating it changes nothing.
+ * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, DEPLOYMENT_NOT_FOUND, DEPLOYMENT_DESTROYED
+ */
+export async function destroyDeployment(
+  context: ServiceContext,
+  input: DestroyDeploymentInput,
+): Promise<{ deploymentId: string }> {
+  const { viewer } = context
+  assertMayChange(viewer)
+  const { deploymentId, reason: given } = parseInput(schema, input)
+  const reason = given ?? `destroyed by ${viewer.name}`
+  return changeDeployment(context, deploymentId, 'deployment.destroy', async (tx, { id, status }) => {
+    if (status === 'DESTROYED')
+      throw new RepriseError('DEPLOYMENT_DESTROYED', `deployment ${id} has already been destroyed`)
+    if (status === 'DESTROYING') return undefined
+    await destroyDeploymentRow(tx, { id, actor: viewer.name, reason })
+    return { reason }
+  })
+}
+
 /** Checks the environment's size here, because the length of the kept secrets is known only now. */
 function assertFits({ environ, secretEnviron }: DeploymentSpec, change: Partial<UpdateDeploymentInput>): void {
   const message = environFault(environ, secretEnviron)
@@ -177,82 +255,4 @@ function volumeCheckInputs({ resourceGroup, mounts }: DeploymentSpec): unknown {
 function changedFields(before: DeploymentSpec, after: DeploymentSpec): string[] {
   const names = Object.keys(after) as (keyof DeploymentSpec)[]
   return names.filter((name) => !isDeepStrictEqual(before[name], after[name]))
-}
-
-export const scaleSchema = z.strictObject({
-  replicas: replicas.nullish(),
-  minHealthy: replicas.nullish(),
-  maxSurge: replicas.nullish(),
-})
-
-/** A missing field keeps its setting; null means the default for `minHealthy` and `maxSurge`. */
-export type ScaleDeploymentInput = z.input<typeof scaleSchema> & { deploymentId: string }
-
-/**
- * Sets the desired number of replicas, and the limits for updates.
- * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, DEPLOYMENT_NOT_FOUND, DEPLOYMENT_DESTROYED
- */
-export async function scaleDeployment(
-  context: ServiceContext,
-  { deploymentId, ...input }: ScaleDeploymentInput,
-): Promise<{ deploymentId: string }> {
-  assertMayChange(context.viewer)
-  const change = parseInput(scaleSchema, input)
-  return changeDeployment(context, deploymentId, 'deployment.scale', async (tx, deployment) => {
-    assertLives(deployment)
-    const { replicas: wanted, minHealthy, maxSurge } = deployment
-    const before = { replicas: wanted, minHealthy, maxSurge }
-    const after = {
-      replicas: change.replicas ?? wanted,
-      minHealthy: change.minHealthy === undefined ? minHealthy : change.minHealthy,
-      maxSurge: change.maxSurge === undefined ? maxSurge : change.maxSurge,
-    }
-    const issues = rolloutIssues(after).filter(({ path }) => change[path as keyof typeof change] !== undefined)
-    if (issues.length > 0) refuseInput(issues)
-    const same = wanted === after.replicas && minHealthy === after.minHealthy && maxSurge === after.maxSurge
-    if (same) return undefined
-    await scaleDeploymentRow(tx, deploymentId, after, wanted)
-    return { before, after }
-  })
-}
-
-/** Finds contradictions between these settings, by path. */
-export function rolloutIssues({ replicas: wanted, minHealthy, maxSurge }: RolloutSettings): ValidationIssue[] {
-  if (minHealthy !== null && minHealthy > wanted) {
-    return [{ path: 'minHealthy', message: 'must be at most replicas' }]
-  }
-  if (minHealthy !== null && minHealthy === wanted && wanted > 0 && maxSurge === 0) {
-    return [
-      { path: 'maxSurge', message: 'must be at least 1 where all replicas must be healthy: nothing could be updated' },
-    ]
-  }
-  return []
-}
-
-const schema = z.strictObject({
-  deploymentId: z.string(),
-  reason: text(REASON_LENGTH_MAX).nullish(),
-})
-
-type DestroyDeploymentInput = z.input<typeof schema>
-
-/**
- * Ends a deployment with all its routes, each after its drain. Repeating it changes nothing.
- * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, DEPLOYMENT_NOT_FOUND, DEPLOYMENT_DESTROYED
- */
-export async function destroyDeployment(
-  context: ServiceContext,
-  input: DestroyDeploymentInput,
-): Promise<{ deploymentId: string }> {
-  const { viewer } = context
-  assertMayChange(viewer)
-  const { deploymentId, reason: given } = parseInput(schema, input)
-  const reason = given ?? `destroyed by ${viewer.name}`
-  return changeDeployment(context, deploymentId, 'deployment.destroy', async (tx, { id, status }) => {
-    if (status === 'DESTROYED')
-      throw new RepriseError('DEPLOYMENT_DESTROYED', `deployment ${id} has already been destroyed`)
-    if (status === 'DESTROYING') return undefined
-    await destroyDeploymentRow(tx, { id, actor: viewer.name, reason })
-    return { reason }
-  })
 }

@@ -72,20 +72,6 @@ export function listDeployments(
   })
 }
 
-function deploymentWhere(filter: DeploymentFilterInput): Prisma.DeploymentWhereInput {
-  const { status, project, idPrefix, name, createdAt } = filter
-  if ((status?.length ?? 0) > FILTER_LIST_MAX) {
-    throw argumentError('filter.status', `At most ${FILTER_LIST_MAX} values.`)
-  }
-  return {
-    ...(status && { status: { in: status } }),
-    ...(project != null && { project: { name: project } }),
-    ...(idPrefix != null && { id: idsBeginningWith(idPrefix, 'filter.idPrefix') }),
-    ...(name && { name: withoutNulls(textConditions(name, 'filter.name')!) }),
-    ...(createdAt && { createdAt: withoutNulls(createdAt) }),
-  }
-}
-
 export function readRevisions({ db }: SeenReader, keys: readonly RevisionKey[]): Promise<RevisionRow[]> {
   return readByKey(db, keys)
 }
@@ -152,37 +138,6 @@ export async function endpointsOfDeployment(context: ReadContext, id: string): P
   return readEndpoints(context, [id])
 }
 
-/** Needs three statements, however many deployments there are. */
-async function describe(
-  context: ReadContext,
-  deployments: readonly DeploymentRecord[],
-): Promise<DescribedDeployment[]> {
-  const ids = deployments.map(({ id }) => id)
-  const projectIds = [...new Set(deployments.map(({ projectId }) => projectId))]
-  const [revisions, counts, projects] = await Promise.all([
-    readRevisions(
-      context,
-      deployments.map(({ id, revision }) => ({ deploymentId: id, revision })),
-    ),
-    readRouteCounts(context, ids),
-    context.prisma.project.findMany({ where: { id: { in: projectIds } }, select: { id: true, name: true } }),
-  ])
-  const revisionOf = new Map(
-    revisions.map((revision) => [
-      revision.deploymentId,
-      { ...revision, environ: shownEnviron(context.viewer, revision.environ) },
-    ]),
-  )
-  const countsOf = Map.groupBy(counts, ({ deploymentId }) => deploymentId)
-  const nameOf = new Map(projects.map(({ id, name }) => [id, name]))
-  return deployments.map((deployment) => ({
-    ...deployment,
-    projectName: nameOf.get(deployment.projectId)!,
-    revision: revisionOf.get(deployment.id)!,
-    routeCounts: countsOf.get(deployment.id) ?? [],
-  }))
-}
-
 export type { RouteList, RoutePlace, RouteRow }
 
 type RouteReader = Pick<ServiceContext, 'db' | 'viewer'>
@@ -219,11 +174,56 @@ export async function countListedRoutes(
   return new Map(rows.map((row) => [keyOf(row), row.count]))
 }
 
-function keyOf({ deploymentId, listStatuses }: Pick<ListedRoute, 'deploymentId' | 'listStatuses'>): string {
-  return `${deploymentId}/${listStatuses}`
-}
-
 /** Reads the deployments that the viewer sees, with their published endpoints, in a stable order. */
 export function readDiscovery({ db, viewer }: Pick<ServiceContext, 'db' | 'viewer'>): Promise<Service[]> {
   return readServices(db, viewer.projectId)
+}
+
+function deploymentWhere(filter: DeploymentFilterInput): Prisma.DeploymentWhereInput {
+  const { status, project, idPrefix, name, createdAt } = filter
+  if ((status?.length ?? 0) > FILTER_LIST_MAX) {
+    throw argumentError('filter.status', `At most ${FILTER_LIST_MAX} values.`)
+  }
+  return {
+    ...(status && { status: { in: status } }),
+    ...(project != null && { project: { name: project } }),
+    ...(idPrefix != null && { id: idsBeginningWith(idPrefix, 'filter.idPrefix') }),
+    ...(name && { name: withoutNulls(textConditions(name, 'filter.name')!) }),
+    ...(createdAt && { createdAt: withoutNulls(createdAt) }),
+  }
+}
+
+/** Needs three statements, however many deployments there are. */
+async function describe(
+  context: ReadContext,
+  deployments: readonly DeploymentRecord[],
+): Promise<DescribedDeployment[]> {
+  const ids = deployments.map(({ id }) => id)
+  const projectIds = [...new Set(deployments.map(({ projectId }) => projectId))]
+  const [revisions, counts, projects] = await Promise.all([
+    readRevisions(
+      context,
+      deployments.map(({ id, revision }) => ({ deploymentId: id, revision })),
+    ),
+    readRouteCounts(context, ids),
+    context.prisma.project.findMany({ where: { id: { in: projectIds } }, select: { id: true, name: true } }),
+  ])
+  const revisionOf = new Map(
+    revisions.map((revision) => [
+      revision.deploymentId,
+      { ...revision, environ: shownEnviron(context.viewer, revision.environ) },
+    ]),
+  )
+  const countsOf = Map.groupBy(counts, ({ deploymentId }) => deploymentId)
+  const nameOf = new Map(projects.map(({ id, name }) => [id, name]))
+  return deployments.map((deployment) => ({
+    ...deployment,
+    projectName: nameOf.get(deployment.projectId)!,
+    revision: revisionOf.get(deployment.id)!,
+    routeCounts: countsOf.get(deployment.id) ?? [],
+  }))
+}
+
+function keyOf({ deploymentId, listStatuses }: Pick<ListedRoute, 'deploymentId' | 'listStatuses'>): string {
+  return `${deploymentId}/${listStatuses}`
 }

@@ -48,16 +48,6 @@ export function refuseUnstorable(input: unknown, path = ''): void {
   refuseInput([{ path: place, message: STORABLE_TEXT }])
 }
 
-function placeOfUnstorable(value: unknown, path: string): string | undefined {
-  if (typeof value === 'string') return isStorableText(value) ? undefined : path
-  if (typeof value !== 'object' || value === null) return undefined
-  for (const [key, part] of Object.entries(value)) {
-    const found = placeOfUnstorable(part, path === '' ? key : `${path}.${key}`)
-    if (found !== undefined) return found
-  }
-  return undefined
-}
-
 type WithoutNulls<Input> = Input extends object ? { [Name in keyof Input]?: NonNullable<Input[Name]> } : Input
 
 /** Removes fields that are null, because null counts as missing; nested values are kept. */
@@ -74,4 +64,14 @@ export function canonicalJson(value: unknown): string {
   const entries = Object.entries(value).filter(([, field]) => field !== undefined)
   const sorted = entries.toSorted(([a], [b]) => (a < b ? -1 : 1))
   return `{${sorted.map(([name, field]) => `${JSON.stringify(name)}:${canonicalJson(field)}`).join()}}`
+}
+
+function placeOfUnstorable(value: unknown, path: string): string | undefined {
+  if (typeof value === 'string') return isStorableText(value) ? undefined : path
+  if (typeof value !== 'object' || value === null) return undefined
+  for (const [key, part] of Object.entries(value)) {
+    const found = placeOfUnstorable(part, path === '' ? key : `${path}.${key}`)
+    if (found !== undefined) return found
+  }
+  return undefined
 }

@@ -63,10 +63,6 @@ export async function readBody(
   }
 }
 
-function limitOf(bytesMax: number): string {
-  return `the limit is ${bytesMax} bytes`
-}
-
 /**
  * Parses UTF-8 bytes as JSON.
  * @throws RepriseError MALFORMED_REQUEST; its message begins with `what`
@@ -77,4 +73,8 @@ export function parseJson(bytes: Uint8Array, what: string): unknown {
   } catch (error) {
     throw new RepriseError('MALFORMED_REQUEST', `${what}: ${(error as Error).message.slice(0, 200)}`)
   }
+}
+
+function limitOf(bytesMax: number): string {
+  return `the limit is ${bytesMax} bytes`
 }

@@ -47,18 +47,6 @@ export async function readSessionActions(
   return verdicts(targets, ({ id }, action) => refusals.get(action)!.get(id)?.message)
 }
 
-function verdicts(
-  targets: readonly LockedTarget[],
-  refuse: (target: LockedTarget, action: ActionVerdict['action']) => string | undefined,
-): Map<string, ActionVerdict[]> {
-  return new Map(
-    targets.map((target) => [
-      target.id,
-      SESSION_ACTIONS.map((action) => ({ action, reason: refuse(target, action) ?? null })),
-    ]),
-  )
-}
-
 /**
  * Applies to each of these sessions what `terminateSession`, `cancelRetry` or `retryNow` would do, by their rules. Lock
  * order: sessions by id, their decisions, then kernels, as in resubmissions.
@@ -80,46 +68,6 @@ export async function actOnBatch(
       ? await terminate(tx, context, held, found, refused)
       : await changeRetries(tx, held, found, refused)
   return { targets: sessions, refused, children: new Map(), superseded, decided: [] }
-}
-
-async function changeRetries(
-  tx: Queryable,
-  { action, actor }: HeldResubmission,
-  found: readonly LockedSession[],
-  refused: Map<string, TargetRefusal>,
-): Promise<number> {
-  const pending: string[] = []
-  for (const { id, retryPhase } of found) {
-    const refusal = refusePendingRetry(id, retryPhase)
-    if (refusal) refused.set(id, { code: refusal.code, message: refusal.message })
-    else pending.push(id)
-  }
-  const cancels = action === 'CANCEL_RETRY'
-  const message = (cancels ? retryCancelledBy : retryDueBy)(actor)
-  await changePendingRetries(tx, cancels ? 'cancel' : 'now', { sessionIds: pending, actor: actorNamed(actor), message })
-  return cancels ? pending.length : 0
-}
-
-async function terminate(
-  tx: Queryable,
-  { log }: BatchContext,
-  { actor: name, options: { force, reason } }: HeldResubmission,
-  found: readonly LockedSession[],
-  refused: Map<string, TargetRefusal>,
-): Promise<number> {
-  const { ended, retries } = await endAttempts(tx, found, {
-    actor: actorNamed(name),
-    force: force ?? false,
-    reason: terminationReason(name, reason),
-    told: retryCancelledBy(name, reason),
-    log,
-  })
-  for (const { id, status } of found) {
-    if (ended.has(id)) continue
-    const finished = alreadyFinished(id, status)
-    refused.set(id, { code: finished.code, message: finished.message })
-  }
-  return retries
 }
 
 export interface BatchOutcome {
@@ -160,4 +108,56 @@ export async function runBatch(tx: Queryable, context: BatchContext, held: HeldR
   const refusals = settled.flatMap(({ code, message }) => (code === null ? [] : [{ code, message: message! }]))
   const done = items.length - refusals.length
   return { action: held.action, done, created: [...children.values()], refusals, superseded, decided, finished }
+}
+
+function verdicts(
+  targets: readonly LockedTarget[],
+  refuse: (target: LockedTarget, action: ActionVerdict['action']) => string | undefined,
+): Map<string, ActionVerdict[]> {
+  return new Map(
+    targets.map((target) => [
+      target.id,
+      SESSION_ACTIONS.map((action) => ({ action, reason: refuse(target, action) ?? null })),
+    ]),
+  )
+}
+
+async function changeRetries(
+  tx: Queryable,
+  { action, actor }: HeldResubmission,
+  found: readonly LockedSession[],
+  refused: Map<string, TargetRefusal>,
+): Promise<number> {
+  const pending: string[] = []
+  for (const { id, retryPhase } of found) {
+    const refusal = refusePendingRetry(id, retryPhase)
+    if (refusal) refused.set(id, { code: refusal.code, message: refusal.message })
+    else pending.push(id)
+  }
+  const cancels = action === 'CANCEL_RETRY'
+  const message = (cancels ? retryCancelledBy : retryDueBy)(actor)
+  await changePendingRetries(tx, cancels ? 'cancel' : 'now', { sessionIds: pending, actor: actorNamed(actor), message })
+  return cancels ? pending.length : 0
+}
+
+async function terminate(
+  tx: Queryable,
+  { log }: BatchContext,
+  { actor: name, options: { force, reason } }: HeldResubmission,
+  found: readonly LockedSession[],
+  refused: Map<string, TargetRefusal>,
+): Promise<number> {
+  const { ended, retries } = await endAttempts(tx, found, {
+    actor: actorNamed(name),
+    force: force ?? false,
+    reason: terminationReason(name, reason),
+    told: retryCancelledBy(name, reason),
+    log,
+  })
+  for (const { id, status } of found) {
+    if (ended.has(id)) continue
+    const finished = alreadyFinished(id, status)
+    refused.set(id, { code: finished.code, message: finished.message })
+  }
+  return retries
 }

@@ -158,23 +158,6 @@ export function parseBulk(
   return { value: { action, ...chosen, overrides: options, includeSucceeded: false, includeDependents: false } }
 }
 
-function selectionIssues({ sessionIds, filter, chainFilter }: BulkInput): ValidationIssue[] {
-  if ([sessionIds, filter, chainFilter].filter((each) => each != null).length !== 1) {
-    return [{ path: 'sessionIds', message: 'Give exactly one of sessionIds, filter and chainFilter' }]
-  }
-  if (chainFilter) refuseUnstorable(chainFilter.given, 'chainFilter')
-  const message = 'An empty filter would match everything: give a condition'
-  if (filter && isEmptyWhere(sessionWhere(filter))) return [{ path: 'filter', message }]
-  if (chainFilter && Object.keys(chainFilter.conditions).length === 0) return [{ path: 'chainFilter', message }]
-  return []
-}
-
-/** Removes nulls, except for `batchTimeout`, where null removes the timeout. */
-function givenOverrides(given: object): object {
-  const entries = Object.entries(given)
-  return Object.fromEntries(entries.filter(([name, value]) => value !== null || name === 'batchTimeout'))
-}
-
 /** Fingerprint of a request: equal for the same action on the same sessions, in any order, with the same changes. */
 export function requestHash(asked: BulkRequest): string {
   const { action, sessionIds, overrides: given, includeSucceeded, includeDependents } = asked
@@ -200,4 +183,21 @@ export function statedFilter({ filter, chainFilter }: Pick<BulkRequest, 'filter'
   return stated === null
     ? null
     : (JSON.parse(JSON.stringify(stated, (_key, value: unknown) => value ?? undefined)) as object)
+}
+
+function selectionIssues({ sessionIds, filter, chainFilter }: BulkInput): ValidationIssue[] {
+  if ([sessionIds, filter, chainFilter].filter((each) => each != null).length !== 1) {
+    return [{ path: 'sessionIds', message: 'Give exactly one of sessionIds, filter and chainFilter' }]
+  }
+  if (chainFilter) refuseUnstorable(chainFilter.given, 'chainFilter')
+  const message = 'An empty filter would match everything: give a condition'
+  if (filter && isEmptyWhere(sessionWhere(filter))) return [{ path: 'filter', message }]
+  if (chainFilter && Object.keys(chainFilter.conditions).length === 0) return [{ path: 'chainFilter', message }]
+  return []
+}
+
+/** Removes nulls, except for `batchTimeout`, where null removes the timeout. */
+function givenOverrides(given: object): object {
+  const entries = Object.entries(given)
+  return Object.fromEntries(entries.filter(([name, value]) => value !== null || name === 'batchTimeout'))
 }

@@ -117,48 +117,7 @@ interface Plan {
   undecided: Awaited<ReturnType<typeof decideForResubmission>>
 }
 
-function plan(
-  sessionId: string,
-  targets: ReadonlyMap<string, LockedTarget>,
-  { overrides, includeSucceeded, scope, undecided }: Plan,
-): NewSession | TargetRefusal {
-  const target = targets.get(sessionId)
-  if (!target) return notFound(sessionId)
-  const cause = undecided.causes.has(sessionId) ? undecided.causes.get(sessionId)! : target.failureCause
-  return refuseTarget(target, includeSucceeded) ?? resubmittedChild(target, cause, overrides, scope)
-}
-
 export type MadeDecision = Pick<DecisionRow, 'phase' | 'cause'>
-
-/**
- * Decides about sessions that were resubmitted before they had a decision: as decide-retries would, except that a retry
- * it would schedule is cancelled from the start. Every finished batch session has one decision. decide-retries skips
- * sessions locked by this transaction, and finds nothing left to decide afterwards.
- */
-async function decideForResubmission(
-  tx: Queryable,
-  { id, actor }: HeldResubmission,
-  targets: readonly LockedTarget[],
-  log: Logger,
-) {
-  const open = targets.filter(({ locked, retryDecided }) => locked && !retryDecided)
-  const sessions = await readUndecided(
-    tx,
-    open.map((target) => target.id),
-  )
-  const reason = `superseded by resubmission ${id} by ${actor}`
-  const rows = sessions.map((session) => cancelledDecision(session, log, reason))
-  return {
-    /** Failure causes by session. */
-    causes: new Map<string, FailureCause | null>(rows.map(({ sessionId, cause }) => [sessionId, cause])),
-    /** Records the decisions of sessions that now have a child; the others are decided as usual. */
-    async record(parents: ReadonlySet<string>): Promise<MadeDecision[]> {
-      const made = rows.filter(({ sessionId }) => parents.has(sessionId))
-      await recordDecisions(tx, made, actorNamed(actor))
-      return made
-    },
-  }
-}
 
 /** Existing objects that overrides may name. */
 interface OverrideScope {
@@ -208,6 +167,47 @@ export function resubmittedChild(
     return childSession({ ...target, rootCreationId: target.rootCreationId! }, { ...spec, ...own })
   } catch (error) {
     return { code: 'CHAIN_UNREADABLE', message: `session ${target.id}: ${(error as Error).message}` }
+  }
+}
+
+function plan(
+  sessionId: string,
+  targets: ReadonlyMap<string, LockedTarget>,
+  { overrides, includeSucceeded, scope, undecided }: Plan,
+): NewSession | TargetRefusal {
+  const target = targets.get(sessionId)
+  if (!target) return notFound(sessionId)
+  const cause = undecided.causes.has(sessionId) ? undecided.causes.get(sessionId)! : target.failureCause
+  return refuseTarget(target, includeSucceeded) ?? resubmittedChild(target, cause, overrides, scope)
+}
+
+/**
+ * Decides about sessions that were resubmitted before they had a decision: as decide-retries would, except that a retry
+ * it would schedule is cancelled from the start. Every finished batch session has one decision. decide-retries skips
+ * sessions locked by this transaction, and finds nothing left to decide afterwards.
+ */
+async function decideForResubmission(
+  tx: Queryable,
+  { id, actor }: HeldResubmission,
+  targets: readonly LockedTarget[],
+  log: Logger,
+) {
+  const open = targets.filter(({ locked, retryDecided }) => locked && !retryDecided)
+  const sessions = await readUndecided(
+    tx,
+    open.map((target) => target.id),
+  )
+  const reason = `superseded by resubmission ${id} by ${actor}`
+  const rows = sessions.map((session) => cancelledDecision(session, log, reason))
+  return {
+    /** Failure causes by session. */
+    causes: new Map<string, FailureCause | null>(rows.map(({ sessionId, cause }) => [sessionId, cause])),
+    /** Records the decisions of sessions that now have a child; the others are decided as usual. */
+    async record(parents: ReadonlySet<string>): Promise<MadeDecision[]> {
+      const made = rows.filter(({ sessionId }) => parents.has(sessionId))
+      await recordDecisions(tx, made, actorNamed(actor))
+      return made
+    },
   }
 }
 

@@ -113,20 +113,6 @@ export async function tryOut(
   }
 }
 
-/** Splits ids into parts that one statement can read. */
-function inReads<Each>(all: readonly Each[]): Each[][] {
-  const count = Math.ceil(all.length / SESSION_IDS_PER_READ_MAX)
-  return Array.from({ length: count }, (_, n) =>
-    all.slice(n * SESSION_IDS_PER_READ_MAX, (n + 1) * SESSION_IDS_PER_READ_MAX),
-  )
-}
-
-function addTo(groups: Map<ErrorCode, RefusalGroup>, { code, message }: TargetRefusal): void {
-  const group = groups.get(code) ?? { code, count: 0, message }
-  group.count++
-  groups.set(code, group)
-}
-
 interface Wanted {
   action: SessionAction
   overrides?: ResubmissionOverrides
@@ -156,6 +142,20 @@ export async function readRefusals(
     if (refusal) refused.set(target.id, { code: refusal.code, message: refusal.message })
   }
   return refused
+}
+
+/** Splits ids into parts that one statement can read. */
+function inReads<Each>(all: readonly Each[]): Each[][] {
+  const count = Math.ceil(all.length / SESSION_IDS_PER_READ_MAX)
+  return Array.from({ length: count }, (_, n) =>
+    all.slice(n * SESSION_IDS_PER_READ_MAX, (n + 1) * SESSION_IDS_PER_READ_MAX),
+  )
+}
+
+function addTo(groups: Map<ErrorCode, RefusalGroup>, { code, message }: TargetRefusal): void {
+  const group = groups.get(code) ?? { code, count: 0, message }
+  group.count++
+  groups.set(code, group)
 }
 
 /** Terminating a session that has ended cancels its pending retry. */

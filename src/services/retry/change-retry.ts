@@ -33,21 +33,6 @@ interface PendingRetryInput {
   sessionId: string
 }
 
-/** @throws RepriseError SESSION_NOT_FOUND */
-function retryTarget({ viewer }: ServiceContext, { sessionId }: PendingRetryInput) {
-  requireSessionId(sessionId)
-  return { sessionId, visibleProjectId: viewer.projectId, actor: actorOf(viewer) }
-}
-
-/** @throws RepriseError SESSION_NOT_FOUND, NO_PENDING_RETRY */
-function requireChanged({ sessionId }: PendingRetryInput, change: RetryChange | undefined): void {
-  if (!change) throw new RepriseError('SESSION_NOT_FOUND', `no session ${sessionId}`)
-  if (change.changed) return
-  // If it was pending when the statement started, a concurrent call was first.
-  const message = `session ${sessionId} has a retry that was dispatched or cancelled at this moment`
-  throw refusePendingRetry(sessionId, change.phase) ?? new RepriseError('NO_PENDING_RETRY', message)
-}
-
 /**
  * Returns undefined if a retry in this phase can be cancelled, changed or made due. An undecided session has the phase
  * null.
@@ -125,6 +110,42 @@ export async function updateRetry(context: ServiceContext, input: UpdateRetryInp
   return { sessionId }
 }
 
+/**
+ * Cancels the pending retry of a session that has ended, even one that decide-retries is about to schedule. Returns
+ * whether there was one.
+ */
+export async function endWaitingRetry(
+  context: ServiceContext,
+  { sessionId, reason }: { sessionId: string; reason?: string | null | undefined },
+): Promise<boolean> {
+  const { viewer } = context
+  const request = {
+    sessionId,
+    visibleProjectId: viewer.projectId,
+    actor: actorOf(viewer),
+    reason: retryCancelledBy(viewer.name, reason),
+  }
+  const change = await cancelPendingRetry(context.db, request)
+  const ended = change?.phase === null ? await cancelUndecided(context, request) : (change?.changed ?? false)
+  if (ended) context.metrics.retries.cancelled.inc()
+  return ended
+}
+
+/** @throws RepriseError SESSION_NOT_FOUND */
+function retryTarget({ viewer }: ServiceContext, { sessionId }: PendingRetryInput) {
+  requireSessionId(sessionId)
+  return { sessionId, visibleProjectId: viewer.projectId, actor: actorOf(viewer) }
+}
+
+/** @throws RepriseError SESSION_NOT_FOUND, NO_PENDING_RETRY */
+function requireChanged({ sessionId }: PendingRetryInput, change: RetryChange | undefined): void {
+  if (!change) throw new RepriseError('SESSION_NOT_FOUND', `no session ${sessionId}`)
+  if (change.changed) return
+  // If it was pending when the statement started, a concurrent call was first.
+  const message = `session ${sessionId} has a retry that was dispatched or cancelled at this moment`
+  throw refusePendingRetry(sessionId, change.phase) ?? new RepriseError('NO_PENDING_RETRY', message)
+}
+
 async function decideAnew(
   { viewer, log }: ServiceContext,
   tx: Queryable,
@@ -168,27 +189,6 @@ function parse(written: unknown, unknown: readonly string[]): Partial<RetryPolic
   if ('issues' in parsed || issues.length > 0) return refuseInput(issues)
   if (Object.keys(parsed.policy).length === 0) refuseInput([{ path: 'policy', message: 'There is nothing to change.' }])
   return parsed.policy
-}
-
-/**
- * Cancels the pending retry of a session that has ended, even one that decide-retries is about to schedule. Returns
- * whether there was one.
- */
-export async function endWaitingRetry(
-  context: ServiceContext,
-  { sessionId, reason }: { sessionId: string; reason?: string | null | undefined },
-): Promise<boolean> {
-  const { viewer } = context
-  const request = {
-    sessionId,
-    visibleProjectId: viewer.projectId,
-    actor: actorOf(viewer),
-    reason: retryCancelledBy(viewer.name, reason),
-  }
-  const change = await cancelPendingRetry(context.db, request)
-  const ended = change?.phase === null ? await cancelUndecided(context, request) : (change?.changed ?? false)
-  if (ended) context.metrics.retries.cancelled.inc()
-  return ended
 }
 
 async function cancelUndecided(context: ServiceContext, request: RetryChangeRequest): Promise<boolean> {

@@ -43,13 +43,6 @@ export async function previewRetries(context: ServiceContext, input: PreviewRetr
   })
 }
 
-async function findSession({ db, viewer }: ServiceContext, sessionId: string) {
-  requireSessionId(sessionId)
-  const session = await readPreviewSource(db, sessionId, viewer.projectId)
-  if (!session) throw new RepriseError('SESSION_NOT_FOUND', `no session ${sessionId}`)
-  return session
-}
-
 export interface AirflowPolicyPreview {
   /** Fields that the settings do not determine have the shipped defaults. */
   resolved: ResolvedPolicy
@@ -73,4 +66,11 @@ export function previewAirflowPolicy(input: object): AirflowPolicyPreview {
     airflowDelays: planAirflowRetries(parsed.settings, parsed.task),
     schedule: planPreview({ policy: resolved.policy, cause: null, exitCode: null, session: null }).schedule,
   }
+}
+
+async function findSession({ db, viewer }: ServiceContext, sessionId: string) {
+  requireSessionId(sessionId)
+  const session = await readPreviewSource(db, sessionId, viewer.projectId)
+  if (!session) throw new RepriseError('SESSION_NOT_FOUND', `no session ${sessionId}`)
+  return session
 }

@@ -75,13 +75,6 @@ export async function createSchedule(
   return { scheduleId: id }
 }
 
-/** @throws RepriseError NAME_TAKEN */
-async function takeName(tx: Queryable, projectId: string, name: string): Promise<{ count: number; now: Date }> {
-  const { taken, ...rest } = await lockScheduleNames(tx, projectId, name)
-  if (taken) throw new RepriseError('NAME_TAKEN', `there is a schedule ${name} in its project already`)
-  return rest
-}
-
 /** Missing and null fields stay as they are. `cron` replaces `every`, and the other way round. */
 export interface UpdateScheduleInput extends Partial<{
   [Field in keyof ScheduleSettingsInput]: ScheduleSettingsInput[Field] | null
@@ -131,42 +124,7 @@ export async function updateSchedule(
   return { scheduleId }
 }
 
-/**
- * Finds faults of the given fields, whatever the other fields are; they are reported together with those of `session`.
- */
-function issuesOf(change: Change): readonly ValidationIssue[] {
-  const timed = change.cron != null || change.every != null
-  const parsed = parseScheduleSettings({ ...ANY, ...(timed && { cron: null }), ...withoutNulls(change) })
-  return 'issues' in parsed ? parsed.issues : []
-}
-
 const ANY = { name: 'any', cron: '@daily' }
-
-function merged(before: LockedSchedule, change: Change) {
-  const stated = settingsOf(before)
-  const timing = change.cron == null && change.every == null ? stated : { cron: change.cron, every: change.every }
-  // Unknown fields are refused together with the other faults.
-  return {
-    ...stated,
-    ...withoutNulls(change),
-    cron: timing.cron,
-    every: timing.every,
-    name: change.name ?? stated.name,
-  }
-}
-
-/** Computes the next run: unchanged if the times stay, else by the new times from now on. */
-function retimed(before: LockedSchedule, after: ScheduleSettings) {
-  const { id, now } = before
-  const sameTimes = before.cron === after.cron && before.every === after.every && before.timeZone === after.timeZone
-  const anchorAt = before.every === after.every ? before.anchorAt : now
-  const from = sameTimes && before.plannedAt !== null ? new Date(before.plannedAt.getTime() - 1) : now
-  return { anchorAt, next: nextRunAfter(from, { ...after, id, anchorAt }) }
-}
-
-function settingsOf({ name, cron, every, timeZone, overlap, catchUp, jitter }: ScheduleSettings): ScheduleSettings {
-  return { name, cron, every, timeZone, overlap, catchUp, jitter }
-}
 
 const pauseSchema = z.strictObject({
   reason: z.string().max(REASON_LENGTH_MAX).refine(isStorableText, STORABLE_TEXT).nullish(),
@@ -250,4 +208,46 @@ export async function deleteSchedule(context: ServiceContext, { scheduleId }: Sc
     return { cron, every, timeZone, queued }
   })
   return { scheduleId }
+}
+
+/** @throws RepriseError NAME_TAKEN */
+async function takeName(tx: Queryable, projectId: string, name: string): Promise<{ count: number; now: Date }> {
+  const { taken, ...rest } = await lockScheduleNames(tx, projectId, name)
+  if (taken) throw new RepriseError('NAME_TAKEN', `there is a schedule ${name} in its project already`)
+  return rest
+}
+
+/**
+ * Finds faults of the given fields, whatever the other fields are; they are reported together with those of `session`.
+ */
+function issuesOf(change: Change): readonly ValidationIssue[] {
+  const timed = change.cron != null || change.every != null
+  const parsed = parseScheduleSettings({ ...ANY, ...(timed && { cron: null }), ...withoutNulls(change) })
+  return 'issues' in parsed ? parsed.issues : []
+}
+
+function merged(before: LockedSchedule, change: Change) {
+  const stated = settingsOf(before)
+  const timing = change.cron == null && change.every == null ? stated : { cron: change.cron, every: change.every }
+  // Unknown fields are refused together with the other faults.
+  return {
+    ...stated,
+    ...withoutNulls(change),
+    cron: timing.cron,
+    every: timing.every,
+    name: change.name ?? stated.name,
+  }
+}
+
+/** Computes the next run: unchanged if the times stay, else by the new times from now on. */
+function retimed(before: LockedSchedule, after: ScheduleSettings) {
+  const { id, now } = before
+  const sameTimes = before.cron === after.cron && before.every === after.every && before.timeZone === after.timeZone
+  const anchorAt = before.every === after.every ? before.anchorAt : now
+  const from = sameTimes && before.plannedAt !== null ? new Date(before.plannedAt.getTime() - 1) : now
+  return { anchorAt, next: nextRunAfter(from, { ...after, id, anchorAt }) }
+}
+
+function settingsOf({ name, cron, every, timeZone, overlap, catchUp, jitter }: ScheduleSettings): ScheduleSettings {
+  return { name, cron, every, timeZone, overlap, catchUp, jitter }
 }

@@ -78,28 +78,6 @@ export async function explainPendingSessions(
   )
 }
 
-function requestOfDemand(session: PendingDemand) {
-  return resourceRequest({ ...session, kernels: session.clusterSize, slots: parseQuantities(session.resourceSlots) })
-}
-
-function fitsQuotas(session: PendingDemand, quotas: readonly QuotaUse[]): boolean {
-  return firstQuotaShortage(quotas, totalOf(requestOfDemand(session))) === undefined
-}
-
-/** Reserves capacity as the scheduler does. */
-function reserve(overdue: readonly PendingDemand[], agents: readonly AgentCapacity[]): void {
-  const pool = createAgentPool(agents, 'DISPERSED', null)
-  for (const session of overdue) pool.reserve(requestOfDemand(session), avoidedInOrder(session.avoidAgents))
-}
-
-/** A session may use the capacity that is reserved for itself. */
-function unreserved(agents: readonly AgentCapacity[] = []): AgentCapacity[] {
-  return agents.map((agent) => {
-    const free = new Map([...agent.free].map(([slot, amount]) => [slot, amount + (agent.reserved.get(slot) ?? 0n)]))
-    return { ...agent, free, reserved: new Map() }
-  })
-}
-
 export type { HistoryRow, SessionDurations }
 
 /** Reads one page for each entity, oldest first. The caller has checked that the viewer may see them. */
@@ -124,4 +102,26 @@ export async function readDurations(
 ): Promise<Map<string, SessionDurations>> {
   const rows = await readSessionTimes(db, sessionIds)
   return new Map(rows.map(({ sessionId, steps, now, ...times }) => [sessionId, durationsOf(times, steps, now)]))
+}
+
+function requestOfDemand(session: PendingDemand) {
+  return resourceRequest({ ...session, kernels: session.clusterSize, slots: parseQuantities(session.resourceSlots) })
+}
+
+function fitsQuotas(session: PendingDemand, quotas: readonly QuotaUse[]): boolean {
+  return firstQuotaShortage(quotas, totalOf(requestOfDemand(session))) === undefined
+}
+
+/** Reserves capacity as the scheduler does. */
+function reserve(overdue: readonly PendingDemand[], agents: readonly AgentCapacity[]): void {
+  const pool = createAgentPool(agents, 'DISPERSED', null)
+  for (const session of overdue) pool.reserve(requestOfDemand(session), avoidedInOrder(session.avoidAgents))
+}
+
+/** A session may use the capacity that is reserved for itself. */
+function unreserved(agents: readonly AgentCapacity[] = []): AgentCapacity[] {
+  return agents.map((agent) => {
+    const free = new Map([...agent.free].map(([slot, amount]) => [slot, amount + (agent.reserved.get(slot) ?? 0n)]))
+    return { ...agent, free, reserved: new Map() }
+  })
 }

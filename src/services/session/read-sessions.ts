@@ -89,27 +89,6 @@ export async function readAttempts(
   return readPage(context, page, OLDEST_ATTEMPT_FIRST, { chainId: session.chainId })
 }
 
-async function readPage(
-  context: ReadContext,
-  args: PageArguments,
-  order: readonly OrderColumn[],
-  wanted: Prisma.SessionWhereInput,
-): Promise<Page<SessionRecord>> {
-  const { prisma, viewer } = context
-  const seen = { AND: [projectScope(viewer), wanted] }
-  const page = await keysetPage({
-    args,
-    order,
-    find: ({ where, ...rest }) => prisma.session.findMany({ ...rest, where: { AND: [seen, where] }, include: BESIDE }),
-    count: () => prisma.session.count({ where: seen }),
-  })
-  const nodes = await withChains(
-    context,
-    page.edges.map(({ node }) => node),
-  )
-  return { ...page, edges: page.edges.map(({ cursor }, index) => ({ cursor, node: nodes[index]! })) }
-}
-
 /**
  * Reads usage by session; sessions without a known figure are missing. The caller has checked that the viewer may see
  * them.
@@ -156,48 +135,6 @@ export const NO_CHECKPOINT: ShownCheckpoint = {
 }
 
 export type { FoundCheckpointRow }
-
-/** Needs four statements, and a few more if some of the sessions wait, however many sessions there are. */
-async function withChains<
-  Row extends {
-    id: string
-    status: SessionStatus
-    statusReason: string | null
-    chainId: string
-    environ: Prisma.JsonValue
-  },
->(
-  { db, prisma, viewer }: Pick<ReadContext, 'db' | 'prisma' | 'viewer'>,
-  sessions: readonly Row[],
-): Promise<
-  (Omit<Row, 'environ'> & Pick<SessionRecord, 'checkpoint' | 'environ' | 'pendingReason' | 'retryChain' | 'usage'>)[]
-> {
-  const pending = sessions.filter(({ status }) => status === 'PENDING').map(({ id }) => id)
-  const starting = sessions.filter(({ status }) => isStarting(status)).map(({ id }) => id)
-  const chainIds = [...new Set(sessions.map(({ chainId }) => chainId))]
-  const sessionIds = sessions.map(({ id }) => id)
-  const [attempts, reasons, notes, usage, checkpoints] = await Promise.all([
-    prisma.session.findMany({
-      where: { chainId: { in: chainIds } },
-      orderBy: { attempt: 'asc' },
-      select: { id: true, chainId: true },
-    }),
-    pending.length > 0 ? explainPendingSessions({ db }, pending) : new Map<string, string>(),
-    starting.length > 0 ? readStartNotes({ db }, starting) : new Map<string, string>(),
-    readUsage({ db }, sessionIds),
-    readFoundCheckpoints({ db }, sessionIds),
-  ])
-  const chains = Map.groupBy(attempts, ({ chainId }) => chainId)
-  return sessions.map((session) => ({
-    ...session,
-    statusReason: session.statusReason ?? notes.get(session.id) ?? null,
-    usage: usage.get(session.id) ?? null,
-    checkpoint: checkpoints.get(session.id) ?? NO_CHECKPOINT,
-    pendingReason: reasons.get(session.id) ?? null,
-    environ: shownEnviron(viewer, session.environ as { name: string; value: string }[]),
-    retryChain: chains.get(session.chainId)!.map(({ id }) => id),
-  }))
-}
 
 export type { SessionKey }
 
@@ -249,4 +186,67 @@ export function readDependents(
  */
 export function requireSessionId(id: unknown): void {
   if (!validate(id)) throw new RepriseError('SESSION_NOT_FOUND', `no session ${String(id).slice(0, 100)}`)
+}
+
+async function readPage(
+  context: ReadContext,
+  args: PageArguments,
+  order: readonly OrderColumn[],
+  wanted: Prisma.SessionWhereInput,
+): Promise<Page<SessionRecord>> {
+  const { prisma, viewer } = context
+  const seen = { AND: [projectScope(viewer), wanted] }
+  const page = await keysetPage({
+    args,
+    order,
+    find: ({ where, ...rest }) => prisma.session.findMany({ ...rest, where: { AND: [seen, where] }, include: BESIDE }),
+    count: () => prisma.session.count({ where: seen }),
+  })
+  const nodes = await withChains(
+    context,
+    page.edges.map(({ node }) => node),
+  )
+  return { ...page, edges: page.edges.map(({ cursor }, index) => ({ cursor, node: nodes[index]! })) }
+}
+
+/** Needs four statements, and a few more if some of the sessions wait, however many sessions there are. */
+async function withChains<
+  Row extends {
+    id: string
+    status: SessionStatus
+    statusReason: string | null
+    chainId: string
+    environ: Prisma.JsonValue
+  },
+>(
+  { db, prisma, viewer }: Pick<ReadContext, 'db' | 'prisma' | 'viewer'>,
+  sessions: readonly Row[],
+): Promise<
+  (Omit<Row, 'environ'> & Pick<SessionRecord, 'checkpoint' | 'environ' | 'pendingReason' | 'retryChain' | 'usage'>)[]
+> {
+  const pending = sessions.filter(({ status }) => status === 'PENDING').map(({ id }) => id)
+  const starting = sessions.filter(({ status }) => isStarting(status)).map(({ id }) => id)
+  const chainIds = [...new Set(sessions.map(({ chainId }) => chainId))]
+  const sessionIds = sessions.map(({ id }) => id)
+  const [attempts, reasons, notes, usage, checkpoints] = await Promise.all([
+    prisma.session.findMany({
+      where: { chainId: { in: chainIds } },
+      orderBy: { attempt: 'asc' },
+      select: { id: true, chainId: true },
+    }),
+    pending.length > 0 ? explainPendingSessions({ db }, pending) : new Map<string, string>(),
+    starting.length > 0 ? readStartNotes({ db }, starting) : new Map<string, string>(),
+    readUsage({ db }, sessionIds),
+    readFoundCheckpoints({ db }, sessionIds),
+  ])
+  const chains = Map.groupBy(attempts, ({ chainId }) => chainId)
+  return sessions.map((session) => ({
+    ...session,
+    statusReason: session.statusReason ?? notes.get(session.id) ?? null,
+    usage: usage.get(session.id) ?? null,
+    checkpoint: checkpoints.get(session.id) ?? NO_CHECKPOINT,
+    pendingReason: reasons.get(session.id) ?? null,
+    environ: shownEnviron(viewer, session.environ as { name: string; value: string }[]),
+    retryChain: chains.get(session.chainId)!.map(({ id }) => id),
+  }))
 }

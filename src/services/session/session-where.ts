@@ -61,6 +61,14 @@ export function sessionWhere(filter: SessionFilterInput | null | undefined): Ses
   return filter ? where(filter, budget, 1) : {}
 }
 
+/** A filter that matches nothing. It is written this way because Prisma drops an empty OR inside an AND. */
+const NOTHING: SessionWhere = { id: { in: [] } }
+
+/** Whether the filter matches everything. */
+export function isEmptyWhere(inner: SessionWhere): boolean {
+  return Object.keys(inner).length === 0
+}
+
 function where(filter: SessionFilterInput, budget: { terms: number }, depth: number): SessionWhere {
   if (depth > FILTER_DEPTH_MAX) throw argumentError('filter', `Filters nest at most ${FILTER_DEPTH_MAX} deep.`)
   if (budget.terms-- === 0) throw argumentError('filter', `A filter has at most ${FILTER_TERMS_MAX} filters within.`)
@@ -100,9 +108,6 @@ function where(filter: SessionFilterInput, budget: { terms: number }, depth: num
   return all.length > 0 ? { ...own, AND: all } : own
 }
 
-/** A filter that matches nothing. It is written this way because Prisma drops an empty OR inside an AND. */
-const NOTHING: SessionWhere = { id: { in: [] } }
-
 /**
  * Combines filters with OR. An empty filter matches everything, but Prisma would drop it from the OR, so that it would
  * match nothing.
@@ -115,11 +120,6 @@ function anyOf(wheres: SessionWhere[]): SessionWhere {
 function not(inner: SessionWhere): SessionWhere {
   if (inner === NOTHING) return {}
   return isEmptyWhere(inner) ? NOTHING : { NOT: inner }
-}
-
-/** Whether the filter matches everything. */
-export function isEmptyWhere(inner: SessionWhere): boolean {
-  return Object.keys(inner).length === 0
 }
 
 /**
