@@ -1,5 +1,9 @@
 import { AMOUNT_DIGITS_MAX } from './limits.ts'
 
+/**
+ * Exact decimals, and slot amounts, which are such decimals behind the API: plain and non-negative, in bytes for memory.
+ */
+
 /** An exact, non-negative decimal: `units / 10 ** scale`. Slot amounts are scaled and compared without floats. */
 export interface Decimal {
   units: bigint
@@ -49,8 +53,6 @@ export function floorDecimal(value: Decimal, places: number): Decimal {
 export function isWhole(value: Decimal): boolean {
   return value.units % 10n ** BigInt(value.scale) === 0n
 }
-
-/** Slot amounts, as they are used behind the API: plain, exact, non-negative decimals; bytes for memory. */
 
 const BINARY_SUFFIXES = { k: 1n << 10n, m: 1n << 20n, g: 1n << 30n, t: 1n << 40n } as const
 

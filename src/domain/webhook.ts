@@ -129,8 +129,6 @@ function deploymentData<Type extends DeploymentEventType>(
   return { deployment_id: id, deployment_name: name, project, ...deploymentEventFields(type, event, routeId) }
 }
 
-/** The symmetric signature scheme of Standard Webhooks 1.0.0: `v1`, HMAC-SHA256 over `id.timestamp.body`. */
-
 const SECRET_PREFIX = 'whsec_'
 
 /** Formats a secret as people copy it into the receiver. */
@@ -146,7 +144,10 @@ export function webhookId(deliveryId: string): string {
   return `msg_${deliveryId.replaceAll('-', '')}`
 }
 
-/** Builds the headers of one attempt. Several secrets give several signatures; the receiver needs one that matches. */
+/**
+ * Builds the headers of one attempt, signed by the symmetric scheme of Standard Webhooks 1.0.0: `v1`, HMAC-SHA256 over
+ * `id.timestamp.body`. Several secrets give several signatures; the receiver needs one that matches.
+ */
 export function signedHeaders(input: {
   deliveryId: string
   /** The time of the attempt. */

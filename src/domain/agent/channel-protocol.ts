@@ -1,3 +1,13 @@
+/**
+ * A channel gives a remote client a command that runs beside a kernel's own, or a connection to one of the kernel's
+ * ports. Client and server exchange the same messages as server and agent; the server forwards them.
+ *
+ * A text message is JSON: a `ChannelControl`. A binary message is data: one byte that names the stream, then the
+ * stream's next bytes. A binary message with only that one byte ends the stream. A sender has at most
+ * CHANNEL_WINDOW_BYTES in flight: it sends more only after the receiver has confirmed, by `taken`, that it has
+ * forwarded earlier bytes.
+ */
+
 export type ChannelMessage = string | Buffer
 
 export interface ChannelClosing {
@@ -24,16 +34,6 @@ export interface ChannelPort {
    */
   readonly closed: Promise<ChannelClosing>
 }
-
-/**
- * A channel gives a remote client a command that runs beside a kernel's own, or a connection to one of the kernel's
- * ports. Client and server exchange the same messages as server and agent; the server forwards them.
- *
- * A text message is JSON: a `ChannelControl`. A binary message is data: one byte that names the stream, then the
- * stream's next bytes. A binary message with only that one byte ends the stream. A sender has at most
- * CHANNEL_WINDOW_BYTES in flight: it sends more only after the receiver has confirmed, by `taken`, that it has
- * forwarded earlier bytes.
- */
 
 /** The client's first message. The server completes a connection's request with the parameters of the URL. */
 export type ChannelRequest = ExecRequest | ConnectRequest

@@ -26,10 +26,9 @@ export function refuseType(group: string, { allowed, isPortless }: GroupTypes, t
 }
 
 /**
- * Creation ids. A session's creation id is its client's idempotency key. Children derive theirs from that of the
- * chain's first session, so that two dispatchers derive the same one.
+ * The end of a derived creation id. A session's creation id is its client's idempotency key. Children derive theirs from
+ * that of the chain's first session, so that two dispatchers derive the same one.
  */
-
 const DERIVED = /:(?:retry|resubmission):\d+$/
 
 export const NOT_DERIVED = 'must not end in :retry:<number> or :resubmission:<number>, which name retries'

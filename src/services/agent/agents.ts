@@ -18,10 +18,9 @@ import { actorOf, assertMayAdminister } from '../access/authorize.ts'
 import { parseInput } from '../input/parse-input.ts'
 import { drainReason } from '../resource-group.ts'
 
-/** Complete agents, for REST; GraphQL reads only what its query selects. Every viewer sees them. */
-
 const BESIDE = { slots: { orderBy: { slot: 'asc' } } } as const satisfies Prisma.AgentInclude
 
+/** A complete agent, for REST; GraphQL reads only what its query selects. Every viewer sees all agents. */
 export type AgentRecord = Prisma.AgentGetPayload<{ include: typeof BESIDE }>
 
 /** A filter; all given conditions must match, and null counts as missing. */

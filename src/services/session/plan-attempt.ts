@@ -166,8 +166,7 @@ export function childSession(parent: ChildSource, own: Own & Partial<NewSession>
   }
 }
 
-/** Secret variables, as clients give them and as they are stored. Only kernels that start read them again. */
-
+/** Encrypts the secret variables of a client's input for storage. Only kernels that start read them again. */
 export function sealEnviron(box: SecretBox, environ: readonly { name: string; value: string }[]): SealedVariable[] {
   return environ.map(({ name, value }) => {
     const bytes = Buffer.from(value)
@@ -179,7 +178,10 @@ export function sealEnviron(box: SecretBox, environ: readonly { name: string; va
   })
 }
 
-/** @throws SecretKeyError */
+/**
+ * Decrypts secret variables.
+ * @throws SecretKeyError
+ */
 export function openEnviron(box: SecretBox, sealed: readonly SealedVariable[]): { name: string; value: string }[] {
   return sealed.map(({ name, sealed: text }) => ({
     name,

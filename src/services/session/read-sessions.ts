@@ -22,8 +22,6 @@ import { DEPENDENTS_LISTED_MAX } from '../../domain/limits.ts'
 import { type DependentRow, readDependents as read } from '../../store/sql/session/creation-scope.sql.ts'
 import { validate } from 'uuid'
 
-/** Complete sessions with related data, for REST; GraphQL reads only what its query selects. */
-
 const BESIDE = {
   project: { select: { name: true } },
   user: { select: { name: true } },
@@ -34,6 +32,7 @@ const BESIDE = {
   },
 } as const satisfies Prisma.SessionInclude
 
+/** A complete session with related data, for REST; GraphQL reads only what its query selects. */
 export type SessionRecord = Omit<Prisma.SessionGetPayload<{ include: typeof BESIDE }>, 'environ' | 'pendingReason'> & {
   /** Why the session waits, with the present numbers; null if it does not wait. */
   pendingReason: string | null

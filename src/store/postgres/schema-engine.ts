@@ -110,14 +110,13 @@ ${script}
 ;UPDATE _prisma_migrations SET finished_at = clock_timestamp() WHERE finished_at IS NULL AND rolled_back_at IS NULL`
 }
 
+const PRISMA_DIR = join(import.meta.dirname, '../../../prisma')
+const NO_FILTER = { externalTables: [], externalEnums: [] }
+
 /**
  * Prisma's schema engine as WebAssembly: migrations, their history table and the drift check are Prisma's own, with no
  * engine binary to download.
  */
-
-const PRISMA_DIR = join(import.meta.dirname, '../../../prisma')
-const NO_FILTER = { externalTables: [], externalEnums: [] }
-
 interface Engine {
   applyMigrations(input: object): Promise<{ appliedMigrationNames: string[] }>
   diagnoseMigrationHistory(input: object): Promise<{ failedMigrationNames: string[]; editedMigrationNames: string[] }>

@@ -77,12 +77,6 @@ function isExitCode(code: number): boolean {
   return Number.isInteger(code) && code >= EXIT_CODE_MIN && code <= EXIT_CODE_MAX
 }
 
-/**
- * Growth of slots and timeouts. It never lowers a value: new = max(previous, min(floor(previous × factor), max)),
- * computed exactly. Whole amounts stay whole; fractional ones (half a cpu, 2.5 s) are cut after the third decimal
- * place, because floor would undo the growth.
- */
-
 const FRACTION_PLACES = 3
 const LARGEST_AMOUNT: Decimal = { units: 10n ** BigInt(AMOUNT_DIGITS_MAX) - 1n, scale: 0 }
 
@@ -91,6 +85,11 @@ export interface Growable {
   batchTimeout: number | null
 }
 
+/**
+ * Grows slots and timeouts. Growth never lowers a value: new = max(previous, min(floor(previous × factor), max)),
+ * computed exactly. Whole amounts stay whole; fractional ones (half a cpu, 2.5 s) are cut after the third decimal
+ * place, because floor would undo the growth.
+ */
 export function applyGrowth(before: Growable, rule: Pick<RetryRule, 'scaleResources' | 'scaleTimeout'>): Growable {
   return {
     resourceSlots: scaleResources(before.resourceSlots, rule.scaleResources ?? []),
