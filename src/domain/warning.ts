@@ -28,8 +28,7 @@ export interface AgentWarning {
 /** Facts that only the database has. */
 export interface WarningFacts {
   /**
-   * Attributes of the database user, in the words of `CREATE ROLE`. CREATEDB is omitted, because it gives no access to
-   * anything of others.
+   * Attributes of the database user, in the words of `CREATE ROLE`. CREATEDB is omitted, because it gives no access to data of other users.
    */
   attributes: string[]
   /** Whether every role of the database's server may connect to the database. */
@@ -58,7 +57,7 @@ export function warningsOf(facts: WarningFacts, own: readonly Warning[]): string
     ...(agentsAtRisk > 0 ? [{ kind: 'isolation', text: describeAgentsAtRisk(agentsAtRisk) }] : []),
     ...reported,
   ]
-  // With a single tenant, the engine is sent only where that tenant may go anyway.
+  // With a single project, the container engine contacts only hosts that its tenant may contact anyway.
   return all.filter(({ kind }) => kind !== 'registries' || projects > 1).map(({ text }) => text)
 }
 

@@ -85,14 +85,14 @@ export function reconcile(
   const answer: Reconciliation = { changes: [], orders: [], forget: [], stale: [] }
   const bookedById = new Map(booked.map((kernel) => [kernel.id, kernel]))
   const seen = new Set<string>()
-  for (const told of observed) {
-    const kernel = bookedById.get(told.kernelId)
-    if (!kernel || kernel.agentId !== agentId || kernel.assignment !== told.assignment) {
+  for (const reported of observed) {
+    const kernel = bookedById.get(reported.kernelId)
+    if (!kernel || kernel.agentId !== agentId || kernel.assignment !== reported.assignment) {
       // If this is an older assignment of a kernel that is still assigned here, the order for the new one replaces it.
-      answer.forget.push({ kernelId: told.kernelId, assignment: told.assignment })
+      answer.forget.push({ kernelId: reported.kernelId, assignment: reported.assignment })
       continue
     }
-    const report = withoutOtherImage(kernel, told, digests.get(kernel.id), answer)
+    const report = withoutOtherImage(kernel, reported, digests.get(kernel.id), answer)
     seen.add(kernel.id)
     if (isTerminal(kernel.status)) {
       late(kernel, report, answer)

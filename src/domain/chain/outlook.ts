@@ -1,5 +1,5 @@
 import type { HoldReason, RetryPhase } from '../session/failure.ts'
-import { HOLD_WORDS } from '../retry/retry-state.ts'
+import { HOLD_REASON_TEXT } from '../retry/retry-state.ts'
 import { isTerminal, type SessionStatus, type SessionType } from '../session/lifecycle.ts'
 
 /**
@@ -38,7 +38,7 @@ export function outlook(newest: NewestAttempt, now: Date): Outlook {
   const { phase, explanation, dueAt } = newest
   if (phase === 'SCHEDULED') return { willRetry: true, reason: explanation!, at: dueAt }
   if (phase === 'HELD') {
-    const held = newest.holdReason === null ? 'held' : `held: ${HOLD_WORDS[newest.holdReason]}`
+    const held = newest.holdReason === null ? 'held' : `held: ${HOLD_REASON_TEXT[newest.holdReason]}`
     return { willRetry: true, reason: `${held}; ${explanation}`, at: dueAt !== null && dueAt > now ? dueAt : null }
   }
   if (phase !== null) return { willRetry: false, reason: explanation!, at: null }

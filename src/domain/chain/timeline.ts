@@ -1,4 +1,4 @@
-import { holdWords } from '../retry/retry-state.ts'
+import { holdReasonText } from '../retry/retry-state.ts'
 import type { FailureCause, HoldReason, RetryPhase } from '../session/failure.ts'
 import { isTerminal, type SessionOrigin, type SessionStatus, type SessionType } from '../session/lifecycle.ts'
 
@@ -170,7 +170,7 @@ function waitsOf(attempt: RecordedAttempt, from: Date, end: Date | null): Unplac
     segments.push(segment(attempt, 'BACKOFF', at, begin), {
       ...segment(attempt, 'HELD', begin, to),
       holdReason: wait.reason,
-      reason: holdWords(wait),
+      reason: holdReasonText(wait),
     })
     if (to === null) return segments
     at = to

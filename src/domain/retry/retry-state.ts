@@ -69,7 +69,7 @@ export interface StoredDecision {
   dueAt: Date | null
 }
 
-export const HOLD_WORDS: Readonly<Record<HoldReason, string>> = {
+export const HOLD_REASON_TEXT: Readonly<Record<HoldReason, string>> = {
   DISABLED: 'retries are switched off',
   RATE_LIMITED: 'the rate limit of retries is reached',
   QUOTA: 'the limit of pending sessions is reached',
@@ -77,8 +77,8 @@ export const HOLD_WORDS: Readonly<Record<HoldReason, string>> = {
 }
 
 /** Returns text such as `retries are switched off (cluster)`. */
-export function holdWords({ reason, scope }: { reason: HoldReason; scope: string | null }): string {
-  return scope === null ? HOLD_WORDS[reason] : `${HOLD_WORDS[reason]} (${scope.toLowerCase()})`
+export function holdReasonText({ reason, scope }: { reason: HoldReason; scope: string | null }): string {
+  return scope === null ? HOLD_REASON_TEXT[reason] : `${HOLD_REASON_TEXT[reason]} (${scope.toLowerCase()})`
 }
 
 /** Derives a session's retry state. UNDECIDED: a batch session with a budget that is running or has only just ended. */
@@ -101,5 +101,5 @@ export function retryState(
 
 function reasonOf(decision: StoredDecision | null): string | null {
   if (decision?.phase !== 'HELD' || decision.holdReason === null) return decision?.explanation ?? null
-  return `held: ${HOLD_WORDS[decision.holdReason]}; ${decision.explanation}`
+  return `held: ${HOLD_REASON_TEXT[decision.holdReason]}; ${decision.explanation}`
 }

@@ -14,7 +14,7 @@ export interface RetryVerdict {
   jitterMs: number | null
   delayMs: number | null
   dueAt: Date | null
-  /** For people. */
+  /** Text for people. */
   explanation: string
   /** Values that replace the parent's in the child; null if nothing grows. */
   growth: { resourceSlots: Record<string, string>; batchTimeout: number | null } | null

@@ -99,9 +99,9 @@ export function explainShortage(
   const ever =
     tooSmall(unit, suitable, mostOf) ??
     (roomy.length === 0 ? { slot: undefined, most: 0n } : shortOf(unit, roomy, capacityOf))
-  if (ever) return always(neverWords(unit, ever, group, suitable))
+  if (ever) return always(explainImpossible(unit, ever, group, suitable))
   const now = shortOf(unit, roomy, freeOf)
-  return now && { forGood: false, ...nowWords(unit, now, group) }
+  return now && { forGood: false, ...explainLack(unit, now, group) }
 }
 
 function beforeLine({
@@ -166,7 +166,7 @@ function large({ demand }: Unit, agents: readonly AgentCapacity[]): AgentCapacit
   return agents.filter((agent) => holds(agent, demand))
 }
 
-function neverWords(unit: Unit, { slot, most }: Short, group: string, agents: readonly AgentCapacity[]): string {
+function explainImpossible(unit: Unit, { slot, most }: Short, group: string, agents: readonly AgentCapacity[]): string {
   if (slot !== undefined) {
     const asks = `it asks for ${describe(slot, unit.demand.get(slot)!)}`
     const isSpread = agents.some((agent) => capacityOf(agent, slot) > most)
@@ -179,7 +179,7 @@ function neverWords(unit: Unit, { slot, most }: Short, group: string, agents: re
     : `the agents of resource group ${group} have capacity for at most ${most} of its ${unit.count} kernels of ${all(unit.demand)}`
 }
 
-function nowWords(unit: Unit, { slot, most }: Short, group: string): Pick<Shortage, 'short' | 'long'> {
+function explainLack(unit: Unit, { slot, most }: Short, group: string): Pick<Shortage, 'short' | 'long'> {
   const agent = `agent of resource group ${group} has free`
   if (slot !== undefined) {
     const needs = `needs ${amount(slot, unit.demand.get(slot)!)}`

@@ -4,7 +4,7 @@ import { KEY_HOLDERS_SHOWN_MAX, QUEUE_POSITION_MAX } from '../limits.ts'
 
 /** The limits of one quota and its usage, which grows as sessions are placed. */
 export interface QuotaUse {
-  /** For display: `project demo`. */
+  /** Display name: `project demo`. */
   name: string
   /** Slots without an entry are unlimited. */
   slots: Quantities

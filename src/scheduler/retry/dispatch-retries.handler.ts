@@ -36,7 +36,7 @@ import type { NewSession } from '../../store/sql/session/session-columns.sql.ts'
 import type { RunReport } from '../background-service.ts'
 import { countDispatched, type DispatchOutcome, logDispatched, NOTHING, traceDispatched } from './dispatch-outcome.ts'
 import { lineKey, paceHeldRetries } from '../../domain/retry/pace-held-retries.ts'
-import { HOLD_WORDS } from '../../domain/retry/retry-state.ts'
+import { HOLD_REASON_TEXT } from '../../domain/retry/retry-state.ts'
 import { lockPendingPlaces } from '../../services/quota.ts'
 import { readLineEnds } from '../../store/sql/scheduling/pending-groups.sql.ts'
 
@@ -220,6 +220,6 @@ function heldRetry({ retry, reason, scope }: Hold<DueRetry>, againInMs: number):
     holdReason: reason,
     scope,
     againInMs,
-    eventData: repeated ? null : queuedRetryEventData(retry, { reason: `held: ${HOLD_WORDS[reason]}${where}` }),
+    eventData: repeated ? null : queuedRetryEventData(retry, { reason: `held: ${HOLD_REASON_TEXT[reason]}${where}` }),
   }
 }

@@ -80,8 +80,8 @@ export function assertMayAdminister(viewer: Viewer, scope: 'CLUSTER' | 'DOMAIN' 
 }
 
 /**
- * Refuses to admit others than administrators while an agent without isolation exists: their sessions could be read by
- * each other, and could read whatever the agent's user can. Agents for which somebody has configured this are excepted.
+ * Refuses to admit anybody but administrators while there is an agent without isolation, because sessions of any project
+ * can read whatever that agent's user can. An agent that somebody has configured without isolation does not count.
  *
  * @throws RepriseError ISOLATION_REQUIRED
  */

@@ -18,10 +18,10 @@ import { actorOf, assertMayAdminister } from '../access/authorize.ts'
 import { parseInput } from '../input/parse-input.ts'
 import { drainReason } from '../resource-group.ts'
 
-const BESIDE = { slots: { orderBy: { slot: 'asc' } } } as const satisfies Prisma.AgentInclude
+const RELATED = { slots: { orderBy: { slot: 'asc' } } } as const satisfies Prisma.AgentInclude
 
 /** A complete agent, for REST; GraphQL reads only what its query selects. Every viewer sees all agents. */
-export type AgentRecord = Prisma.AgentGetPayload<{ include: typeof BESIDE }>
+export type AgentRecord = Prisma.AgentGetPayload<{ include: typeof RELATED }>
 
 /** A filter; all given conditions must match, and null counts as missing. */
 interface AgentFilterInput {
@@ -35,7 +35,7 @@ export function agentWhere({ status, resourceGroup }: AgentFilterInput): Prisma.
 
 /** @throws RepriseError AGENT_NOT_FOUND */
 export async function readAgent({ prisma }: Pick<ReadContext, 'prisma'>, id: string): Promise<AgentRecord> {
-  const agent = await prisma.agent.findUnique({ where: { id }, include: BESIDE })
+  const agent = await prisma.agent.findUnique({ where: { id }, include: RELATED })
   if (!agent) throw new RepriseError('AGENT_NOT_FOUND', `no agent ${id}`)
   return agent
 }
@@ -52,7 +52,7 @@ export function readAgents(
   return keysetPage({
     args: page,
     order: AGENTS_BY_NAME,
-    find: ({ where, ...rest }) => prisma.agent.findMany({ ...rest, where: { AND: [wanted, where] }, include: BESIDE }),
+    find: ({ where, ...rest }) => prisma.agent.findMany({ ...rest, where: { AND: [wanted, where] }, include: RELATED }),
     count: () => prisma.agent.count({ where: wanted }),
   })
 }

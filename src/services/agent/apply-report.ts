@@ -50,14 +50,14 @@ export async function applyReport(
  * its kernel's digest decides it.
  */
 async function settleDigests(db: Queryable, sync: SyncRequest): Promise<ReadonlyMap<string, string>> {
-  const told = sync.observed.flatMap(({ kernelId, assignment, status, imageDigest }) =>
+  const reported = sync.observed.flatMap(({ kernelId, assignment, status, imageDigest }) =>
     imageDigest != null && TELLS_IMAGE.includes(status) ? [{ kernelId, assignment, digest: imageDigest }] : [],
   )
-  if (told.length === 0) return new Map()
-  const before = await readImageDigests(db, sync.agentId, told)
+  if (reported.length === 0) return new Map()
+  const before = await readImageDigests(db, sync.agentId, reported)
   if (!before.some(({ recorded }) => recorded === null)) return digestsOf(before)
-  await recordImageDigests(db, sync, told)
-  return digestsOf(await readImageDigests(db, sync.agentId, told))
+  await recordImageDigests(db, sync, reported)
+  return digestsOf(await readImageDigests(db, sync.agentId, reported))
 }
 
 const TELLS_IMAGE: readonly ObservedStatus[] = ['PREPARING', 'PULLING', 'PREPARED']

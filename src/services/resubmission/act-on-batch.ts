@@ -151,7 +151,7 @@ async function terminate(
     actor: actorNamed(name),
     force: force ?? false,
     reason: terminationReason(name, reason),
-    told: retryCancelledBy(name, reason),
+    retryNote: retryCancelledBy(name, reason),
     log,
   })
   for (const { id, status } of found) {

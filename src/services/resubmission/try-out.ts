@@ -80,22 +80,23 @@ export async function tryOut(
     for (const id of sessionIds) {
       const target = targets.get(id)
       const refusal = target ? refused.get(id) : notFound(id)
-      if (refusal) addTo(groups, refusal)
+      if (refusal) countRefusal(groups, refusal)
       else possible.push(id)
       if (target && !refusal) reopened.add(target.chainId)
     }
   }
 
-  for (const some of inReads(ids)) await look(some, action === 'RESUBMIT' ? (overrides as ResubmissionOverrides) : {})
+  for (const some of splitForReads(ids))
+    await look(some, action === 'RESUBMIT' ? (overrides as ResubmissionOverrides) : {})
   const included = includeDependents ? dependents : []
-  for (const some of included.flatMap(inReads)) {
+  for (const some of included.flatMap(splitForReads)) {
     const failed = await readFailedChains(
       db,
       some.flatMap(({ dependsOn }) => dependsOn),
     )
     const waitsFor = ({ dependsOn }: Dependent) => dependsOn.find((id) => failed.has(id) && !reopened.has(id))
     const [ready, later] = partition(some, (each) => waitsFor(each) === undefined)
-    for (const each of later) addTo(groups, dependencyFailed(each.id, failed.get(waitsFor(each)!)!))
+    for (const each of later) countRefusal(groups, dependencyFailed(each.id, failed.get(waitsFor(each)!)!))
     await look(
       ready.map(({ id }) => id),
       {},
@@ -125,7 +126,7 @@ interface Wanted {
 }
 
 /** A trial decision: only the real one logs errors. */
-const UNLOGGED = { error() {} }
+const NO_LOG = { error() {} }
 
 /** Explains which of these sessions would be refused, by the rules of the mutations; the others are missing. */
 export async function readRefusals(
@@ -145,14 +146,14 @@ export async function readRefusals(
 }
 
 /** Splits ids into parts that one statement can read. */
-function inReads<Each>(all: readonly Each[]): Each[][] {
+function splitForReads<Each>(all: readonly Each[]): Each[][] {
   const count = Math.ceil(all.length / SESSION_IDS_PER_READ_MAX)
   return Array.from({ length: count }, (_, n) =>
     all.slice(n * SESSION_IDS_PER_READ_MAX, (n + 1) * SESSION_IDS_PER_READ_MAX),
   )
 }
 
-function addTo(groups: Map<ErrorCode, RefusalGroup>, { code, message }: TargetRefusal): void {
+function countRefusal(groups: Map<ErrorCode, RefusalGroup>, { code, message }: TargetRefusal): void {
   const group = groups.get(code) ?? { code, count: 0, message }
   group.count++
   groups.set(code, group)
@@ -171,7 +172,7 @@ async function readCancellable(db: Queryable, targets: readonly LockedTarget[]):
     db,
     undecided.map(({ id }) => id),
   )
-  const cancelled = sessions.filter((session) => cancelledDecision(session, UNLOGGED, '').phase === 'CANCELLED')
+  const cancelled = sessions.filter((session) => cancelledDecision(session, NO_LOG, '').phase === 'CANCELLED')
   return new Set(cancelled.map(({ id }) => id))
 }
 

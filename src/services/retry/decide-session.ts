@@ -78,26 +78,26 @@ interface EndedAttempts {
 
 /**
  * Ends these sessions, which the transaction has locked: live ones are terminated, and ended ones lose a retry that is
- * pending or about to be scheduled. `told` is the text that is appended to the explanation of such a retry.
+ * pending or about to be scheduled. `retryNote` is the text that is appended to the explanation of such a retry.
  */
 export async function endAttempts(
   tx: Queryable,
   sessions: readonly LockedSession[],
-  options: { actor: Actor; force: boolean; reason: string; told: string; log: Pick<Logger, 'error'> },
+  options: { actor: Actor; force: boolean; reason: string; retryNote: string; log: Pick<Logger, 'error'> },
 ): Promise<EndedAttempts> {
-  const { actor, force, reason, told, log } = options
+  const { actor, force, reason, retryNote, log } = options
   const idsOf = (wanted: (session: LockedSession) => boolean) => sessions.filter(wanted).map(({ id }) => id)
   const live = idsOf(({ status }) => !isTerminal(status))
   await terminateSessionRows(tx, live, { actor, force, reason })
   // A session that has ended may have a pending retry, or be about to get one.
   const waiting = idsOf(({ retryPhase }) => retryPhase === 'SCHEDULED' || retryPhase === 'HELD')
-  await changePendingRetries(tx, 'cancel', { sessionIds: waiting, actor, message: told })
+  await changePendingRetries(tx, 'cancel', { sessionIds: waiting, actor, message: retryNote })
   const undecided = await readUndecided(
     tx,
     idsOf(({ status, retryDecided }) => isTerminal(status) && !retryDecided),
   )
   const decisions = undecided
-    .map((session) => cancelledDecision(session, log, told))
+    .map((session) => cancelledDecision(session, log, retryNote))
     .filter(({ phase }) => phase === 'CANCELLED')
   await recordDecisions(tx, decisions, actor)
   const chainIds = decisions.map(({ chainId }) => chainId)
@@ -129,9 +129,9 @@ export async function addChildren(tx: Queryable, children: readonly NewSession[]
   )
 }
 
-const BESIDE = { waits: { orderBy: { number: 'asc' } } } as const satisfies Prisma.RetryDecisionInclude
+const RELATED = { waits: { orderBy: { number: 'asc' } } } as const satisfies Prisma.RetryDecisionInclude
 
-export type RetryDecisionRecord = Prisma.RetryDecisionGetPayload<{ include: typeof BESIDE }>
+export type RetryDecisionRecord = Prisma.RetryDecisionGetPayload<{ include: typeof RELATED }>
 
 /**
  * Reads the decision about a session's retry, with its hold reasons; null if there is none yet.
@@ -142,7 +142,7 @@ export async function readRetryDecision(
   sessionId: string,
 ): Promise<RetryDecisionRecord | null> {
   const where = { id: sessionId, ...projectScope(viewer) }
-  const session = await prisma.session.findFirst({ where, select: { decision: { include: BESIDE } } })
+  const session = await prisma.session.findFirst({ where, select: { decision: { include: RELATED } } })
   if (!session) throw new RepriseError('SESSION_NOT_FOUND', `no session ${sessionId}`)
   return session.decision
 }

@@ -66,8 +66,8 @@ export async function cancelOthers(
       scheduleId === schedule.id ? (locked.get(sessionId) ?? []) : [],
     )
     const reason = `a later run of schedule ${schedule.name} takes its place`
-    const told = retryCancelledBy(schedule.owner, reason)
-    const options = { actor: actorOfSchedule(schedule), force: false, reason, told, log }
+    const retryNote = retryCancelledBy(schedule.owner, reason)
+    const options = { actor: actorOfSchedule(schedule), force: false, reason, retryNote, log }
     cancelled += (await endAttempts(tx, sessions, options)).ended.size
   }
   return cancelled

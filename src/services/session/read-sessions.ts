@@ -22,7 +22,7 @@ import { DEPENDENTS_LISTED_MAX } from '../../domain/limits.ts'
 import { type DependentRow, readDependents as read } from '../../store/sql/session/creation-scope.sql.ts'
 import { validate } from 'uuid'
 
-const BESIDE = {
+const RELATED = {
   project: { select: { name: true } },
   user: { select: { name: true } },
   childSession: { select: { id: true } },
@@ -33,7 +33,7 @@ const BESIDE = {
 } as const satisfies Prisma.SessionInclude
 
 /** A complete session with related data, for REST; GraphQL reads only what its query selects. */
-export type SessionRecord = Omit<Prisma.SessionGetPayload<{ include: typeof BESIDE }>, 'environ' | 'pendingReason'> & {
+export type SessionRecord = Omit<Prisma.SessionGetPayload<{ include: typeof RELATED }>, 'environ' | 'pendingReason'> & {
   /** Why the session waits, with the present numbers; null if it does not wait. */
   pendingReason: string | null
   /** The usage of its kernels together; null if nothing is known. */
@@ -58,7 +58,7 @@ const OLDEST_ATTEMPT_FIRST: OrderColumn[] = [
 /** @throws RepriseError SESSION_NOT_FOUND */
 export async function readSession(context: ReadContext, id: string): Promise<SessionRecord> {
   const where = { id, ...projectScope(context.viewer) }
-  const session = await context.prisma.session.findFirst({ where, include: BESIDE })
+  const session = await context.prisma.session.findFirst({ where, include: RELATED })
   if (!session) throw new RepriseError('SESSION_NOT_FOUND', `no session ${id}`)
   return (await withChains(context, [session]))[0]!
 }
@@ -198,7 +198,7 @@ async function readPage(
   const page = await keysetPage({
     args,
     order,
-    find: ({ where, ...rest }) => prisma.session.findMany({ ...rest, where: { AND: [seen, where] }, include: BESIDE }),
+    find: ({ where, ...rest }) => prisma.session.findMany({ ...rest, where: { AND: [seen, where] }, include: RELATED }),
     count: () => prisma.session.count({ where: seen }),
   })
   const nodes = await withChains(

@@ -1,7 +1,7 @@
 import type { Queryable } from '../../database.ts'
 
 /** An agent's report of the image of a kernel that it prepares. */
-export interface ToldImage {
+export interface ReportedImage {
   kernelId: string
   assignment: number
   /** `sha256:…` */
@@ -26,9 +26,9 @@ WHERE k.id = ANY($1::uuid[]) AND k.agent_id = $2`
 export async function readImageDigests(
   db: Queryable,
   agentId: string,
-  told: readonly ToldImage[],
+  reported: readonly ReportedImage[],
 ): Promise<KernelImage[]> {
-  const ids = told.map(({ kernelId }) => kernelId)
+  const ids = reported.map(({ kernelId }) => kernelId)
   return (await db.query<KernelImage>(READ_SQL, [ids, agentId])).rows
 }
 
@@ -67,7 +67,7 @@ WHERE d.session_id = p.id AND d.child_session_id = r.id AND p.image_digest <> r.
 export async function recordImageDigests(
   db: Queryable,
   { agentId, instanceId }: { agentId: string; instanceId: string },
-  told: readonly ToldImage[],
+  reported: readonly ReportedImage[],
 ): Promise<void> {
-  await db.query(RECORD_SQL, [JSON.stringify(told), agentId, instanceId])
+  await db.query(RECORD_SQL, [JSON.stringify(reported), agentId, instanceId])
 }

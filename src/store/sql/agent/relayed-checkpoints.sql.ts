@@ -89,7 +89,7 @@ export async function readRelayed(db: Queryable, chainIds: readonly string[]): P
 const LOCK_SQL = 'SELECT relay_sha256 AS sha256 FROM checkpoints WHERE chain_id = $1 FOR UPDATE'
 
 /**
- * Locks the names of the chain's copies until the transaction ends.
+ * Keeps other copies of the chain from getting their final names until the transaction ends.
  * @returns the copy on record; null for none
  */
 export async function lockRelayed(tx: Queryable, chainId: string): Promise<string | null> {

@@ -1,5 +1,5 @@
 import { RETRY_WAITS_MAX } from '../../../domain/limits.ts'
-import { HOLD_WORDS } from '../../../domain/retry/retry-state.ts'
+import { HOLD_REASON_TEXT } from '../../../domain/retry/retry-state.ts'
 import type { Queryable } from '../../database.ts'
 
 /**
@@ -36,7 +36,7 @@ export function beginWaits(rows: string): string {
 )`
 }
 
-const WORDS = Object.entries(HOLD_WORDS)
+const WORDS = Object.entries(HOLD_REASON_TEXT)
   .map(([reason, words]) => `WHEN '${reason}' THEN '${words}'`)
   .join(' ')
 

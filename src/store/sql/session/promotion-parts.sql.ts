@@ -19,8 +19,7 @@ export const RUN = `(
       SELECT coalesce(min(k.started_at), reprise_now()) AS started_at FROM kernels k WHERE k.session_id = c.id) AS run`
 
 /**
- * The end of the session, as one row `ended` if it has ended: that of the main kernel if it ended by itself, else that
- * of the first of the other kernels that failed by themselves. Kernels that were stopped come last, because they did
+ * The end of the session, as one row `ended` if it has ended: that of the main kernel if it ended by itself, else that of the lowest-numbered other kernel that failed by itself. Kernels that were stopped come last, because they did
  * not end the session. A kernel that ended by itself may be recorded after the session's end was noticed; this is
  * therefore evaluated again when all have ended, and then does not depend on the order of reports.
  */
