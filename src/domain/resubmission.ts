@@ -156,7 +156,7 @@ export function refuseTarget(target: ResubmissionTarget, includeSucceeded: boole
   const { id, sessionType, status, result, childSessionId, parentAliveMs } = target
   if (sessionType !== 'BATCH') return refusal('SESSION_NOT_BATCH', `session ${id} is ${sessionType}, not BATCH`)
   if (!isTerminal(status)) return refusal('SESSION_NOT_FINISHED', `session ${id} is ${status}`)
-  if (!target.locked) return refusal('SESSION_NOT_FINISHED', `session ${id} ended at this moment`)
+  if (!target.locked) return refusal('SESSION_NOT_FINISHED', `session ${id} has only just ended: try again`)
   if (result === 'SUCCESS' && !includeSucceeded) {
     return refusal('SESSION_SUCCEEDED', `session ${id} succeeded; includeSucceeded would run it again`)
   }

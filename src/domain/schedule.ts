@@ -153,7 +153,7 @@ export interface AdmittedRuns {
   cancelOther: boolean
 }
 
-export const SKIPPED_FOR_EARLIER = 'an earlier run goes on'
+export const SKIPPED_FOR_EARLIER = 'an earlier run is still running'
 export const SKIPPED_FOR_QUEUE = `${SCHEDULE_QUEUE_MAX} runs wait already`
 export const REPLACED = 'a later run takes its place'
 

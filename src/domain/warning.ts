@@ -75,5 +75,5 @@ function describeUserAttributes(attributes: readonly string[]): string {
 
 function describeAgentsAtRisk(agents: number): string {
   const which = agents === 1 ? 'an agent runs' : `${agents} agents run`
-  return `${which} kernels without isolation (REPRISE_ISOLATION), and not only administrators have tokens: sessions of any project can read what the agent's user can`
+  return `${which} kernels without isolation (REPRISE_ISOLATION), although others than administrators have tokens: sessions of any project can read what the agent's user can`
 }

@@ -32,7 +32,7 @@ export function pageSize({ first, last, before }: PageArguments): PageSize {
 }
 
 export function invalidCursor(name: 'after' | 'before'): RepriseError {
-  return argumentError(name, `\`${name}\` is no cursor of this connection in this order.`)
+  return argumentError(name, `\`${name}\` is not a cursor of this connection in this order.`)
 }
 
 export interface OrderColumn {

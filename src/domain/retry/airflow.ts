@@ -242,7 +242,7 @@ function exponential(settings: AirflowSettings, multiplier: number): AirflowConv
     'Airflow adds whole seconds of jitter, here it is milliseconds.',
   ]
   if (settings.release === 'AIRFLOW_2_5' && (maxRetryDelay === null || maxRetryDelay > CEILING_SECONDS)) {
-    differs.push(`Before 2.6 Airflow has no limit of its own; here no delay is longer than ${CEILING_SECONDS} s.`)
+    differs.push(`Before 2.6 Airflow has no limit; here no delay is longer than ${CEILING_SECONDS} s.`)
   }
   if (!Number.isInteger(retryDelay) || !Number.isInteger(multiplier)) {
     differs.push('Airflow rounds the delay before jitter up to whole seconds, at least 1; here it is exact.')

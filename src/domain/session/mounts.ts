@@ -46,7 +46,7 @@ export function mountPathFault(path: string): string | null {
     return 'must be absolute, without . and .., of letters, digits and _ . @ + -'
   }
   const taken = TAKEN.find((place) => isWithin(path, place))
-  if (taken !== undefined) return `${taken} is what kernels have there themselves`
+  if (taken !== undefined) return `${taken} is used by the kernel itself`
   return OF_ENGINES.includes(path) ? `container engines mount files of their own at ${path}` : null
 }
 

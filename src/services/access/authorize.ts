@@ -90,7 +90,7 @@ export async function requireIsolation(db: Queryable, what: string): Promise<voi
   if (agent === null) return
   throw new RepriseError(
     'ISOLATION_REQUIRED',
-    `${what} would let others run sessions on agent ${agent}, where nothing keeps sessions from the server's and each other's data. ` +
+    `${what} would let others run sessions on agent ${agent}, where sessions can read the server's data and each other's. ` +
       'Install bubblewrap there, or set REPRISE_ISOLATION (docs/executors.md); REPRISE_ISOLATION=none accepts it as it is.',
   )
 }

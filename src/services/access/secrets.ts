@@ -143,7 +143,7 @@ export async function assertSharedKey(
   throw new Error(
     `The secrets in this database are encrypted with the key ${noted}, and ${path} holds ${keyId}. ` +
       'All servers of a database share one key: copy the file from a server that has it, and name it with REPRISE_SECRETS_KEY_FILE. ' +
-      'docs/security.md says what to do where it is lost.',
+      'docs/security.md says what to do if it is lost.',
   )
 }
 

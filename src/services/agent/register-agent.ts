@@ -178,7 +178,7 @@ function storeOfOthers(viewer: Viewer, resourceGroup: string, others: readonly s
     'FORBIDDEN',
     `The directory of chains (REPRISE_CHAINS_DIR, --chains-dir) belongs to agents of ${whose}, and the token ` +
       `"${viewer.name}" may not serve them. Register once with a token for those groups and ${resourceGroup}, or give ` +
-      'this agent a directory of its own.',
+      'this agent its own directory.',
   )
 }
 

@@ -133,7 +133,7 @@ async function write(source: AsyncIterable<Uint8Array>, path: string, copy: Chec
 async function* keeping(source: AsyncIterable<Uint8Array>, file: FileHandle, most: number): AsyncGenerator<Uint8Array> {
   let bytes = 0
   for await (const chunk of source) {
-    if ((bytes += chunk.length) > most) throw new ArchiveError('it is longer than what was announced')
+    if ((bytes += chunk.length) > most) throw new ArchiveError('it is longer than announced')
     for (let at = 0; at < chunk.length;) at += (await file.write(chunk, at)).bytesWritten
     yield chunk
   }
@@ -144,7 +144,7 @@ async function check(archive: AsyncIterable<Uint8Array>, { archiveBytes, sha256 
   const reader = createArchiveReader({ entriesMax: RELAY_ENTRIES_MAX })
   let bytes = 0
   for await (const chunk of archive) {
-    if ((bytes += chunk.length) > archiveBytes) throw new ArchiveError('it is longer than what was announced')
+    if ((bytes += chunk.length) > archiveBytes) throw new ArchiveError('it is longer than announced')
     hash.update(chunk)
     for await (const _ of reader.read(chunk));
   }

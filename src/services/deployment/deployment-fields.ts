@@ -76,7 +76,7 @@ const healthCheck = z
   })
   .refine(({ interval, timeout, staleAfter }) => !((staleAfter ?? Infinity) <= interval + timeout), {
     path: ['staleAfter'],
-    message: 'must be more than interval and timeout together: what is checked on time would be stale',
+    message: 'must be more than interval and timeout together: otherwise even checks on time would be stale',
     when: besideOtherFaults,
   })
 

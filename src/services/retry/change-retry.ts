@@ -142,7 +142,7 @@ function requireChanged({ sessionId }: PendingRetryInput, change: RetryChange | 
   if (!change) throw new RepriseError('SESSION_NOT_FOUND', `no session ${sessionId}`)
   if (change.changed) return
   // If it was pending when the statement started, a concurrent call was first.
-  const message = `session ${sessionId} has a retry that was dispatched or cancelled at this moment`
+  const message = `session ${sessionId} has a retry that was dispatched or cancelled just now`
   throw refusePendingRetry(sessionId, change.phase) ?? new RepriseError('NO_PENDING_RETRY', message)
 }
 

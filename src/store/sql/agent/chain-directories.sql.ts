@@ -117,7 +117,7 @@ const WHO_HAS_IT = `(SELECT 'agent ' || (array_agg(a.name ORDER BY a.status, a.l
 /** The reason why a session on agent $4 starts without the checkpoint. */
 const WHY_MISSING = `CASE WHEN c.dropped_at IS NOT NULL THEN 'it has been removed, long after the chain had ended'
   WHEN c.store = here.chain_store THEN 'it is no longer where it was'
-  ELSE coalesce(${WHO_HAS_IT}, 'no agent has it any more') END`
+  ELSE coalesce(${WHO_HAS_IT}, 'no agent has it now') END`
 
 /**
  * Records, once per session, the checkpoint that it found. For a missing checkpoint it also writes the event, and
