@@ -74,9 +74,9 @@ export async function removeProjectMember(
   return write(context, { ...parseInput(whom, input), role: null })
 }
 
-function parsed<Schema extends z.ZodType>(context: ServiceContext, schema: Schema, input: unknown): z.output<Schema> {
+function parsed<Schema extends z.ZodType>(context: ServiceContext, shape: Schema, input: unknown): z.output<Schema> {
   assertMayAdminister(context.viewer, 'CLUSTER')
-  return parseInput(schema, input)
+  return parseInput(shape, input)
 }
 
 async function create(
