@@ -221,7 +221,8 @@ async function awaitAgent(
     const late = sleep(CHANNEL_OPENED_WITHIN_MS, undefined, { ref: false })
     const agent = await Promise.race([expected.agent, client.closed.then(() => null), late])
     if (agent !== undefined) return agent
-    const advice = url === null ? 'set REPRISE_ADVERTISED_URL if there are several servers' : `it was given the address ${url}`
+    const advice =
+      url === null ? 'set REPRISE_ADVERTISED_URL if there are several servers' : `it was given the address ${url}`
     const message = `the agent ${agentName} has not connected to this server within ${CHANNEL_OPENED_WITHIN_MS / 1000} s; ${advice}`
     throw new RepriseError('CHANNEL_NOT_OPENED', message)
   } finally {
