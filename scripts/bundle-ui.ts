@@ -13,20 +13,19 @@ import { UI_PATHS } from '../src/ui/paths.ts'
 import { removeOld } from './bundle.ts'
 import { uiDocuments } from './ui-documents.ts'
 
-/** Of the build: which files each module is loaded with. */
+/** The build's manifest: the files that each module is loaded with. */
 const MANIFEST = 'manifest.json'
-/** Shorter ones fit one packet as they are. */
+/** Shorter files fit into one packet uncompressed. */
 const COMPRESSED_FROM_BYTES = 1_024
-/** What so many pages import is loaded with the program. */
+/** A module that this many pages import is loaded with the program. */
 const COMMON_PAGES_MIN = 4
-/** Compressed already. */
+/** Formats that are already compressed. */
 const PACKED = new Set(['.woff2', '.png'])
 
 /**
- * Bundles the web UI: what a browser loads, compressed beside it, `paths.json` with the paths that have pages and what
- * each of them loads, `documents.json` with the GraphQL documents that they send, and the page of GraphiQL.
- * Nothing is done if a bundle of exactly these sources exists.
- * @returns its directory
+ * Bundles the web UI: the browser's files, compressed copies of them, `paths.json` with the paths of pages and the
+ * files that each loads, `documents.json` with the GraphQL documents that they send, and the page of GraphiQL. Does
+ * nothing if a bundle of exactly these sources exists. @returns its directory
  */
 export async function bundleUi(root: string): Promise<string> {
   const made = uiBundlePath(root)
@@ -38,9 +37,9 @@ export async function bundleUi(root: string): Promise<string> {
   const draft = await mkdtemp(join(bundles, 'draft-'))
   const { NODE_ENV: before } = process.env
   try {
-    // Whatever runs this: packages are chosen and JSX is compiled by it.
+    // Packages and the JSX compiler choose their mode by it, whatever runs this script.
     process.env['NODE_ENV'] = 'production'
-    // Others may run what is not theirs.
+    // Other users may run the program.
     await chmod(draft, 0o755)
     await build({
       root: join(root, 'src/ui'),
@@ -55,11 +54,11 @@ export async function bundleUi(root: string): Promise<string> {
         outDir: draft,
         emptyOutDir: false,
         target: 'baseline-widely-available',
-        // What is not a file of its own would be a `data:` URL, which the Content-Security-Policy has for images only.
+        // A file that is inlined would be a `data:` URL, which the Content-Security-Policy allows for images only.
         assetsInlineLimit: 0,
         modulePreload: { polyfill: false },
         manifest: MANIFEST,
-        // Of packages that also render on servers: there are none here.
+        // Packages that also render on servers have such directives; they have no meaning here.
         rolldownOptions: {
           output: { codeSplitting: { groups: [programFile(join(root, 'src/ui'))] } },
           onLog: (level, log, print) => void (log.code === 'MODULE_LEVEL_DIRECTIVE' || print(level, log)),
@@ -85,8 +84,8 @@ export async function bundleUi(root: string): Promise<string> {
 }
 
 /**
- * All that the program begins with, and what several pages have in common, is in one file: twenty small ones take a
- * browser longer.
+ * Puts the modules that the program begins with, and those that several pages share, into one file, because a browser
+ * needs longer for twenty small ones.
  */
 function programFile(ui: string): CodeSplittingGroup {
   const main = join(ui, 'main.tsx')
@@ -118,7 +117,7 @@ function importedBy(id: string, importsOf: (id: string) => readonly string[], kn
   return known
 }
 
-/** What the program is loaded of, and each path beside it, as the page that loads the program is to name it. */
+/** Reads the files of the program, and the additional files of each path, in the form that the loading page needs. */
 async function readManifest(path: string): Promise<{ program: string[]; beside: Record<string, string[]> }> {
   const manifest = JSON.parse(await readFile(path, 'utf8')) as Manifest
   const filesOf = (name: string) =>
@@ -136,8 +135,9 @@ async function readManifest(path: string): Promise<{ program: string[]; beside: 
 }
 
 /**
- * Most of what a page begins with is called before it is drawn: a browser that heeds this compiles all of it beside the
- * main thread, while it is loaded. It must be what a file begins with.
+ * Marks files for eager compilation. Most of what a page begins with is called before it is drawn: a browser that
+ * supports the mark compiles all of it off the main thread while it is loaded. The mark must be at the beginning of a
+ * file.
  */
 async function callAtOnce(directory: string, files: ReadonlySet<string>): Promise<void> {
   const scripts = [...files].filter((file) => extname(file) === '.js').map((file) => join(directory, file))

@@ -5,12 +5,12 @@ import { rolldown } from 'rolldown'
 import { bundlePath, PROGRAM } from '../src/program/bundle.ts'
 
 const KEPT_MS = 24 * 3_600_000
-/** Large, loaded at the first use, and the same from wherever they are loaded. */
+/** Packages that are large, loaded at their first use, and equal wherever they are loaded from. */
 const LEFT_OUT = ['@graphql-yoga/render-graphiql', /^@prisma\/schema-engine-wasm/, /query_compiler_\w+\.postgresql/]
 
 /**
- * Bundles the program, which then starts in half the time: Node loads a few files instead of 1,500. The sources remain
- * what counts: they are run themselves whenever there is no bundle of exactly them.
+ * Bundles the program, which then starts in half the time: Node loads a few files instead of 1,500. Without a bundle of
+ * exactly the present sources, the sources themselves are run.
  */
 export async function bundleProgram(root: string): Promise<void> {
   const entry = bundlePath(root)
@@ -21,7 +21,7 @@ export async function bundleProgram(root: string): Promise<void> {
   await removeOld(bundles)
   const draft = await mkdtemp(join(bundles, 'draft-'))
   try {
-    // Others may run what is not theirs.
+    // Other users may run the program.
     await chmod(draft, 0o755)
     await writeProgram(root, { to: draft, external: LEFT_OUT, directoryOf: (id) => JSON.stringify(dirname(id)) })
     await rename(draft, dirname(entry)).catch((error: NodeJS.ErrnoException) => {
@@ -33,12 +33,15 @@ export async function bundleProgram(root: string): Promise<void> {
   }
 }
 
-/** What is found beside these is found from `dist/program`, too: the package has the same places. */
+/** The bundle's place in the package. Files beside it have the same relative paths as in the repository. */
 const RELEASED = 'dist/program'
-/** Its WebAssembly is found by the name of its package. The page that GraphiQL makes is in the web UI's bundle. */
+/**
+ * Packages that stay outside of the bundle: one finds its WebAssembly by its package name, and GraphiQL's page is in
+ * the web UI's bundle.
+ */
 const BESIDE_RELEASE = [/^@prisma\/schema-engine-wasm/, '@graphql-yoga/render-graphiql']
 
-/** The program for the package, in which there are neither sources nor what they are bundled from. */
+/** Bundles the program for the package, which contains neither the sources nor the packages that are bundled. */
 export async function releaseProgram(root: string): Promise<void> {
   const to = join(root, RELEASED)
   await rm(to, { recursive: true, force: true })
@@ -54,7 +57,7 @@ async function writeProgram(
   options: {
     to: string
     external: (string | RegExp)[]
-    /** Of a module, as JavaScript: files that it finds beside itself stay where they are. */
+    /** Returns JavaScript for a module's directory, because files that a module finds beside itself are not moved. */
     directoryOf: (id: string) => string
   },
 ): Promise<void> {
@@ -71,7 +74,10 @@ async function writeProgram(
   await build.write({ dir: to, entryFileNames: PROGRAM, chunkFileNames: '[name]-[hash].mjs' })
 }
 
-/** A server that runs has loaded all that it needs of its bundle; one that starts does so within moments. */
+/**
+ * Removes old bundles. A running server has loaded everything that it needs of its bundle; a starting one does so
+ * within moments.
+ */
 export async function removeOld(bundles: string): Promise<void> {
   for (const name of await readdir(bundles)) {
     // Another process may remove it first.

@@ -1,7 +1,9 @@
 import { spawn } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 
-/** Everything that is checked without running the program. All of it runs, so all faults are told at once. */
+/**
+ * All checks that do not run the program. Each one runs even if others fail, so that all faults are reported at once.
+ */
 
 const CHECKS: { name: string; command: string[]; mend: string }[] = [
   {

@@ -3,7 +3,7 @@ import { ERRORS } from '../src/domain/errors.ts'
 
 export const CLIENT_ERRORS = join(import.meta.dirname, '../src/client/error-codes.generated.ts')
 
-/** The server's table of errors for the client, which imports nothing of the server, as TypeScript. */
+/** Generates the server's table of errors for the client, which imports no server code, as TypeScript. */
 export function generateClientErrors(): string {
   const rows = Object.entries(ERRORS).map(
     ([code, { type, httpStatus, retryable }]) =>

@@ -2,18 +2,18 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
- * `npm ci` runs on Node 20, and brings the Node on which all else runs. What packages demand of Node is about the latter;
- * npm compares it with its own, and prints a block for each that is newer. So those demands are not in the lock file.
- * `npm install` of such a package writes its demand again.
+ * Removes `engines` from the lock file where Node 20 does not meet them. `npm ci` may run on Node 20, and installs the
+ * Node on which everything else runs. Packages' demands are about the latter, but npm compares them with its own Node
+ * and prints a warning block for each. `npm install` of such a package writes its demand again.
  */
 interface Lock {
   packages: Record<string, { engines?: { node?: string } }>
 }
 
-/** Of alternatives like `^20.19.0 || >=22.12.0`, one that some Node 20 meets. */
+/** Matches if one of several alternatives, such as `^20.19.0 || >=22.12.0`, is met by some Node 20. */
 const ADMITS_NODE_20 = /(^|\|\|)\s*(\*|>=?\s*(\d|1\d|20)(\.|\s|$)|[\^~]?\s*20(\.|\s|$|-))/
 
-/** The packages whose demand Node 20 does not meet, by their place. */
+/** Lists the packages whose demand Node 20 does not meet, by their path. */
 export function newerThanNode20({ packages }: Lock): string[] {
   return Object.entries(packages).flatMap(([place, { engines }]) =>
     engines?.node === undefined || ADMITS_NODE_20.test(engines.node) ? [] : [place],

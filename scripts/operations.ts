@@ -18,9 +18,9 @@ const CLIENT_OPERATIONS = 'src/client/operations.generated.ts'
 const CACHE_TYPES = 'src/ui/api/cache-types.generated.ts'
 
 /**
- * What is made of the operations of the client and of the web UI, by path from the project's root: the client's in one
- * module; the UI's in a module beside each `.graphql`, so that a page loads the operations of its own; the enums and
- * inputs of both in one; and what the UI's cache is to know of types.
+ * Generates code from the operations of the client and of the web UI, by path from the project's root: one module for
+ * the client; a module beside each `.graphql` of the UI, so that a page loads only its own operations; one module with
+ * the enums and inputs of both; and the type information of the UI's cache.
  */
 export async function generateOperations(): Promise<Map<string, string>> {
   const [schema, client, ui] = await Promise.all([
@@ -51,7 +51,7 @@ export async function generateOperations(): Promise<Map<string, string>> {
   return made
 }
 
-/** By path from the project's root. */
+/** Reads documents by path from the project's root. */
 async function readDocuments(folder: string): Promise<Map<string, DocumentNode>> {
   const paths = (await readdir(join(ROOT, folder), { recursive: true }))
     .filter((path) => path.endsWith('.graphql'))
@@ -62,7 +62,7 @@ async function readDocuments(folder: string): Promise<Map<string, DocumentNode>>
   return documents
 }
 
-/** With the fragments of other files that it spreads, and those that these do. */
+/** Adds the fragments of other files that a document spreads, directly or through other fragments. */
 function withFragments(document: DocumentNode, all: Map<string, FragmentDefinitionNode>): DocumentNode {
   const definitions = [...document.definitions]
   const present = new Set(definitions.map((definition) => ('name' in definition ? definition.name?.value : undefined)))

@@ -1,10 +1,11 @@
+/** Puts the program and the web UI at their places in the package. */
+
 import { cp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { uiReleasePath } from '../src/program/bundle.ts'
 import { releaseProgram } from './bundle.ts'
 import { bundleUi } from './bundle-ui.ts'
 
-/** Puts the program and the web UI where the package carries them. */
 const ROOT = join(import.meta.dirname, '..')
 await releaseProgram(ROOT)
 const ui = uiReleasePath(ROOT)

@@ -1,5 +1,6 @@
-// Runs before everything else, also under the oldest Node that npm may have, and says so where that is too old.
-// Generates the Prisma client and the Pothos types where they are missing or stale, then bundles the program and the web UI.
+// Prepares the working directory. It runs before every npm script, even under the oldest Node that npm may have, and
+// reports if that is too old. It generates the Prisma client and the Pothos types if they are missing or stale, then
+// bundles the program and the web UI.
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
@@ -46,7 +47,10 @@ function presentFingerprint() {
   return readFile(join(GENERATED, FINGERPRINT), 'utf8').catch(() => null)
 }
 
-/** Made aside and then moved into place whole, so that a crash or a second process never shows half of it. */
+/**
+ * Generates into a temporary directory and renames it, so that neither a crash nor a second process ever sees half of
+ * it.
+ */
 async function generate(print) {
   console.log('generating the database client')
   await mkdir(DRAFTS, { recursive: true })
@@ -78,7 +82,7 @@ async function runPrisma(cwd) {
   const env = {
     ...process.env,
     PATH: `${bin}${delimiter}${process.env.PATH ?? ''}`,
-    // Any file that can be executed: generating never runs the engine, and would download it.
+    // Any executable file will do: generating never runs the engine, and would otherwise download it.
     PRISMA_SCHEMA_ENGINE_BINARY: process.execPath,
     PRISMA_HIDE_UPDATE_MESSAGE: '1',
     CHECKPOINT_DISABLE: '1',

@@ -3,7 +3,9 @@ import * as documents from '@graphql-codegen/typed-document-node'
 import * as operations from '@graphql-codegen/typescript-operations'
 import { parse, type DocumentNode } from 'graphql'
 
-/** The enums and inputs of all operations, from the project's root: each is written once, whoever uses it. */
+/**
+ * The path of the enums and inputs of all operations, from the project's root. Each is generated once, whoever uses it.
+ */
 export const SCHEMA_TYPES = 'src/client/schema-types.generated.ts'
 
 const CONFIG = {
@@ -21,7 +23,10 @@ interface Source {
   documents: readonly DocumentNode[]
 }
 
-/** A module with the documents and the types of their variables and results. `path`: from the project's root. */
+/**
+ * Generates a module with the documents and the types of their variables and results. `path` is relative to the
+ * project's root.
+ */
 export async function typedOperations({
   path,
   documentMode,
@@ -35,7 +40,7 @@ export async function typedOperations({
   })
 }
 
-/** The module of the enums and inputs that the documents name. */
+/** Generates the module of the enums and inputs that the documents name. */
 export async function schemaTypes(source: Source): Promise<string> {
   return generate(SCHEMA_TYPES, source, [{ operations: {} }], { generateOperationTypes: false })
 }

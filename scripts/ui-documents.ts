@@ -6,8 +6,9 @@ import { formatDocument, stringifyDocument } from '@urql/core'
 import { print, type DocumentNode } from 'graphql'
 
 /**
- * Every document that the web UI sends, by its SHA-256, in each form that it may be sent in: a server of trusted
- * documents takes those of its own UI. The cache asks for type names besides; streams and what passes it by do not.
+ * Every document that the web UI sends, by its SHA-256, in each form in which it may be sent: a server of trusted
+ * documents accepts those of its own UI. The cache adds type names; subscriptions and requests that bypass the cache do
+ * not.
  */
 export async function uiDocuments(root: string): Promise<Record<string, string>> {
   const directory = join(root, 'src/ui')

@@ -157,7 +157,7 @@ export function createArchiveReader({ entriesMax }: ArchiveBounds): ArchiveReade
 
 /** @returns how many bytes there are now */
 function checkTrailing(block: Uint8Array, before: number): number {
-  if (!isZero(block)) throw new ArchiveError('something follows its end')
+  if (!isZero(block)) throw new ArchiveError('data follows its end')
   const bytes = before + block.length
   if (bytes <= TRAILING_BYTES_MAX) return bytes
   throw new ArchiveError(`more than ${TRAILING_BYTES_MAX} bytes follow its end`, 'trailing-bytes')

@@ -112,7 +112,8 @@ function run(): Command {
   ]).argument('<schedule>', SCHEDULE_ARGUMENT)
   return act(command, async ({ client, out }, _options, [text]) => {
     const made = await client.runScheduleNow(await findSchedule(client, text!))
-    if (made.chainId === null) out.note(`${made.outcome.toLowerCase()}: ${made.reason ?? 'an earlier run goes on'}`)
+    if (made.chainId === null)
+      out.note(`${made.outcome.toLowerCase()}: ${made.reason ?? 'an earlier run is still running'}`)
     out.show(made, () => made.chainId ?? '')
     return made.outcome === 'SKIPPED' ? 1 : 0
   })

@@ -518,7 +518,7 @@ export type DeploymentEventType =
 export type DeploymentFilter = {
   /** By when it was created. */
   createdAt?: DateTimeFilter | null | undefined;
-  /** Whose id begins so: its first 8 hexadecimal digits, or more of it. */
+  /** The beginning of the id: at least its first 8 hexadecimal digits. */
   idPrefix?: string | null | undefined;
   /** By name. */
   name?: StringFilter | null | undefined;
@@ -1336,7 +1336,7 @@ export type SessionFilter = {
   failureCause?: Array<FailureCause> | null | undefined;
   /** With one of these `failureReason`s. */
   failureReason?: Array<string> | null | undefined;
-  /** Whose id begins so: its first 8 hexadecimal digits, or more of it. */
+  /** The beginning of the id: at least its first 8 hexadecimal digits. */
   idPrefix?: string | null | undefined;
   /** With this label. */
   label?: LabelInput | null | undefined;

@@ -1,5 +1,9 @@
 import { AMOUNT_DIGITS_MAX } from './limits.ts'
 
+/**
+ * Exact decimals, and slot amounts, which are such decimals behind the API: plain and non-negative, in bytes for memory.
+ */
+
 /** An exact, non-negative decimal: `units / 10 ** scale`. Slot amounts are scaled and compared without floats. */
 export interface Decimal {
   units: bigint
@@ -9,7 +13,7 @@ export interface Decimal {
 const PLAIN = /^(\d+)(?:\.(\d+))?$/
 const PRINTED_NUMBER = /^(\d+)(?:\.(\d+))?(?:e([+-]\d+))?$/
 
-/** Undefined if the text is not digits with at most one point between them. */
+/** Parses digits with at most one decimal point; undefined for any other text. */
 export function parseDecimal(text: string): Decimal | undefined {
   const match = PLAIN.exec(text)
   return match ? fromDigits(match[1]!, match[2] ?? '', 0) : undefined
@@ -21,19 +25,13 @@ export function decimalFromNumber(value: number): Decimal | undefined {
   return match ? fromDigits(match[1]!, match[2] ?? '', Number(match[3] ?? 0)) : undefined
 }
 
-/** Without redundant zeros: equal values print alike. */
+/** Formats without redundant zeros, so that equal values print alike. */
 export function formatDecimal(value: Decimal): string {
   if (value.scale === 0) return value.units.toString()
   const digits = value.units.toString().padStart(value.scale + 1, '0')
   const whole = digits.slice(0, -value.scale)
   const fraction = digits.slice(-value.scale).replace(/0+$/, '')
   return fraction === '' ? whole : `${whole}.${fraction}`
-}
-
-/** Both values in units of the finer of the two scales. */
-function align(a: Decimal, b: Decimal): { a: bigint; b: bigint; scale: number } {
-  const scale = Math.max(a.scale, b.scale)
-  return { a: a.units * 10n ** BigInt(scale - a.scale), b: b.units * 10n ** BigInt(scale - b.scale), scale }
 }
 
 export function compareDecimals(a: Decimal, b: Decimal): -1 | 0 | 1 {
@@ -46,7 +44,7 @@ export function multiplyDecimals(a: Decimal, b: Decimal): Decimal {
   return { units: a.units * b.units, scale: a.scale + b.scale }
 }
 
-/** Cuts everything after `places` decimal places. */
+/** Truncates to `places` decimal places. */
 export function floorDecimal(value: Decimal, places: number): Decimal {
   if (value.scale <= places) return value
   return { units: value.units / 10n ** BigInt(value.scale - places), scale: places }
@@ -56,17 +54,9 @@ export function isWhole(value: Decimal): boolean {
   return value.units % 10n ** BigInt(value.scale) === 0n
 }
 
-function fromDigits(whole: string, fraction: string, exponent: number): Decimal {
-  const units = BigInt(whole + fraction)
-  const scale = fraction.length - exponent
-  return scale >= 0 ? { units, scale } : { units: units * 10n ** BigInt(-scale), scale: 0 }
-}
-
-/** Slot amounts, in the form used everywhere behind the API: plain, exact, non-negative decimals; bytes for memory. */
-
 const BINARY_SUFFIXES = { k: 1n << 10n, m: 1n << 20n, g: 1n << 30n, t: 1n << 40n } as const
 
-/** `mem`, and device memory such as `cuda.mem`. */
+/** True for `mem` and for device memory such as `cuda.mem`. */
 export function isByteSlot(slot: string): boolean {
   return slot === 'mem' || slot.endsWith('.mem')
 }
@@ -82,7 +72,7 @@ export function parseAmount(slot: string, input: string | number): string | unde
   return text.replace('.', '').length <= AMOUNT_DIGITS_MAX ? text : undefined
 }
 
-/** For display: `2.6 GiB`, `0.5`. */
+/** Formats an amount for display: `2.6 GiB`, `0.5`. */
 export function describeAmount(slot: string, amount: string): string {
   if (!isByteSlot(slot)) return amount
   const bytes = Number(amount)
@@ -92,7 +82,19 @@ export function describeAmount(slot: string, amount: string): string {
   return `${amount} bytes`
 }
 
-/** `GB` is left out: it means 1000³ to some, and 1024³ to others. */
+/** Converts both values to the finer of the two scales. */
+function align(a: Decimal, b: Decimal): { a: bigint; b: bigint; scale: number } {
+  const scale = Math.max(a.scale, b.scale)
+  return { a: a.units * 10n ** BigInt(scale - a.scale), b: b.units * 10n ** BigInt(scale - b.scale), scale }
+}
+
+function fromDigits(whole: string, fraction: string, exponent: number): Decimal {
+  const units = BigInt(whole + fraction)
+  const scale = fraction.length - exponent
+  return scale >= 0 ? { units, scale } : { units: units * 10n ** BigInt(-scale), scale: 0 }
+}
+
+/** `GB` is not accepted: it means 1000³ to some people and 1024³ to others. */
 const BYTE_UNIT = /([kmgt])(?:ib?)?$/i
 
 function parseText(slot: string, text: string): Decimal | undefined {

@@ -1,4 +1,4 @@
-/** The closed table of errors that callers can meet. docs/errors.md documents it; a test compares the two. */
+/** All errors that callers can get. docs/errors.md documents the table; a test compares the two. */
 export const ERRORS = {
   VALIDATION_FAILED: { type: 'ValidationError', httpStatus: 422, retryable: false },
   SESSION_NOT_FOUND: { type: 'NotFoundError', httpStatus: 404, retryable: false },
@@ -70,23 +70,23 @@ export type ErrorType =
   | 'QuotaExceededError'
   | 'ForbiddenError'
   | 'InvalidStateError'
-  /** For faults of a request before its contents are read; GraphQL has none of these. */
+  /** A faulty request that is refused before its contents are read; GraphQL has none of these. */
   | 'RequestError'
 
 interface ErrorRow {
   type: ErrorType
   httpStatus: number
-  /** Whether the same request may succeed later, unchanged. */
+  /** Whether the same request, unchanged, may succeed later. */
   retryable: boolean
 }
 
 export interface ValidationIssue {
-  /** Dotted, from the input's root: `environ.0.name`. */
+  /** Dotted path from the input's root: `environ.0.name`. */
   path: string
   message: string
 }
 
-/** Thrown by services for errors that a caller can fix; anything else is an internal error. */
+/** An error that the caller can fix. Services throw it; any other error is an internal one. */
 export class RepriseError extends Error {
   readonly code: ErrorCode
   readonly type: ErrorType

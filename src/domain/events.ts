@@ -35,7 +35,7 @@ export type DeploymentEventType = (typeof DEPLOYMENT_EVENT_TYPES)[number]
 export const EVENT_TYPES = [...SESSION_EVENT_TYPES, ...DEPLOYMENT_EVENT_TYPES] as const
 export type EventType = (typeof EVENT_TYPES)[number]
 
-/** GraphQL's RetryEventType for the events about retries. */
+/** The events about retries with their names in GraphQL (RetryEventType). */
 export const RETRY_EVENT_TYPES = {
   'session.retry_scheduled': 'RETRY_SCHEDULED',
   'session.retry_held': 'RETRY_HELD',
@@ -67,13 +67,13 @@ export interface RetryEventData {
 }
 
 /**
- * `data` of the events about a chain, which are also about its newest session. Seconds are of the whole chain. A
- * reopened chain has its new epoch, who resubmitted it as the reason and, of the rest, nothing.
+ * `data` of the events about a chain, which also concern its newest session. Seconds cover the whole chain. The event
+ * of a reopened chain has only the new epoch and, as the reason, the person who resubmitted it.
  */
 export interface ChainEventData {
   epoch: number
   attempts: number
-  /** Why the last attempt failed; null if it did not. */
+  /** The cause of the last attempt's failure; null if it did not fail. */
   cause?: string | null
   reason?: string | null
   runningSeconds?: number
@@ -83,13 +83,13 @@ export interface ChainEventData {
 /** `data` of the events about a deployment and its routes, by type. */
 export interface DeploymentEventData {
   'deployment.created': { replicas: number; revision: number }
-  /** Replicas wanted. */
+  /** Numbers of replicas. */
   'deployment.scaled': { from: number; to: number }
-  /** Revisions. */
+  /** Revision numbers. */
   'deployment.updated': { from: number; to: number }
   'deployment.status_changed': { from: string; to: string; reason?: string | null }
   'deployment.destroyed': { reason?: string | null }
-  /** `from` is null for a new route; host and port are not known at first. */
+  /** `from` is null for a new route; host and port are unknown at first. */
   'route.status_changed': {
     from: string | null
     to: string
@@ -121,7 +121,7 @@ export interface DeploymentOutboxEvent extends OutboxRow {
   sessionId: null
   chainId: null
   deploymentId: string
-  /** Set if the event is about one of its routes. */
+  /** Set if the event is about a route of the deployment. */
   routeId: string | null
   data: DeploymentEventData[DeploymentEventType]
 }
@@ -129,11 +129,11 @@ export interface DeploymentOutboxEvent extends OutboxRow {
 /** One row of the outbox, about a session or a deployment. */
 export type OutboxEvent = SessionOutboxEvent | DeploymentOutboxEvent
 
-/** All given conditions must match. */
+/** A filter of events; all given conditions must match. */
 export interface EventFilter {
   projectId?: string | null
   chainId?: string | null
-  /** In one of these. */
+  /** The event's chain must be one of these. */
   chainIds?: ReadonlySet<string> | null
   sessionId?: string | null
   deploymentId?: string | null
@@ -150,10 +150,71 @@ export function eventMatches(event: OutboxEvent, filter: EventFilter): boolean {
   return !types || types.has(event.type)
 }
 
-/** What an event says beside what it is about, with the names of webhooks and REST: the same for all of its type. */
+/**
+ * The fields of an event besides its subject, named as in webhooks and REST. Events of one type have the same fields.
+ */
 export function sessionEventFields(event: SessionOutboxEvent['data']): object {
   if ('to' in event) return statusFields(event)
   return 'attempts' in event ? chainFields(event) : retryFields(event)
+}
+
+type Fields = { [Type in DeploymentEventType]: (event: DeploymentEventData[Type], routeId: string | null) => object }
+
+const DEPLOYMENT_FIELDS: Fields = {
+  'deployment.created': ({ replicas, revision }) => ({ replicas, revision }),
+  'deployment.scaled': ({ from, to }) => ({ previous_replicas: from, replicas: to }),
+  'deployment.updated': ({ from, to }) => ({ previous_revision: from, revision: to }),
+  'deployment.status_changed': ({ from, to, reason }) => ({
+    previous_status: from,
+    status: to,
+    reason: reason ?? null,
+  }),
+  'deployment.destroyed': ({ reason }) => ({ reason: reason ?? null }),
+  'route.status_changed': ({ from, to, reason, sessionId, revision, host, port }, routeId) => ({
+    route_id: routeId,
+    session_id: sessionId,
+    revision,
+    previous_status: from,
+    status: to,
+    reason: reason ?? null,
+    host: host ?? null,
+    port: port ?? null,
+  }),
+}
+
+/** The fields of an event about a deployment or one of its routes. */
+export function deploymentEventFields<Type extends DeploymentEventType>(
+  type: Type,
+  event: DeploymentEventData[Type],
+  routeId: string | null,
+): object {
+  return DEPLOYMENT_FIELDS[type](event, routeId)
+}
+
+/** A position in the outbox: transaction id, then row id, both decimal. */
+export interface EventCursor {
+  xid: bigint
+  id: bigint
+}
+
+export function compareCursors(a: EventCursor, b: EventCursor): number {
+  if (a.xid !== b.xid) return a.xid < b.xid ? -1 : 1
+  if (a.id !== b.id) return a.id < b.id ? -1 : 1
+  return 0
+}
+
+/** Encodes a cursor as text that is opaque to clients. */
+export function encodeCursor(cursor: EventCursor): string {
+  return btoa(`${cursor.xid}:${cursor.id}`).replaceAll('=', '')
+}
+
+/** Decodes a cursor; undefined if the text is not one. */
+export function decodeCursor(text: string): EventCursor | undefined {
+  if (!/^[A-Za-z0-9+/]{1,80}$/.test(text)) return undefined
+  const match = /^(\d{1,20}):(\d{1,19})$/.exec(safeAtob(text))
+  if (!match) return undefined
+  const cursor = { xid: BigInt(match[1]!), id: BigInt(match[2]!) }
+  return cursor.xid <= XID_MAX && cursor.id <= ID_MAX ? cursor : undefined
 }
 
 function statusFields(event: StatusEventData): object {
@@ -181,65 +242,6 @@ function chainFields(event: ChainEventData): object {
     running_seconds: event.runningSeconds ?? null,
     waiting_seconds: event.waitingSeconds ?? null,
   }
-}
-
-type Fields = { [Type in DeploymentEventType]: (event: DeploymentEventData[Type], routeId: string | null) => object }
-
-const DEPLOYMENT_FIELDS: Fields = {
-  'deployment.created': ({ replicas, revision }) => ({ replicas, revision }),
-  'deployment.scaled': ({ from, to }) => ({ previous_replicas: from, replicas: to }),
-  'deployment.updated': ({ from, to }) => ({ previous_revision: from, revision: to }),
-  'deployment.status_changed': ({ from, to, reason }) => ({
-    previous_status: from,
-    status: to,
-    reason: reason ?? null,
-  }),
-  'deployment.destroyed': ({ reason }) => ({ reason: reason ?? null }),
-  'route.status_changed': ({ from, to, reason, sessionId, revision, host, port }, routeId) => ({
-    route_id: routeId,
-    session_id: sessionId,
-    revision,
-    previous_status: from,
-    status: to,
-    reason: reason ?? null,
-    host: host ?? null,
-    port: port ?? null,
-  }),
-}
-
-/** The same for an event about a deployment or one of its routes. */
-export function deploymentEventFields<Type extends DeploymentEventType>(
-  type: Type,
-  event: DeploymentEventData[Type],
-  routeId: string | null,
-): object {
-  return DEPLOYMENT_FIELDS[type](event, routeId)
-}
-
-/** A position in the outbox: transaction id, then row id, both decimal. */
-export interface EventCursor {
-  xid: bigint
-  id: bigint
-}
-
-export function compareCursors(a: EventCursor, b: EventCursor): number {
-  if (a.xid !== b.xid) return a.xid < b.xid ? -1 : 1
-  if (a.id !== b.id) return a.id < b.id ? -1 : 1
-  return 0
-}
-
-/** Opaque to clients. */
-export function encodeCursor(cursor: EventCursor): string {
-  return btoa(`${cursor.xid}:${cursor.id}`).replaceAll('=', '')
-}
-
-/** Undefined if the text is not a cursor. */
-export function decodeCursor(text: string): EventCursor | undefined {
-  if (!/^[A-Za-z0-9+/]{1,80}$/.test(text)) return undefined
-  const match = /^(\d{1,20}):(\d{1,19})$/.exec(safeAtob(text))
-  if (!match) return undefined
-  const cursor = { xid: BigInt(match[1]!), id: BigInt(match[2]!) }
-  return cursor.xid <= XID_MAX && cursor.id <= ID_MAX ? cursor : undefined
 }
 
 const XID_MAX = 2n ** 64n - 1n

@@ -1,21 +1,21 @@
-/** What the JSON of one request may hold. Each list, object, text, number, boolean and null is one value. */
+/** Bounds of the JSON in one request. Each list, object, string, number, boolean and null counts as one value. */
 export interface JsonBounds {
   values: number
-  /** Of all objects together. */
+  /** The keys of all objects together. */
   keys: number
-  /** Lists and objects within each other. */
+  /** The nesting of lists and objects. */
   depth: number
 }
 
-/** The first bound that is exceeded, in words; undefined if none is. */
+/** Describes the first bound that is exceeded; undefined if none is. */
 export function exceeded(counted: JsonBounds, max: JsonBounds): string | undefined {
-  if (counted.depth > max.depth) return `it nests more than ${max.depth} deep`
+  if (counted.depth > max.depth) return `it is nested more than ${max.depth} levels deep`
   if (counted.values > max.values) return `it has more than ${max.values} values`
   if (counted.keys > max.keys) return `it has more than ${max.keys} keys`
   return undefined
 }
 
-/** Looks at a parsed value, no further than to the first bound that it exceeds. Any depth, with a small stack. */
+/** Checks a parsed value and stops at the first exceeded bound. It uses no recursion, so any depth is safe. */
 export function excessOf(value: unknown, max: JsonBounds): string | undefined {
   const counted = { values: 0, keys: 0, depth: 0 }
   const waiting: unknown[] = [value]
@@ -28,7 +28,7 @@ export function excessOf(value: unknown, max: JsonBounds): string | undefined {
       const parts: unknown[] = Array.isArray(next) ? next : Object.values(next)
       counted.depth = depth + 1
       if (!Array.isArray(next)) counted.keys += parts.length
-      // Before they are listed: a list may have millions.
+      // Checked before the parts are queued, because a list may have millions.
       const excess = exceeded({ ...counted, values: counted.values + waiting.length + parts.length }, max)
       if (excess !== undefined) return excess
       for (const part of parts) {
@@ -50,11 +50,11 @@ const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 
 /**
- * Counts what a JSON text holds while its bytes arrive, about 2 ns a byte, so that a large one is refused before it is
- * parsed: to parse 8 MB of keys takes seconds. What is no JSON is counted as well as it goes.
+ * Counts the values of a JSON text while its bytes arrive, so that a large text is refused before it is parsed: parsing
+ * 8 MB of keys takes seconds, counting takes about 2 ns per byte. The counts of invalid JSON are approximate.
  */
 export class JsonCounter implements JsonBounds {
-  /** An empty list counts as two. */
+  /** An empty list counts as two values. */
   values = 1
   keys = 0
   depth = 0

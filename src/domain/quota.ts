@@ -3,24 +3,24 @@ import { describeAmount } from './amounts.ts'
 /** The kind of scope that a quota limits. */
 export type QuotaScope = 'USER' | 'PROJECT' | 'DOMAIN'
 
-/** The most that may exist at once; null, or a slot that is not named, is unlimited. */
+/** The largest usage that is allowed. Null, or a slot that is not named, means unlimited. */
 export interface QuotaLimits {
-  /** Summed over all kernels that hold slots: exact decimals as text, bytes for `mem`. */
+  /** The sum over all kernels that hold slots: exact decimals as text, bytes for `mem`. */
   slots: Record<string, string>
   /** Sessions between PENDING and the terminal statuses: they hold slots, or are about to. */
   maxRunning: number | null
   /** Sessions in PENDING. */
   maxPending: number | null
-  /** Bytes of all checkpoints: while they have as much, no new chain starts. */
+  /** Bytes of all checkpoints. Once they reach it, no new chain starts. */
   maxCheckpointBytes: number | null
 }
 
-/** The present usage. A retry counts once it is a session, so not while it waits out a backoff. */
+/** The present usage. A retry counts once its session exists, so not during its backoff. */
 export interface QuotaUsage {
   slots: Record<string, string>
   running: number
   pending: number
-  /** As last measured. */
+  /** Bytes at the last measurement. */
   checkpointBytes: number
 }
 
@@ -40,7 +40,7 @@ export interface PendingLimit {
   scope: QuotaScope
   scopeId: string
   name: string
-  /** The projects it covers; none for a user's quota. */
+  /** The projects that it covers; empty for a user's quota. */
   projectIds: readonly string[]
   maxPending: number
   /** The number of pending sessions. It exceeds `maxPending` if the limit was set later. */
@@ -53,13 +53,13 @@ export interface Owner {
 }
 
 export interface PendingPlaces {
-  /** A limit with no place left for a session of this owner, with its present count; undefined if all have one. */
+  /** Returns a full limit that applies to this owner, with its present count; undefined if all have a place. */
   fullFor(owner: Owner): PendingLimit | undefined
   /** Takes one place of every limit that applies to this owner. */
   take(owner: Owner): void
 }
 
-/** Hands out the places that the limits still have. */
+/** Tracks the free places of the limits during a batch. */
 export function pendingPlaces(limits: readonly PendingLimit[]): PendingPlaces {
   const left = new Map(limits.map((limit) => [limit, limit.maxPending - limit.pending]))
   const over = (owner: Owner) => limits.filter((limit) => covers(limit, owner))
@@ -72,26 +72,29 @@ export function pendingPlaces(limits: readonly PendingLimit[]): PendingPlaces {
   }
 }
 
-function covers({ scope, scopeId, projectIds }: PendingLimit, { projectId, userId }: Owner): boolean {
-  return scope === 'USER' ? scopeId === userId : projectIds.includes(projectId)
-}
-
-/** With the numbers: `project default has 12 pending sessions, and may have 12`. */
+/** Describes a full limit with its numbers: `project default has 12 pending sessions, and may have 12`. */
 export function describeFull({ scope, name, pending, maxPending }: PendingLimit): string {
   return `${scope.toLowerCase()} ${name} has ${pending} pending sessions, and may have ${maxPending}`
 }
 
-/** A quota whose checkpoints have all that it allows. */
+/** A quota whose limit of checkpoint bytes is reached. */
 export interface CheckpointShortage {
   scope: QuotaScope
-  /** Of the user, project or domain. */
+  /** The name of the user, project or domain. */
   name: string
   bytes: number
   maxBytes: number
 }
 
-/** `the checkpoints of project p have 12 GiB, and its quota allows 10 GiB: no new chain starts until some are dropped` */
+/**
+ * Returns `the checkpoints of project p have 12 GiB, and its quota allows 10 GiB: no new chain starts until some are
+ * dropped`.
+ */
 export function explainCheckpointShortage({ scope, name, bytes, maxBytes }: CheckpointShortage): string {
   const [has, allows] = [bytes, maxBytes].map((amount) => describeAmount('mem', String(amount)))
   return `the checkpoints of ${scope.toLowerCase()} ${name} have ${has}, and its quota allows ${allows}: no new chain starts until some are dropped`
+}
+
+function covers({ scope, scopeId, projectIds }: PendingLimit, { projectId, userId }: Owner): boolean {
+  return scope === 'USER' ? scopeId === userId : projectIds.includes(projectId)
 }

@@ -8,17 +8,17 @@ import type { FailureCause } from './session/failure.ts'
 import type { ErrorCode } from './errors.ts'
 import { isTerminal, type SessionResult, type SessionStatus, type SessionType } from './session/lifecycle.ts'
 
-/** What a person changes in a resubmission; fields that are not given stay as they are. */
+/** A person's changes in a resubmission; missing fields keep their values. */
 export interface ResubmissionOverrides {
-  /** Exact decimals by slot; each given slot replaces its value, and 0 removes it. */
+  /** Exact decimals by slot. Each given slot replaces its value; 0 removes the slot. */
   resourceSlots?: Record<string, string>
-  /** Seconds; null removes it. */
+  /** Seconds; null removes the timeout. */
   batchTimeout?: number | null
-  /** Each given variable replaces or joins the existing ones. */
+  /** Each given variable replaces an existing one of its name, or is added. */
   environ?: { name: string; value: string }[]
-  /** Likewise. A variable of either kind replaces one of the other. */
+  /** Merged like `environ`. A secret variable replaces a plain one of the same name, and the other way round. */
   secretEnviron?: SealedVariable[]
-  /** Of an archive that its project has. */
+  /** Digest of an archive of the session's project. */
   codeSha256?: string
   priority?: number
   resourceGroup?: string
@@ -28,7 +28,7 @@ export interface ResubmissionOverrides {
   excludeAgents?: string[]
   /** Applied field by field over the resolved policy. */
   retryPolicy?: Partial<RetryPolicy>
-  /** The first new attempt starts without what earlier ones have left in their directory. */
+  /** The first new attempt starts without the checkpoint of earlier attempts. */
   freshCheckpoint?: boolean
 }
 
@@ -49,7 +49,7 @@ interface OverridableSpec {
   retryPolicySources: Record<string, string>
 }
 
-/** The child's spec, or a description of why these overrides cannot be applied to this session. */
+/** Applies overrides. Returns the child's spec, or the reason why they cannot be applied to this session. */
 export function applyOverrides(spec: OverridableSpec, overrides: ResubmissionOverrides): OverridableSpec | string {
   const policy = overridePolicy(spec, overrides.retryPolicy)
   if (typeof policy === 'string') return policy
@@ -61,7 +61,7 @@ export function applyOverrides(spec: OverridableSpec, overrides: ResubmissionOve
   const secretEnviron = mergeSealed(without(spec.secretEnviron, overrides.environ), overrides.secretEnviron)
   if (environ.length + secretEnviron.length > ENVIRON_ENTRIES_MAX)
     return `it would have more than ${ENVIRON_ENTRIES_MAX} variables`
-  // As it was, it is for its agent to judge.
+  // An environment that does not change is not checked here: its agent reports what is wrong with it.
   const changed = overrides.environ ? 'environ' : overrides.secretEnviron ? 'secretEnviron' : null
   const fault = changed === null ? null : environFault(environ, secretEnviron)
   if (fault !== null) return `overrides.${changed}: ${fault}`
@@ -82,28 +82,11 @@ export function applyOverrides(spec: OverridableSpec, overrides: ResubmissionOve
   }
 }
 
-function mergeSlots(before: Record<string, string>, given: Record<string, string> = {}): Record<string, string> {
-  return Object.fromEntries(Object.entries({ ...before, ...given }).filter(([slot]) => given[slot] !== '0'))
-}
-
-function without<Variable extends { name: string }>(
-  variables: readonly Variable[],
-  replaced: readonly { name: string }[] = [],
-): Variable[] {
-  const names = new Set(replaced.map(({ name }) => name))
-  return variables.filter(({ name }) => !names.has(name))
-}
-
-/** Existing variables keep their positions; new ones come last. */
-function mergeEnviron(before: OverridableSpec['environ'], given: OverridableSpec['environ'] = []) {
-  const values = new Map(before.map(({ name, value }) => [name, value]))
-  for (const { name, value } of given) values.set(name, value)
-  return [...values].map(([name, value]) => ({ name, value }))
-}
-
 type OverridablePolicy = Pick<OverridableSpec, 'retryPolicy' | 'retryPolicySources'>
 
-/** The policy with the given fields in place of its own, or why it cannot be read. */
+/**
+ * Applies the given fields to a stored policy. Returns the new policy, or the reason why the stored one cannot be read.
+ */
 export function overridePolicy(
   { retryPolicy, retryPolicySources }: { retryPolicy: unknown; retryPolicySources: Record<string, string> },
   given: Partial<RetryPolicy> = {},
@@ -124,9 +107,9 @@ interface ResubmittedParent {
 }
 
 /**
- * The fields of a resubmission's child that do not come from its parent: the budget starts again, the history
+ * Derives the fields of a resubmission's child that do not come from its parent: the budget starts again, the history
  * continues. `epochStartedAt` null means now.
- * @throws if a counter or the chain's name is missing or unreadable; it is never assumed to be 0
+ * @throws if a counter or the chain's creation id is missing or unreadable; no value is ever assumed
  */
 export function deriveResubmission(parent: ResubmittedParent, cause: FailureCause | null) {
   const { chainCreationId, attempt, epoch } = parent
@@ -147,16 +130,16 @@ export function deriveResubmission(parent: ResubmittedParent, cause: FailureCaus
   }
 }
 
-/** A session named for resubmission, read while nobody else can decide about it. */
+/** A session to resubmit, read while it is locked against other decisions. */
 export interface ResubmissionTarget {
   id: string
   sessionType: SessionType
   status: SessionStatus
   result: SessionResult
-  /** False if it had not ended when the locks were taken. */
+  /** False if the session had not ended when the locks were taken. */
   locked: boolean
   childSessionId: string | null
-  /** Milliseconds until every kernel is certain to be gone; 0 if all are. */
+  /** Milliseconds until all kernels are certain to be gone; 0 if they are. */
   parentAliveMs: number
 }
 
@@ -166,14 +149,14 @@ export interface TargetRefusal {
 }
 
 /**
- * Why a session cannot be resubmitted; null if it can. Only finished tails of chains can, and those that succeeded only
- * on request.
+ * Explains why a session cannot be resubmitted; null if it can. Only the finished last session of a chain can be, and
+ * one that succeeded only on request.
  */
 export function refuseTarget(target: ResubmissionTarget, includeSucceeded: boolean): TargetRefusal | null {
   const { id, sessionType, status, result, childSessionId, parentAliveMs } = target
   if (sessionType !== 'BATCH') return refusal('SESSION_NOT_BATCH', `session ${id} is ${sessionType}, not BATCH`)
   if (!isTerminal(status)) return refusal('SESSION_NOT_FINISHED', `session ${id} is ${status}`)
-  if (!target.locked) return refusal('SESSION_NOT_FINISHED', `session ${id} ended at this moment`)
+  if (!target.locked) return refusal('SESSION_NOT_FINISHED', `session ${id} has only just ended: try again`)
   if (result === 'SUCCESS' && !includeSucceeded) {
     return refusal('SESSION_SUCCEEDED', `session ${id} succeeded; includeSucceeded would run it again`)
   }
@@ -201,10 +184,6 @@ export function creationIdReused(creationId: string): TargetRefusal {
   return refusal('CREATION_ID_REUSED', `another session has the creation id ${creationId}`)
 }
 
-function refusal(code: ErrorCode, message: string): TargetRefusal {
-  return { code, message }
-}
-
 /** The newest session of a chain, and the chains that it waits for. */
 export interface Dependent {
   id: string
@@ -213,8 +192,8 @@ export interface Dependent {
 }
 
 /**
- * In steps: the chains that a dependent waits for, as far as they are among these, are in an earlier step. Within a step
- * oldest first.
+ * Groups dependents into steps, so that each chain that a dependent waits for is in an earlier step, if it is among
+ * these. Each step is sorted oldest first.
  */
 export function dependentsInSteps<Each extends Dependent>(dependents: readonly Each[]): Each[][] {
   const steps: Each[][] = []
@@ -222,7 +201,7 @@ export function dependentsInSteps<Each extends Dependent>(dependents: readonly E
   while (left.length > 0) {
     const open = new Set(left.map(({ chainId }) => chainId))
     const [ready, later] = partition(left, ({ dependsOn }) => !dependsOn.some((chainId) => open.has(chainId)))
-    // Nothing depends on itself: a session depends on those that there were before it.
+    // Dependencies have no cycle: a session can depend only on sessions that existed before it.
     if (ready.length === 0) throw new Error(`chains depend on each other: ${[...open].join(', ')}`)
     steps.push(ready)
     left = later
@@ -235,4 +214,27 @@ export function partition<Each>(list: readonly Each[], wanted: (each: Each) => b
   const no: Each[] = []
   for (const each of list) (wanted(each) ? yes : no).push(each)
   return [yes, no]
+}
+
+function mergeSlots(before: Record<string, string>, given: Record<string, string> = {}): Record<string, string> {
+  return Object.fromEntries(Object.entries({ ...before, ...given }).filter(([slot]) => given[slot] !== '0'))
+}
+
+function without<Variable extends { name: string }>(
+  variables: readonly Variable[],
+  replaced: readonly { name: string }[] = [],
+): Variable[] {
+  const names = new Set(replaced.map(({ name }) => name))
+  return variables.filter(({ name }) => !names.has(name))
+}
+
+/** Existing variables keep their positions; new ones come last. */
+function mergeEnviron(before: OverridableSpec['environ'], given: OverridableSpec['environ'] = []) {
+  const values = new Map(before.map(({ name, value }) => [name, value]))
+  for (const { name, value } of given) values.set(name, value)
+  return [...values].map(([name, value]) => ({ name, value }))
+}
+
+function refusal(code: ErrorCode, message: string): TargetRefusal {
+  return { code, message }
 }

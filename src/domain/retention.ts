@@ -1,4 +1,4 @@
-/** How long, and how many, of something are kept; null sets no bound. */
+/** Bounds of what is kept, by age and by number; null sets no bound. */
 export interface Retention {
   ageSeconds: number | null
   count: number | null
@@ -10,7 +10,7 @@ const SECONDS = { h: 3_600, d: 86_400, w: 604_800, y: 31_536_000 } as const
 const AGE = /^([1-9]\d{0,4})([hdwy])$/
 const COUNT = /^\d{1,12}$/
 
-/** `90d`, `1000000`, `90d,1000000` for whichever comes first, or `forever`; undefined for anything else. */
+/** Parses `90d`, `1000000`, `90d,1000000` (whichever comes first) or `forever`; undefined for anything else. */
 export function parseRetention(text: string): Retention | undefined {
   if (text === 'forever') return FOREVER
   const retention: Retention = { ageSeconds: null, count: null }

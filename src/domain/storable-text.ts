@@ -1,21 +1,20 @@
-/** PostgreSQL's text and JSON hold any Unicode text except NUL and unpaired surrogates. */
+/** Checks of text and times. PostgreSQL's text and JSON hold any Unicode text except NUL and unpaired surrogates. */
 
 export const STORABLE_TEXT = 'must not contain NUL or half a surrogate pair'
 
-/** The same for a schema that checks further: what cannot be stored has this one fault. */
+/** The same for a schema with further checks: text that cannot be stored reports this error only. */
 export const UNSTORABLE = { error: STORABLE_TEXT, abort: true }
 
 export function isStorableText(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed()
 }
 
-/** Replaces what cannot be stored by U+FFFD. */
+/** Replaces characters that cannot be stored by U+FFFD. */
 export function toStorableText(text: string): string {
   return text.replaceAll('\0', '\ufffd').toWellFormed()
 }
 
 /** PostgreSQL's calendar has no year 0, and RFC 3339 writes years with four digits. */
-
 export const STORABLE_MOMENT = 'must be a point in time in the years 1 to 9999'
 
 export function isStorableMoment(time: Date): boolean {
@@ -24,8 +23,8 @@ export function isStorableMoment(time: Date): boolean {
 }
 
 /**
- * Names are shown in terminals, logs and tables, one after the other: characters that move the cursor, begin escape
- * sequences, break lines or turn the direction of writing have no place in them.
+ * Characters that are refused in names. Terminals, logs and tables show several names in a row, so a name must not move
+ * the cursor, begin an escape sequence, break the line or change the writing direction.
  */
 const CONTROLS = /[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/u
 
@@ -35,7 +34,7 @@ export function isPlainText(text: string): boolean {
   return !CONTROLS.test(text)
 }
 
-/** What somebody else says, as one line of at most `max` characters; null if it says nothing. */
+/** Turns foreign text into one line of at most `max` characters; null if it is empty. */
 export function toPlainLine(value: unknown, max: number): string | null {
   if (typeof value !== 'string') return null
   const line = value

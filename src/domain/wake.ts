@@ -16,7 +16,7 @@ export type WakeTopic =
   | 'sync-discovery'
   | 'events'
 
-/** The topic of those who follow the progress of one resubmission. */
+/** The topic for followers of one resubmission's progress. */
 export type FollowTopic = `resubmission:${string}`
 
 /**
@@ -25,6 +25,6 @@ export type FollowTopic = `resubmission:${string}`
  */
 export interface Wake {
   wake(...topics: (WakeTopic | FollowTopic)[]): void
-  /** Signals that there is something new to tell these agents. */
+  /** Signals that the next sync of these agents has something new to return. */
   wakeAgents(agentIds: readonly string[]): void
 }

@@ -1,7 +1,7 @@
 /**
- * What people should know who run a server or an agent. There is one list: the start of a server logs it, `/readyz` and
- * `reprise doctor` repeat it, and agents report theirs when they register. Strangers can read it, so it names no users,
- * projects, paths or addresses.
+ * A warning for the operators of a server or an agent. All warnings form one list: a server logs it at start, `/readyz`
+ * and `reprise doctor` repeat it, and agents report theirs when they register. Anybody can read it, so it names no
+ * users, projects, paths or addresses.
  */
 export interface Warning {
   kind: WarningKind
@@ -19,26 +19,31 @@ export type WarningKind =
   | 'registries'
   | 'disk'
 
-/** As an agent reports it, which may know other kinds. */
+/** A warning as an agent reports it; its kind may be unknown here. */
 export interface AgentWarning {
   kind: string
   text: string
 }
 
-/** What only the database knows. */
+/** Facts that only the database has. */
 export interface WarningFacts {
-  /** Of the database user, as `CREATE ROLE` calls them, without CREATEDB, which gives nothing of others. */
+  /**
+   * Attributes of the database user, in the words of `CREATE ROLE`. CREATEDB is omitted, because it gives no access to data of other users.
+   */
   attributes: string[]
   /** Whether every role of the database's server may connect to the database. */
   openToAllRoles: boolean
-  /** Agents without isolation, while not only administrators have tokens. */
+  /** Number of agents without isolation; counted only if tokens exist that are not administrators'. */
   agentsAtRisk: number
   projects: number
-  /** By agents that are there, those within servers excepted. */
+  /** Warnings of living agents, except those inside servers. */
   reported: (AgentWarning & { agents: number })[]
 }
 
-/** @param own of this server's process, its own agent's among them */
+/**
+ * Builds the list of warnings.
+ * @param own the warnings of this server's process, including those of its own agent
+ */
 export function warningsOf(facts: WarningFacts, own: readonly Warning[]): string[] {
   const { attributes, openToAllRoles, agentsAtRisk, projects } = facts
   const reported = facts.reported.map(({ kind, text, agents }) => ({
@@ -47,20 +52,20 @@ export function warningsOf(facts: WarningFacts, own: readonly Warning[]): string
   }))
   const all: AgentWarning[] = [
     ...own,
-    ...(attributes.length > 0 ? [{ kind: 'database', text: ofUser(attributes) }] : []),
+    ...(attributes.length > 0 ? [{ kind: 'database', text: describeUserAttributes(attributes) }] : []),
     ...(openToAllRoles ? [{ kind: 'database', text: OPEN_TO_ALL_ROLES }] : []),
-    ...(agentsAtRisk > 0 ? [{ kind: 'isolation', text: ofAgentsAtRisk(agentsAtRisk) }] : []),
+    ...(agentsAtRisk > 0 ? [{ kind: 'isolation', text: describeAgentsAtRisk(agentsAtRisk) }] : []),
     ...reported,
   ]
-  // A single tenant sends the engine where it may go itself.
+  // With a single project, the container engine contacts only hosts that its tenant may contact anyway.
   return all.filter(({ kind }) => kind !== 'registries' || projects > 1).map(({ text }) => text)
 }
 
 const OPEN_TO_ALL_ROLES =
-  "every role of the database's server may connect to this server's database, and listen to what servers tell each other: " +
+  "every role of the database's server may connect to this server's database, and listen to the messages between servers: " +
   'REVOKE CONNECT ON DATABASE … FROM PUBLIC (docs/operation.md)'
 
-function ofUser(attributes: readonly string[]): string {
+function describeUserAttributes(attributes: readonly string[]): string {
   if (attributes.includes('SUPERUSER')) {
     return 'the database user of REPRISE_DATABASE_URL is a superuser: give the server one that owns its database alone'
   }
@@ -68,7 +73,7 @@ function ofUser(attributes: readonly string[]): string {
   return `the database user of REPRISE_DATABASE_URL has ${attributes.join(', ')}, which a server does not need: ALTER ROLE … ${without}`
 }
 
-function ofAgentsAtRisk(agents: number): string {
+function describeAgentsAtRisk(agents: number): string {
   const which = agents === 1 ? 'an agent runs' : `${agents} agents run`
-  return `${which} kernels without isolation (REPRISE_ISOLATION), and not only administrators have tokens: sessions of any project can read what the agent's user can`
+  return `${which} kernels without isolation (REPRISE_ISOLATION), although others than administrators have tokens: sessions of any project can read what the agent's user can`
 }

@@ -14,12 +14,12 @@ import { createHmac } from 'node:crypto'
 import { computeDelay, type DelayPolicy } from './retry/delay.ts'
 
 const WELL_KNOWN_PORT_MAX = 1023
-/** `URL` omits the scheme's default port. */
+/** Allowed ports below 1024. `URL` omits the scheme's default port. */
 const WEB_PORTS: readonly string[] = ['', '80', '443']
 
 /**
- * What is wrong with an endpoint's URL; undefined if nothing is. Whether the address may be reached is checked at each
- * attempt.
+ * Describes what is wrong with an endpoint's URL; undefined if nothing is. Whether the address may be reached is
+ * checked at each attempt.
  */
 export function endpointUrlFault(text: string): string | undefined {
   if (text.length > WEBHOOK_URL_LENGTH_MAX) return `must be at most ${WEBHOOK_URL_LENGTH_MAX} characters`
@@ -33,10 +33,13 @@ export function endpointUrlFault(text: string): string | undefined {
   return undefined
 }
 
-/** Wire names of events; a `*` at the end matches any rest: `session.error`, `session.retry_*`, `*`. */
+/**
+ * A pattern for event types: an event's wire name, where a final `*` matches any rest: `session.error`,
+ * `session.retry_*`, `*`.
+ */
 const PATTERN = /^(?:[a-z_]+\.)*(?:[a-z_]+|[a-z_]*\*)$/
 
-/** A pattern that matches no present event type is taken for a mistake. */
+/** Accepts a pattern only if it matches a present event type; others are taken for mistakes. */
 export function isEventPattern(text: string): boolean {
   return PATTERN.test(text) && EVENT_TYPES.some((type) => eventPatternMatches(text, type))
 }
@@ -48,7 +51,7 @@ export function eventPatternMatches(pattern: string, type: string): boolean {
 /** The `type` of a test event. */
 export const TEST_EVENT_TYPE = 'webhook.test'
 
-/** What a delivery stores about an event and its session, as they were, so that its payload never changes. */
+/** The stored facts about an event and its session at that time, so that a delivery's payload never changes. */
 interface SessionDeliveryFacts {
   event: StatusEventData | RetryEventData | ChainEventData
   session: {
@@ -63,7 +66,7 @@ interface SessionDeliveryFacts {
   }
 }
 
-/** The same for an event and its deployment. */
+/** The stored facts about an event and its deployment at that time. */
 interface DeploymentDeliveryFacts {
   event: DeploymentEventData[DeploymentEventType]
   deployment: DeploymentFacts
@@ -81,7 +84,7 @@ interface DeliveredEvent {
   facts: DeliveryFacts | null
 }
 
-/** The body of a request, in JSON. All events of one type have the same fields. */
+/** Builds the JSON body of a request. All events of one type have the same fields. */
 export function payloadOf(event: DeliveredEvent): string {
   return JSON.stringify({ type: event.type, timestamp: event.occurredAt.toISOString(), data: dataOf(event) })
 }
@@ -108,7 +111,7 @@ function eventData(event: SessionDeliveryFacts['event'], session: SessionDeliver
   return 'attempts' in event ? { ...fields, exit_code } : fields
 }
 
-/** What a delivery stores about a deployment, as it was at the time of the event. */
+/** The stored facts about a deployment at the time of the event. */
 interface DeploymentFacts {
   id: string
   routeId: string | null
@@ -116,7 +119,7 @@ interface DeploymentFacts {
   project: string
 }
 
-/** `data` of a payload about a deployment or one of its routes. */
+/** Builds `data` of a payload about a deployment or one of its routes. */
 function deploymentData<Type extends DeploymentEventType>(
   type: Type,
   event: DeploymentEventData[Type],
@@ -126,24 +129,28 @@ function deploymentData<Type extends DeploymentEventType>(
   return { deployment_id: id, deployment_name: name, project, ...deploymentEventFields(type, event, routeId) }
 }
 
-/** The signature scheme of Standard Webhooks 1.0.0, symmetric: `v1`, HMAC-SHA256 over `id.timestamp.body`. */
-
 const SECRET_PREFIX = 'whsec_'
 
-/** The form in which people copy it into the receiver. */
+/** Formats a secret as people copy it into the receiver. */
 export function formatSecret(secret: Uint8Array): string {
   return SECRET_PREFIX + Buffer.from(secret).toString('base64')
 }
 
-/** Neither this id nor the timestamp contains a full stop, so the boundaries of the signed parts cannot be shifted. */
+/**
+ * The id of a delivery in its headers. Neither it nor the timestamp contains a full stop, so the boundaries of the
+ * signed parts cannot be shifted.
+ */
 export function webhookId(deliveryId: string): string {
   return `msg_${deliveryId.replaceAll('-', '')}`
 }
 
-/** The headers of one attempt. Several secrets give several signatures; the receiver needs one that matches. */
+/**
+ * Builds the headers of one attempt, signed by the symmetric scheme of Standard Webhooks 1.0.0: `v1`, HMAC-SHA256 over
+ * `id.timestamp.body`. Several secrets give several signatures; the receiver needs one that matches.
+ */
 export function signedHeaders(input: {
   deliveryId: string
-  /** When the attempt is made. */
+  /** The time of the attempt. */
   at: Date
   body: string
   secrets: readonly Uint8Array[]
@@ -168,7 +175,7 @@ export const REDELIVERY_SECONDS: readonly number[] = [
   24 * 3600,
 ]
 
-/** Adds up to a tenth, by a hash of the delivery, so that deliveries that failed together do not come back together. */
+/** Adds up to a tenth, by a hash of the delivery, so that deliveries that failed together are not repeated together. */
 const JITTER: DelayPolicy = {
   retryDelay: 1,
   backoff: 'FIXED',
@@ -178,7 +185,7 @@ const JITTER: DelayPolicy = {
   jitterRatio: 0.1,
 }
 
-/** What happens to a delivery after an attempt. `restMs`: how long the endpoint wants to be left alone altogether. */
+/** The consequence of an attempt. `restMs` is the time for which the endpoint wants to get no attempts at all. */
 type Verdict =
   | { kind: 'delivered' }
   | { kind: 'again'; inMs: number; restMs: number }
@@ -186,15 +193,15 @@ type Verdict =
   /** The endpoint is gone for good. */
   | { kind: 'gone' }
 
-/** Anything but a 2xx is a failure, redirects included. */
+/** Judges an attempt: anything but a 2xx is a failure, redirects included. */
 export function judgeAttempt(input: {
   deliveryId: string
   /** Null if there was no response. */
   statusCode: number | null
   retryAfterMs: number | null
-  /** Failures in the present schedule, before this attempt. */
+  /** Failures in the present schedule before this attempt. */
   failures: number
-  /** Whether there is a schedule: a test event gets one attempt. */
+  /** Whether failed attempts are repeated; a test event gets one attempt. */
   redelivered: boolean
 }): Verdict {
   const { deliveryId, statusCode, retryAfterMs, failures, redelivered } = input
@@ -213,7 +220,10 @@ export function judgeAttempt(input: {
   return { kind: 'again', inMs: Math.max(delayMs, retryAfterMs ?? 0), restMs }
 }
 
-/** RFC 9110: seconds, or a date. Null if the header is neither; values above the limit count as the limit. */
+/**
+ * Parses `Retry-After` of RFC 9110: seconds, or a date. Null if the header is neither; values above the limit count as
+ * the limit.
+ */
 export function parseRetryAfter(header: string | undefined, now: Date): number | null {
   if (header === undefined) return null
   const text = header.trim()

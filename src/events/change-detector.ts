@@ -2,7 +2,7 @@ import { CHANGED_IDS_MAX, RELAY_POLL_INTERVAL_MS } from '../domain/limits.ts'
 import type { Logger } from '../observability/log.ts'
 import { readForServer } from '../services/consistent-reads.ts'
 import type { Database } from '../store/database.ts'
-import { readStandings, type Standing } from '../store/sql/event/read-standings.sql.ts'
+import { readStateDigests, type StateDigest } from '../store/sql/event/read-state-digests.sql.ts'
 
 /**
  * Detects changes of agents and resubmissions, which no event reports, for all followers in this process. Runs one
@@ -20,18 +20,18 @@ export interface ChangeDetector {
 
 export interface Watch {
   /** Returns what has changed since the last call. */
-  take(): Pick<Standing, 'kind' | 'id' | 'projectId'>[]
+  take(): Pick<StateDigest, 'kind' | 'id' | 'projectId'>[]
   end(): void
 }
 
-interface Known extends Standing {
+interface Known extends StateDigest {
   /** Number of the pass that saw its last change. */
   changedAt: number
 }
 
 /** The digest of a removed agent or resubmission. */
 const GONE = ''
-/** A removed one is forgotten after this many passes, when all followers have long seen it. */
+/** A removed agent or resubmission is forgotten after this many passes; all followers have seen its removal by then. */
 const GONE_PASSES_MAX = 1_000
 
 export function createChangeDetector(options: { db: Database; log: Logger; intervalMs?: number }): ChangeDetector {
@@ -49,21 +49,21 @@ export function createChangeDetector(options: { db: Database; log: Logger; inter
     if (next) return next
     const begun = passing.then(async () => {
       next = undefined
-      compare(await readForServer(() => readStandings(db, CHANGED_IDS_MAX)))
+      compare(await readForServer(() => readStateDigests(db, CHANGED_IDS_MAX)))
     })
     next = begun
     passing = begun.catch(() => {})
     return begun
   }
 
-  function compare(found: readonly Standing[]): void {
+  function compare(found: readonly StateDigest[]): void {
     passes += 1
     const present = new Set(found.map(({ id }) => id))
     const gone = [...known.values()].filter(({ id }) => !present.has(id))
     let changed = false
-    for (const standing of [...found, ...gone.map((each) => ({ ...each, digest: GONE }))]) {
-      if (known.get(standing.id)?.digest === standing.digest) continue
-      known.set(standing.id, { ...standing, changedAt: passes })
+    for (const state of [...found, ...gone.map((each) => ({ ...each, digest: GONE }))]) {
+      if (known.get(state.id)?.digest === state.digest) continue
+      known.set(state.id, { ...state, changedAt: passes })
       changed = true
     }
     for (const { id, changedAt } of gone) if (passes - changedAt > GONE_PASSES_MAX) known.delete(id)

@@ -168,7 +168,7 @@ async function settle(context: DeliveryContext, delivery: ClaimedDelivery, resul
     failures: delivery.failures,
     redelivered: delivery.eventId !== null,
   })
-  const booked = await settleWebhookAttempt(
+  const settled = await settleWebhookAttempt(
     db,
     {
       deliveryId: delivery.id,
@@ -189,7 +189,7 @@ async function settle(context: DeliveryContext, delivery: ClaimedDelivery, resul
   metrics.webhooks.seconds.observe(durationMs / 1000)
   const ids = { webhookId: delivery.webhookId, deliveryId: delivery.id, attempt: delivery.attempt }
   log.debug({ ...ids, outcome: label, statusCode, verdict: verdict.kind }, `webhook ${label}`)
-  if (!booked?.disabledReason) return
+  if (!settled?.disabledReason) return
   metrics.webhooks.disabled.inc()
-  log.warn({ ...ids, reason: booked.disabledReason }, 'a webhook was disabled')
+  log.warn({ ...ids, reason: settled.disabledReason }, 'a webhook was disabled')
 }

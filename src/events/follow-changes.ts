@@ -29,8 +29,8 @@ const IDLE_MS = 60_000
 /**
  * Yields the ids of what changes, from a cursor or from now on. A batch comes as soon as something has changed, and the
  * next one at least `everyMs` later. Each event is part of one batch, whose cursor is not before it. Agents and
- * resubmissions are not part of the order of events: with a cursor, the first batch names all that have changed lately.
- * A slow follower gets larger batches; the ids in a batch are bounded.
+ * resubmissions are not part of the order of events: with a cursor, the first batch names all that have changed
+ * recently. A slow follower gets larger batches; the ids in a batch are bounded.
  */
 export function followChanges(options: {
   db: Database
@@ -55,10 +55,9 @@ export function followChanges(options: {
       if (after) wakeSignal.raise()
       while (!over.aborted && !gathered.closed) {
         await wakeSignal.wait(IDLE_MS)
-        for (const standing of watch?.take() ?? []) {
-          if (standing.kind === 'AGENT') gathered.add('agentIds', standing.id)
-          else if (!filter.projectId || standing.projectId === filter.projectId)
-            gathered.add('resubmissionIds', standing.id)
+        for (const state of watch?.take() ?? []) {
+          if (state.kind === 'AGENT') gathered.add('agentIds', state.id)
+          else if (!filter.projectId || state.projectId === filter.projectId) gathered.add('resubmissionIds', state.id)
         }
         if (gathered.isEmpty || over.aborted) continue
         if (compareCursors(bus.position, sent) > 0) sent = bus.position
@@ -73,7 +72,7 @@ export function followChanges(options: {
   })
 }
 
-/** Gathers the events behind the cursor from the outbox, and returns the position up to which it has read. */
+/** Gathers the events after the cursor from the outbox, and returns the position up to which it has read. */
 async function catchUp(
   db: Database,
   { after, filter, gathered }: { after: EventCursor; filter: EventFilter; gathered: Gathering },
@@ -90,7 +89,7 @@ async function catchUp(
     position = read.through
     more = read.more
   }
-  // A client that is told `missed` reads everything again, and so sees all that is committed by now.
+  // A client that gets `missed` reloads everything, and so sees all that is committed by now.
   if (gathered.missed) position = await readHorizon(db)
   // The bus may deliver some of these events again.
   gathered.skipTo(position)

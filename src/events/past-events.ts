@@ -25,19 +25,19 @@ interface EventPage {
   events: OutboxEvent[]
   /** Whether there may be more events in the direction of reading. */
   more: boolean
-  /** Position up to which events were looked at, in the direction of reading, if there may be more behind it. */
+  /** The position up to which events were read, in the direction of reading; null if there are no more. */
   through: EventCursor | null
-  /** Events that are committed later lie behind this position. */
+  /** Events that are committed later are after this position. */
   end: EventCursor
 }
 
 /**
- * Reads a page of past events, up to the oldest running transaction. It looks at a bounded number of events, so a page
- * may have fewer events than asked for, even none, although there are more behind it.
+ * Reads a page of past events, up to the oldest running transaction. It reads a bounded number of events, so a page may
+ * have fewer events than requested, even none, although there are more after it.
  */
 export async function readEventPage(db: Queryable, request: EventPageRequest): Promise<EventPage> {
   const { filter, backward, size } = request
-  // Read first: events that are committed after this read lie behind `end`, even if a window returns them.
+  // Read first: events that are committed after this read are after `end`, even if a window returns them.
   const end = await readHorizon(db)
   let stretch = stretchOf(request, end)
   const found: OutboxEvent[] = []
@@ -60,7 +60,7 @@ export async function readEventPage(db: Queryable, request: EventPageRequest): P
   }
 }
 
-/** Counts the matching events among those that one page may look at. */
+/** Counts the matching events among those that one page may read. */
 export async function countEventsOnPages(
   db: Queryable,
   filter: EventFilter,
@@ -84,14 +84,14 @@ function stretchOf({ after = BEGINNING, before }: EventPageRequest, end: EventCu
 export async function assertCursorKept(db: Database, cursor: EventCursor): Promise<void> {
   const { removed, next: seen } = await readOutboxBounds(db)
   if (compareCursors(cursor, removed) < 0) {
-    throw expired(`events behind this cursor are no longer kept; what is kept begins at ${encodeCursor(removed)}`)
+    throw expired(`events after this cursor are no longer kept; the kept events begin at ${encodeCursor(removed)}`)
   }
   if (cursor.xid <= seen.xid) return
   if (await isBetweenEras(db)) throw new RepriseError('DATABASE_UNAVAILABLE', 'The database is being promoted.')
   // The bounds that were read may belong to an era that has ended since.
   const { next } = await readOutboxBounds(db)
   if (cursor.xid > next.xid) {
-    throw expired(`this database has never come to this cursor; the next event is behind ${encodeCursor(next)}`)
+    throw expired(`this database has not reached this cursor; the next event is after ${encodeCursor(next)}`)
   }
 }
 

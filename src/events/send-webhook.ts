@@ -13,7 +13,7 @@ export interface OutgoingWebhook {
   body: string
 }
 
-/** The end of an attempt. `cut`: it was aborted because the process stops, and will be repeated. */
+/** The end of an attempt. `cut` means that it was aborted because the process stops, and will be repeated. */
 export type SendOutcome = 'answered' | 'refused' | 'timeout' | 'failed' | 'cut'
 
 export interface SendResult {

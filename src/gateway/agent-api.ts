@@ -79,7 +79,7 @@ export interface AgentApiContext {
   authenticate: Authenticate
   ownership: AgentOwnership
   log: Logger
-  /** Missing: nobody waits for any. */
+  /** Missing if no channels are served. */
   channels?: ChannelHolders
   /** Limit for receiving a request body, in milliseconds. */
   bodyWithinMs?: number
@@ -89,7 +89,10 @@ export interface AgentApiContext {
 export interface AgentApi {
   readonly paths: readonly string[]
   handle(request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void>
-  /** An agent's end of a channel. Takes over the socket. @returns false if nobody here waits for it */
+  /**
+   * Accepts an agent's end of a channel and takes over the socket.
+   * @returns false if nothing here waits for it
+   */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): boolean
   /** The server is stopping: answers waiting polls at once and refuses new requests. */
   end(): void
@@ -99,7 +102,7 @@ interface AgentEnvironment {
   Bindings: HttpBindings & { requestId: string }
   Variables: {
     viewer: Viewer
-    /** Aborts when the client has left, or has its answer. */
+    /** Aborts when the client has left, or has received its answer. */
     gone: AbortSignal
   }
 }
@@ -154,7 +157,8 @@ export function createAgentApi(context: AgentApiContext): AgentApi {
     const { incoming } = c.env
     const given = parseJson(Buffer.from(String(incoming.headers[AGENT_CHECKPOINT_HEADER])), 'no JSON in its header')
     const { copy, ...request } = parseInput(checkpointSchema, given)
-    if (copy === undefined) throw new RepriseError('MALFORMED_REQUEST', 'the header does not say what is sent')
+    if (copy === undefined)
+      throw new RepriseError('MALFORMED_REQUEST', 'the header reprise-checkpoint does not describe the copy')
     await ownership.assertOwns(c.get('viewer'), request.agentId)
     return answer(c, await gateway.sendCheckpoint({ ...request, copy }, bodyOf(incoming), c.get('gone')))
   })
@@ -191,9 +195,9 @@ export function createAgentApi(context: AgentApiContext): AgentApi {
       const listener = getRequestListener((given, env) => app.fetch(given, { ...env, requestId }), {
         overrideGlobalObjects: false,
         autoCleanupIncoming: false,
-        // Of a request of HTTP/1.0 that names none.
+        // A request of HTTP/1.0 may name no host.
         hostname: 'localhost',
-        // Not even a `Request` can be made of it, because of its Host.
+        // Not even a `Request` could be made of it, because of its Host header.
         errorHandler: (thrown) => {
           const error = thrown instanceof RequestError ? new RepriseError('MALFORMED_REQUEST', thrown.message) : thrown
           return answerError(response, error, requestId)
@@ -216,7 +220,8 @@ export function createAgentApi(context: AgentApiContext): AgentApi {
 }
 
 /**
- * Written at once: a `Response` of the platform, which is read as a stream, costs a quarter of a request to this API.
+ * Writes the answer at once. A `Response` of the platform, which is read as a stream, costs a quarter of a request to
+ * this API.
  */
 function send(response: ServerResponse, status: number, body: object, headers: OutgoingHttpHeaders | false): Response {
   if (response.destroyed) return RESPONSE_ALREADY_SENT
@@ -234,7 +239,7 @@ function send(response: ServerResponse, status: number, body: object, headers: O
 
 const LISTENERS_MAX = 20
 
-/** An answer that breaks off is known by its length. */
+/** Sends an archive; the client recognises a truncated answer by its length. */
 async function sendArchive(
   response: ServerResponse,
   bytes: number,
@@ -248,13 +253,17 @@ async function sendArchive(
     'X-Content-Type-Options': 'nosniff',
     ...headers,
   })
-  // Of the HTTP server, of this API and of the pipeline: more than Node takes for a leak.
+  // The listeners of the HTTP server, of this API and of the pipeline are more than Node's limit, which warns of a
+  // leak.
   response.setMaxListeners(LISTENERS_MAX)
   await pipeline(chunks, response).catch(() => response.destroy())
   return RESPONSE_ALREADY_SENT
 }
 
-/** One that stalls is ended by the HTTP server. @throws RequestGone */
+/**
+ * Yields the body; the HTTP server ends a body that stalls.
+ * @throws RequestGone
+ */
 async function* bodyOf(incoming: IncomingMessage): AsyncGenerator<Uint8Array, void> {
   try {
     for await (const chunk of incoming.iterator({ destroyOnReturn: false })) yield chunk as Uint8Array

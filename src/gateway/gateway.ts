@@ -19,7 +19,10 @@ export interface GatewayContext extends Pick<ServiceContext, 'db' | 'wake' | 'se
   lease?: Lease
   code: CodeStore
   relay: CheckpointStore
-  /** Calls the listener when there may be changes for the agent. @returns what removes the listener */
+  /**
+   * Calls the listener when there may be changes for the agent.
+   * @returns a function that removes the listener
+   */
   onAgent(agentId: string, listener: () => void): () => void
   /** Called when the kernel's log has grown. */
   logged(kernelId: string): void
@@ -27,7 +30,7 @@ export interface GatewayContext extends Pick<ServiceContext, 'db' | 'wake' | 'se
   waitMaxMs?: number
 }
 
-/** The server's own gateway, which is also told who registers; null for the embedded agent. */
+/** The server's own gateway, which also gets the registering viewer; null for the embedded agent. */
 export interface ServerGateway extends Gateway {
   register(request: RegisterRequest, signal: AbortSignal, viewer?: Viewer | null): Promise<RegisterAnswer>
 }
@@ -35,8 +38,8 @@ export interface ServerGateway extends Gateway {
 const NOTHING: SyncAnswer = { orders: [], forget: [] }
 
 /**
- * The server side of the agent protocol. While there is nothing new for the agent, a sync waits until there is, until
- * `waitMs` have passed, or until the agent aborts it because it has changes itself.
+ * Creates the server side of the agent protocol. A sync that finds nothing new for the agent waits until there is
+ * something, until `waitMs` have passed, or until the agent aborts it because it has changes itself.
  */
 export function createGateway(context: GatewayContext): ServerGateway {
   const turns = createSyncTurns()
@@ -64,11 +67,12 @@ export function createGateway(context: GatewayContext): ServerGateway {
         for (;;) {
           const latest = current
           const answer = await turns.take(latest, () => exchange(latest))
-          // The agent has sent a newer sync, and only waits for the answer to that one.
+          // The agent has sent a newer sync, and waits only for the answer to that one.
           if (!answer) return NOTHING
           const left = deadline - performance.now()
           if (hasChanges(answer) || left <= 0 || signal.aborted) return answer
-          // Logs, chains and their sizes are stored already; the observations are compared again with the state at that time.
+          // Logs, chains and their sizes are already stored; the observations are compared again with the state at that
+          // time.
           current = { ...request, logs: [], chains: undefined, chainSizes: undefined }
           if (!(await wakeSignal.wait(left)) || signal.aborted) return answer
         }

@@ -18,12 +18,12 @@ interface Line {
 }
 
 /**
- * At most `linesMax` agents have a line; beyond that, the one that was silent for longest and has nothing under way loses
- * its own. Whatever that lets through late is refused by the database, which knows the last sequence that changed
- * anything.
+ * Creates turns. At most `linesMax` agents have a line; beyond that, the agent that has been silent for the longest
+ * time, with nothing in progress, loses its line. If a late sync slips through because of that, the database refuses
+ * it, because it has the last sequence that changed anything.
  */
 export function createSyncTurns(linesMax = SYNC_LINES_MAX): SyncTurns & { readonly size: number } {
-  /** In the order of their last sync. */
+  /** Lines in the order of their last sync. */
   const lines = new Map<string, Line>()
 
   function lineOf({ agentId, instanceId }: SyncRequest): Line {

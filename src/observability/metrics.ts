@@ -162,7 +162,7 @@ function faultMetrics(registers: Registry[]) {
     ),
     uncaught: counter(
       'bai_uncaught_faults_total',
-      'Errors that nothing caught; the server goes on. Any is a fault of the program.',
+      'Uncaught errors; the server keeps running. Each one is a bug.',
       () => processFaults.uncaught,
     ),
   }

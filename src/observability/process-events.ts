@@ -65,7 +65,7 @@ export function isEmbeddedDiskFull(directory = processFaults.embeddedDatabase): 
 export function outliveUncaughtFaults(log: Logger): void {
   const note = (error: unknown) => {
     processFaults.uncaught += 1
-    log.error({ err: error }, 'a fault that nothing has caught: please report it')
+    log.error({ err: error }, 'an uncaught error: please report it')
   }
   process.on('uncaughtException', note)
   process.on('unhandledRejection', note)

@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi'
 import { exitCodes, retryPolicy, type RetryPolicy, rule, slotGrowth } from '../domain/retry/policy/policy.ts'
-import { holdWords } from '../domain/retry/retry-state.ts'
+import { holdReasonText } from '../domain/retry/retry-state.ts'
 import { FAILURE_CAUSES, HOLD_REASONS, RETRY_PHASES } from '../domain/session/failure.ts'
 import type { RetryDecisionRecord } from '../services/retry/decide-session.ts'
 import { time, toTime } from './fields.ts'
@@ -90,7 +90,7 @@ export function toDecision(record: RetryDecisionRecord): z.infer<typeof RetryDec
     hold_reason: record.holdReason,
     holds: record.waits.map((wait) => ({
       hold_reason: wait.reason,
-      reason: holdWords(wait),
+      reason: holdReasonText(wait),
       from: wait.fromAt.toISOString(),
       to: toTime(wait.toAt),
     })),

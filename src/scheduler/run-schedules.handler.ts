@@ -62,12 +62,12 @@ function tell(log: Logger, held: readonly HeldSchedule[], { runs }: MadeRuns): v
   const names = new Map(held.map(({ id, name }) => [id, name]))
   const lines = runs.map((run) => ({
     ids: { scheduleId: run.scheduleId, chainId: run.chainId, outcome: run.outcome },
-    message: `schedule ${names.get(run.scheduleId)}: ${inWords(run)}`,
+    message: `schedule ${names.get(run.scheduleId)}: ${describeRun(run)}`,
   }))
   logOutcomes(log, lines, () => `${runs.length} runs of schedules decided on`)
 }
 
-function inWords({ outcome, plannedAt, count, reason }: WrittenRun): string {
+function describeRun({ outcome, plannedAt, count, reason }: WrittenRun): string {
   const what = count === 1 ? `the run of ${plannedAt.toISOString()}` : `${count} runs from ${plannedAt.toISOString()}`
   return `${what}: ${outcome.toLowerCase()}${reason === null ? '' : `, ${reason}`}`
 }

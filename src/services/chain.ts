@@ -59,7 +59,10 @@ export interface WantedOrder {
   direction: 'asc' | 'desc'
 }
 
-/** A page of chains, from either end. @throws RepriseError VALIDATION_FAILED */
+/**
+ * Reads a page of chains, from either end.
+ * @throws RepriseError VALIDATION_FAILED
+ */
 export async function readChainPage(
   context: Pick<ServiceContext, 'db' | 'viewer'>,
   { conditions, wanted, args }: { conditions: ChainConditions; wanted: WantedOrder; args: PageArguments },
@@ -87,36 +90,9 @@ export async function readChainPage(
   })
 }
 
-/** The order by total time alone depends on it. */
-async function totalsUpTo({ db }: Pick<ServiceContext, 'db'>, { order }: WantedOrder): Promise<number> {
-  return order === 'TOTAL_TIME' ? (await readNow(db)).getTime() : 0
-}
-
-function present<T>(value: T | null): T[] {
-  return value === null ? [] : [value]
-}
-
-/** A position in an order, and the moment up to which totals count, so that all pages of one listing agree. */
+/** A position in an order, and the moment up to which totals are counted, so that all pages of one listing agree. */
 interface ChainCursor extends ChainPlace {
   asOfMs: number
-}
-
-function encodeChain(wanted: WantedOrder, row: ListedChain, asOfMs: number): string {
-  const { key, chainId } = row
-  return encodeKeyset(columns(wanted), { asOf: asOfMs, [wanted.order]: key, chainId })
-}
-
-/** Null without a cursor. @throws RepriseError if the cursor does not belong to this order */
-function decodeChain(
-  wanted: WantedOrder,
-  name: 'after' | 'before',
-  cursor: string | null | undefined,
-): ChainCursor | null {
-  if (cursor == null) return null
-  const values = decodeKeyset(columns(wanted), cursor)
-  if (!values) throw invalidCursor(name)
-  const [asOfMs, key, chainId] = values as [number, ChainKey, string]
-  return { asOfMs, key, chainId }
 }
 
 const KEY_TYPES: Record<ChainOrder, OrderColumn['type']> = {
@@ -128,28 +104,20 @@ const KEY_TYPES: Record<ChainOrder, OrderColumn['type']> = {
   DUE_AT: 'date',
 }
 
-function columns({ order, direction }: WantedOrder): OrderColumn[] {
-  return [
-    { column: 'asOf', direction, type: 'number' },
-    { column: order, direction, type: KEY_TYPES[order] },
-    { column: 'chainId', direction, type: 'uuid' },
-  ]
-}
-
 export type { ChainConditions }
 export type { ChainKey, ChainOrder, ChainPlace, ListedChain }
 export type { AttemptWindow, ChainRow, ChainTotalRow, RecordedAttempts }
 
 type Reader = Pick<ServiceContext, 'db' | 'viewer'>
-/** Reads chains that the viewer is known to see. */
+/** A reader of chains that the viewer is known to see. */
 type SeenReader = Pick<ServiceContext, 'db' | 'viewer'>
 
-/** Those that the viewer sees, in no order. */
+/** Reads the chains that the viewer sees, in no order. */
 export function readChains({ db, viewer }: Reader, chainIds: readonly string[]): Promise<ChainRow[]> {
   return read(db, chainIds, viewer.projectId)
 }
 
-/** Undefined if the viewer sees no such session. */
+/** Returns undefined if the viewer sees no such session. */
 export async function findChainOfSession({ db, viewer }: Reader, sessionId: string): Promise<string | undefined> {
   return (await readChainIds(db, [sessionId], viewer.projectId)).get(sessionId)
 }
@@ -158,23 +126,14 @@ export function listChains({ db, viewer }: Reader, query: Omit<ChainsQuery, 'vis
   return list(db, { ...query, visibleProjectId: viewer.projectId })
 }
 
-/** How many chains are on all pages of this order, up to one more than COUNTED_ROWS_MAX. */
-function countChains(
-  { db, viewer }: Reader,
-  { conditions, order }: Pick<ChainsQuery, 'conditions' | 'order'>,
-): Promise<number> {
-  const visibleProjectId = viewer.projectId
-  return count(db, selectionOf({ conditions, order, visibleProjectId, countMax: COUNTED_ROWS_MAX + 1 }))
-}
-
 export interface ChainStateCount {
   state: ChainState
   count: number
-  /** Whether there are no more. */
+  /** False if there are more than counted. */
   isExact: boolean
 }
 
-/** How many chains of these conditions, but for the state, are in each state, up to COUNTED_ROWS_MAX. */
+/** Counts the chains in each state that match the other conditions, up to COUNTED_ROWS_MAX. */
 export async function countChainStates(
   { db, viewer }: Reader,
   { states: _any, ...conditions }: ChainConditions,
@@ -189,17 +148,17 @@ export async function countChainStates(
 
 interface PageOfEach {
   chainIds: readonly string[]
-  /** Number of the attempt before the page, decimal. */
+  /** Number of the attempt before the page, in decimal. */
   after: string
   limit: number
 }
 
-/** Ids of sessions, oldest first, in the order of the windows. */
+/** Reads the ids of sessions, oldest first, in the order of the windows. */
 export function readChainAttempts({ db }: SeenReader, windows: readonly AttemptWindow[]): Promise<string[][]> {
   return readAttempts(db, windows)
 }
 
-/** What timelines are made of, in the order of the windows. */
+/** Reads the records that timelines are derived from, in the order of the windows. */
 export function readChainTimelines({ db }: SeenReader, windows: readonly AttemptWindow[]): Promise<RecordedAttempts[]> {
   return readTimelines(db, windows)
 }
@@ -208,7 +167,7 @@ export interface ChainChange extends AttemptRow {
   differences: SpecDifference[]
 }
 
-/** Attempts whose spec differs from that of the attempt before, with the differences. */
+/** Reads attempts whose spec differs from that of the previous attempt, with the differences. */
 export async function readChainChanges(
   { db, viewer }: SeenReader,
   { chainIds, after, limit }: PageOfEach,
@@ -220,20 +179,16 @@ export async function readChainChanges(
   }))
 }
 
-function shownDifference(viewer: Viewer, { field, before, after }: SpecDifference): SpecDifference {
-  return { field, before: shownField(viewer, field, before), after: shownField(viewer, field, after) }
-}
-
 export function countChainChanges({ db }: SeenReader, chainIds: readonly string[]): Promise<Map<string, number>> {
   return countChanges(db, chainIds)
 }
 
-/** One row for each outcome in each chain, the most frequent first. */
+/** Reads one row for each outcome in each chain, the most frequent first. */
 export function readChainTotals({ db }: SeenReader, chainIds: readonly string[]): Promise<ChainTotalRow[]> {
   return readTotals(db, chainIds)
 }
 
-/** Chains that store nothing are missing. */
+/** Reads the checkpoints of chains; chains without one are missing. */
 export function readKeptCheckpoints({ db }: SeenReader, chainIds: readonly string[]): Promise<KeptCheckpointRow[]> {
   return readKept(db, chainIds)
 }
@@ -280,6 +235,57 @@ export async function readChainRecords(
     page.edges.map(({ node }) => node),
   )
   return { ...page, edges: page.edges.map(({ cursor }, index) => ({ cursor, node: nodes[index]! })) }
+}
+
+/** The moment up to which totals are counted; only the order by total time needs it. */
+async function totalsUpTo({ db }: Pick<ServiceContext, 'db'>, { order }: WantedOrder): Promise<number> {
+  return order === 'TOTAL_TIME' ? (await readNow(db)).getTime() : 0
+}
+
+function present<T>(value: T | null): T[] {
+  return value === null ? [] : [value]
+}
+
+function encodeChain(wanted: WantedOrder, row: ListedChain, asOfMs: number): string {
+  const { key, chainId } = row
+  return encodeKeyset(columns(wanted), { asOf: asOfMs, [wanted.order]: key, chainId })
+}
+
+/**
+ * Decodes a cursor; null if there is none.
+ * @throws RepriseError if the cursor does not belong to this order
+ */
+function decodeChain(
+  wanted: WantedOrder,
+  name: 'after' | 'before',
+  cursor: string | null | undefined,
+): ChainCursor | null {
+  if (cursor == null) return null
+  const values = decodeKeyset(columns(wanted), cursor)
+  if (!values) throw invalidCursor(name)
+  const [asOfMs, key, chainId] = values as [number, ChainKey, string]
+  return { asOfMs, key, chainId }
+}
+
+function columns({ order, direction }: WantedOrder): OrderColumn[] {
+  return [
+    { column: 'asOf', direction, type: 'number' },
+    { column: order, direction, type: KEY_TYPES[order] },
+    { column: 'chainId', direction, type: 'uuid' },
+  ]
+}
+
+/** Counts the chains on all pages of this order, up to one more than COUNTED_ROWS_MAX. */
+function countChains(
+  { db, viewer }: Reader,
+  { conditions, order }: Pick<ChainsQuery, 'conditions' | 'order'>,
+): Promise<number> {
+  const visibleProjectId = viewer.projectId
+  return count(db, selectionOf({ conditions, order, visibleProjectId, countMax: COUNTED_ROWS_MAX + 1 }))
+}
+
+function shownDifference(viewer: Viewer, { field, before, after }: SpecDifference): SpecDifference {
+  return { field, before: shownField(viewer, field, before), after: shownField(viewer, field, after) }
 }
 
 async function withProjects({ prisma }: ReadContext, chains: readonly ChainRow[]): Promise<ChainRecord[]> {

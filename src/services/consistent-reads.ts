@@ -5,21 +5,21 @@ export { readTogether } from '../store/prisma.ts'
 export { hasReadTooMuch, readFor, type Reader } from '../store/reader.ts'
 export { readApart, readForServer, readShared, renewSnapshot } from '../store/snapshot.ts'
 
-/** What is read together. */
+/** Work whose reads must see one state of the database. */
 export interface Joint<T> {
-  /** The same object for the same kind of work: an operation of a document, or a subscription. */
+  /** Identifies the kind of work, by the same object each time: an operation of a document, or a subscription. */
   kind: object
   work: () => T | Promise<T>
-  /** Forgets what was loaded, before the work is done once more. */
+  /** Clears loaded data before the work is repeated. */
   again: () => void
 }
 
 export type Consistently = <T>(joint: Joint<T>) => Promise<T>
 
 /**
- * Reads whatever the work reads in one state of the database. Work of a kind that has always needed one statement is
- * done without a snapshot, which would cost it two more round trips; should it need a second one this time, it is done
- * once more, in a snapshot.
+ * Runs work so that all its reads see one state of the database. Work of a kind that has always needed one statement
+ * runs without a snapshot, which would cost two more round trips. If it needs a second statement this time, it is
+ * repeated in a snapshot.
  */
 export function consistentReads(prisma: PrismaClient): Consistently {
   const needsOne = new WeakMap<object, boolean>()

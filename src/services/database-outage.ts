@@ -13,16 +13,19 @@ const SOCKET = [
   'ENOTFOUND',
   'EAI_AGAIN',
 ]
-/** Terminated by an administrator or a crash, starting or stopping, out of connections; and all of class 08. */
+/**
+ * The database was terminated by an administrator or a crash, is starting or stopping, or is out of connections; and
+ * all of class 08.
+ */
 const SQL_STATE = /^(57P0[1-3]|53300|08\w{3})$/
 /** Prisma's codes: unreachable, timed out, connection closed. */
 const PRISMA = ['P1001', 'P1002', 'P1008', 'P1017']
 const ADAPTER = ['DatabaseNotReachable', 'ConnectionClosed', 'TooManyConnections']
-/** Messages of pg that have no code. */
+/** Messages of pg's errors that have no code. */
 const WORDS =
   /^(Connection terminated|Cannot use a pool after calling end|Client has encountered a connection error|timeout exceeded when trying to connect|Query read timeout)/
 
-/** Of Node, also within an error of Prisma's; over a Unix socket its code is ENOENT or EACCES, too. */
+/** Node's message, also within an error of Prisma. Over a Unix socket its code may also be ENOENT or EACCES. */
 const NO_CONNECTION = /^connect E[A-Z]+ /m
 
 interface Fault {
@@ -44,18 +47,14 @@ export function isDatabaseOutage(error: unknown): boolean {
   return isDatabaseOutage(cause) || isDatabaseOutage(meta?.driverAdapterError)
 }
 
-/** Whether no connection could be opened, as nobody listens at that address, or there is no such address. */
+/** Whether no connection could be opened, because nothing listens at that address, or the address does not exist. */
 export function isUnreachable(error: unknown): boolean {
   if (typeof error !== 'object' || error === null) return false
   const { syscall, errors = [], cause } = error as { syscall?: unknown; errors?: unknown[]; cause?: unknown }
   return syscall === 'connect' || syscall === 'getaddrinfo' || errors.some(isUnreachable) || isUnreachable(cause)
 }
 
-function isOutageCode(code: unknown): boolean {
-  return typeof code === 'string' && (SOCKET.includes(code) || PRISMA.includes(code) || SQL_STATE.test(code))
-}
-
-/** What the connections of the API refused to read, as it comes through Prisma. */
+/** Finds an error of our own read pool, which arrives wrapped by Prisma. */
 export function refusalOf(error: unknown): RepriseError | null {
   const cause = error instanceof Error ? error.cause : null
   return cause instanceof RepriseError ? cause : null
@@ -63,12 +62,12 @@ export function refusalOf(error: unknown): RepriseError | null {
 
 const QUERY_CANCELED = '57014'
 
-/** Whether the database ended a statement because it took too long, or because nobody waited for it any more. */
+/** Whether the database cancelled a statement because it took too long, or because nobody waited for it any more. */
 export function wasCancelled(error: unknown): boolean {
   if (typeof error !== 'object' || error === null || error instanceof RepriseError) return false
   const { code, originalCode, cause, meta, name } = error as Fault & { name?: unknown }
   if (code === QUERY_CANCELED || originalCode === QUERY_CANCELED || name === 'AbortError') return true
-  // The same in an error of Prisma's, which keeps nothing of the other but its code.
+  // The same in an error of Prisma, which keeps only the other error's code.
   if (code === DOMException.ABORT_ERR) return true
   return wasCancelled(cause) || wasCancelled(meta?.driverAdapterError)
 }
@@ -78,7 +77,7 @@ export function tookTooLong(): RepriseError {
   return new RepriseError('REQUEST_TIMEOUT', message)
 }
 
-/** No space, or no more of what the user may have; and what PostgreSQL says then. */
+/** Codes for a full disk or an exhausted disk quota, by the system and by PostgreSQL. */
 const DISK_FULL = ['ENOSPC', 'EDQUOT', '53100']
 
 /** Whether an operation failed because a disk of the server or of its database is full. */
@@ -89,21 +88,48 @@ export function isDiskFull(error: unknown): boolean {
   return isDiskFull(cause) || isDiskFull(meta?.driverAdapterError)
 }
 
-/** The error that callers get, which counts as one more in the metrics. */
+/** Creates the error that callers get for a full disk, and counts it in the metrics. */
 export function diskFull(): RepriseError {
   processFaults.diskFull += 1
   return new RepriseError('SERVER_DISK_FULL', 'A disk of the server is full. Try again once there is space.')
 }
 
-/** Whether an operation failed for want of space, or because the database has ended for want of space. */
+/** Whether an operation failed because of a full disk, or because the database stopped for that reason. */
 export function isDiskFault(error: unknown): boolean {
   return isDiskFull(error) || (isDatabaseOutage(error) && isEmbeddedDiskFull())
 }
 
-/** No file can be opened: this process, or the machine, has as many open as it may have. */
+/** Codes for too many open files, in this process or on the machine. */
 const TOO_MANY_OPEN = ['EMFILE', 'ENFILE']
 
-/** Only uploads and what agents fetch open files, and both may be repeated, as clients do after this. */
+/** Converts an error that is not our fault and will pass into the one that callers get; null for other errors. */
+export function outageOf(error: unknown): RepriseError | null {
+  if (isDatabaseOutage(error)) return databaseUnavailable()
+  if (isDiskFull(error)) return diskFull()
+  return hasTooManyOpen(error) ? tooManyOpen() : null
+}
+
+/** The error for an unreachable database; it names the full disk if that is the reason. */
+export function databaseUnavailable(): RepriseError {
+  return isEmbeddedDiskFull() ? diskFull() : databaseAway()
+}
+
+/** The error for agents, which try again in either case. With the disk error they would give up a checkpoint. */
+export function databaseAway(): RepriseError {
+  return new RepriseError(
+    'DATABASE_UNAVAILABLE',
+    'The database is unreachable at the moment. Try again in a few seconds.',
+  )
+}
+
+function isOutageCode(code: unknown): boolean {
+  return typeof code === 'string' && (SOCKET.includes(code) || PRISMA.includes(code) || SQL_STATE.test(code))
+}
+
+/**
+ * The error for too many open files. Only uploads and requests of agents open files; clients repeat both after this
+ * error.
+ */
 function tooManyOpen(): RepriseError {
   return new RepriseError('TOO_MANY_REQUESTS', 'The server has too many files and connections open. Try again later.')
 }
@@ -112,24 +138,4 @@ function hasTooManyOpen(error: unknown): boolean {
   if (typeof error !== 'object' || error === null) return false
   const { code, cause } = error as Fault
   return (typeof code === 'string' && TOO_MANY_OPEN.includes(code)) || hasTooManyOpen(cause)
-}
-
-/** The error that callers get for what is no fault of ours, and passes; null for other errors. */
-export function outageOf(error: unknown): RepriseError | null {
-  if (isDatabaseOutage(error)) return databaseUnavailable()
-  if (isDiskFull(error)) return diskFull()
-  return hasTooManyOpen(error) ? tooManyOpen() : null
-}
-
-/** The error that callers get, which tells of the disk where that is why. */
-export function databaseUnavailable(): RepriseError {
-  return isEmbeddedDiskFull() ? diskFull() : databaseAway()
-}
-
-/** For agents, which try again in either case: they give up a checkpoint for which a server has no space. */
-export function databaseAway(): RepriseError {
-  return new RepriseError(
-    'DATABASE_UNAVAILABLE',
-    'The database is unreachable at the moment. Try again in a few seconds.',
-  )
 }

@@ -9,9 +9,9 @@ import type { ServiceContext } from './service-context.ts'
 import { readHorizon } from '../store/sql/event/read-events.sql.ts'
 import { readNow as read } from '../store/sql/server.sql.ts'
 
-/** Which events. All given conditions must match; null counts as missing. */
+/** A filter of events. All given conditions must match; null counts as missing. */
 export interface EventFilterInput {
-  /** By its name. */
+  /** The project's name. */
   project?: string | null | undefined
   chainId?: string | null | undefined
   chainIds?: readonly string[] | null | undefined
@@ -33,7 +33,10 @@ interface Reader extends Pick<ServiceContext, 'viewer'> {
   prisma: PrismaClient
 }
 
-/** What a filter asks for, of what the viewer sees. @throws RepriseError */
+/**
+ * Converts a client's filter, restricted to what the viewer sees.
+ * @throws RepriseError
+ */
 export async function visibleEvents(reader: Reader, filter: EventFilterInput): Promise<EventFilter> {
   const { project, chainId, chainIds, sessionId, deploymentId } = filter
   if (chainIds && chainIds.length > FILTER_LIST_MAX)
@@ -51,22 +54,22 @@ export async function visibleEvents(reader: Reader, filter: EventFilterInput): P
   }
 }
 
-async function projectIdOf({ prisma, viewer }: Reader, name: string): Promise<string> {
-  const where = { AND: [ownProject(viewer), { name }] }
-  const project = await prisma.project.findFirst({ where, select: { id: true } })
-  if (project) return project.id
-  throw new RepriseError('PROJECT_NOT_FOUND', `There is no project ${name}.`)
-}
-
 /**
- * A cursor before everything that is committed from now on. A few events that were committed just now may follow it,
- * too.
+ * Returns a cursor before everything that is committed from now on. Some events that were committed just before may
+ * follow it, too.
  */
 export async function readEventCursor({ db }: ServiceContext): Promise<string> {
   return encodeCursor(await readHorizon(db))
 }
 
-/** By the database's clock. */
+/** Reads the database's clock. */
 export function readNow({ db }: Pick<ServiceContext, 'db'>): Promise<Date> {
   return read(db)
+}
+
+async function projectIdOf({ prisma, viewer }: Reader, name: string): Promise<string> {
+  const where = { AND: [ownProject(viewer), { name }] }
+  const project = await prisma.project.findFirst({ where, select: { id: true } })
+  if (project) return project.id
+  throw new RepriseError('PROJECT_NOT_FOUND', `There is no project ${name}.`)
 }

@@ -1,12 +1,12 @@
-/** Work on a large request is done in pieces, between which other requests are served. */
+/** Yields to other requests; work on a large request is split by such pauses. */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
-/** Items looked at before others have their turn: some milliseconds of work when it has not been compiled. */
+/** Items processed before other requests are served: some milliseconds of work in code that is not compiled yet. */
 const ITEMS_PER_TURN = 50
 
-/** `map`, in turns. */
+/** Maps items, and yields to other requests in between. */
 export async function mapInTurns<Item, Result>(items: readonly Item[], map: (item: Item) => Result): Promise<Result[]> {
   const results: Result[] = []
   for (const item of items) {

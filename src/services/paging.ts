@@ -16,7 +16,10 @@ interface PageSize {
   backward: boolean
 }
 
-/** @throws RepriseError that names the limit */
+/**
+ * Determines the size of a page.
+ * @throws RepriseError that names the limit
+ */
 export function pageSize({ first, last, before }: PageArguments): PageSize {
   if (first != null && last != null) throw argumentError('last', 'Give `first` or `last`, not both.')
   const backward = last != null || (first == null && before != null)
@@ -29,7 +32,7 @@ export function pageSize({ first, last, before }: PageArguments): PageSize {
 }
 
 export function invalidCursor(name: 'after' | 'before'): RepriseError {
-  return argumentError(name, `\`${name}\` is no cursor of this connection in this order.`)
+  return argumentError(name, `\`${name}\` is not a cursor of this connection in this order.`)
 }
 
 export interface OrderColumn {
@@ -40,13 +43,13 @@ export interface OrderColumn {
 
 type Value = string | number | Date
 
-/** Opaque to clients: the order it belongs to, and the row's values in that order. */
+/** Encodes a cursor that is opaque to clients: the order it belongs to, and the row's values in that order. */
 export function encodeKeyset(order: readonly OrderColumn[], row: object): string {
   const values = order.map(({ column }) => (row as Record<string, Value>)[column])
   return Buffer.from(JSON.stringify([signature(order), ...values])).toString('base64url')
 }
 
-/** Undefined if the text is not a cursor of this order. */
+/** Decodes a cursor; undefined if the text is not one of this order. */
 export function decodeKeyset(order: readonly OrderColumn[], cursor: string): Value[] | undefined {
   const parsed = parse(cursor)
   if (!Array.isArray(parsed) || parsed.length !== order.length + 1 || parsed[0] !== signature(order)) return undefined
@@ -54,40 +57,18 @@ export function decodeKeyset(order: readonly OrderColumn[], cursor: string): Val
   return values.every((value) => value !== undefined) ? values : undefined
 }
 
-function signature(order: readonly OrderColumn[]): string {
-  return order.map(({ column, direction }) => `${column} ${direction}`).join()
-}
-
 const CURSOR_LENGTH_MAX = 4_096
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
-
-function parse(cursor: string): unknown {
-  if (cursor.length > CURSOR_LENGTH_MAX) return undefined
-  try {
-    return JSON.parse(Buffer.from(cursor, 'base64url').toString())
-  } catch {
-    return undefined
-  }
-}
-
-function read(type: OrderColumn['type'], value: unknown): Value | undefined {
-  if (type === 'number') return Number.isSafeInteger(value) ? (value as number) : undefined
-  if (typeof value !== 'string' || value.includes('\0')) return undefined
-  if (type === 'uuid') return UUID.test(value) ? value : undefined
-  if (type === 'text') return value
-  const date = new Date(value)
-  return isStorableMoment(date) ? date : undefined
-}
 
 export interface Page<Row> {
   edges: { cursor: string; node: Row }[]
   pageInfo: { hasNextPage: boolean; hasPreviousPage: boolean; startCursor: string | null; endCursor: string | null }
   totalCount: () => Promise<number>
-  /** Whether there are no more than `totalCount`. */
+  /** Whether `totalCount` is exact; otherwise there are more. */
   totalCountIsExact: () => Promise<boolean>
 }
 
-/** Spread into Prisma's `findMany`. */
+/** Arguments for Prisma's `findMany`. */
 interface KeysetQuery {
   where: object
   orderBy: Record<string, 'asc' | 'desc'>[]
@@ -95,8 +76,9 @@ interface KeysetQuery {
 }
 
 /**
- * Keyset pagination: a page starts after a row rather than at an offset, so rows that are added or removed elsewhere do
- * not shift it. The last column of the order is unique, and each row contains all columns of the order.
+ * Reads a page by keyset pagination: the page starts after a row rather than at an offset, so rows that are added or
+ * removed elsewhere do not shift it. The last column of the order is unique, and each row contains all columns of the
+ * order.
  */
 export async function keysetPage<Row extends object>(options: {
   args: PageArguments
@@ -110,14 +92,14 @@ export async function keysetPage<Row extends object>(options: {
   const bounds = [bound(order, 'after', args.after), bound(order, 'before', args.before)].filter(
     (where) => where !== null,
   )
-  // One more row than the page shows whether there is another page.
+  // One additional row shows whether there is another page.
   const rows = await find({ where: { AND: bounds }, orderBy: orderBy(order, backward), take: size + 1 })
   return assemblePage({ args, rows, cursorOf: (node) => encodeKeyset(order, node), count, countMax })
 }
 
 /**
- * `rows` has one more row than the page if there are more, and starts at the end for a backward page. A count beyond
- * `countMax` says no more than that.
+ * Assembles a page. `rows` has one more row than the page if there are more, and starts at the end for a backward page.
+ * A count beyond `countMax` only means that there are more.
  */
 export function assemblePage<Row extends object>(options: {
   args: PageArguments
@@ -144,7 +126,7 @@ export function assemblePage<Row extends object>(options: {
   }
 }
 
-/** Counted once, and only if somebody asks. */
+/** Counts once, and only if the total is requested. */
 export function totals(
   count: () => Promise<number>,
   countMax = Infinity,
@@ -157,13 +139,83 @@ export function totals(
   }
 }
 
+/** The order of tables whose names are unique. */
+export const BY_NAME: readonly OrderColumn[] = [{ column: 'name', direction: 'asc', type: 'text' }]
+
+/** The id makes the order total. Long tables have an index on (created_at, id). */
+export const NEWEST_FIRST: readonly OrderColumn[] = [
+  { column: 'createdAt', direction: 'desc', type: 'date' },
+  { column: 'id', direction: 'desc', type: 'uuid' },
+]
+
+/** Several agents may have the same name. */
+export const AGENTS_BY_NAME: readonly OrderColumn[] = [
+  { column: 'name', direction: 'asc', type: 'text' },
+  { column: 'id', direction: 'asc', type: 'uuid' },
+]
+
+export function serialCursor(id: string): string {
+  return Buffer.from(`n:${id}`).toString('base64url')
+}
+
+/**
+ * Parses a cursor to a decimal id; '0' without a cursor.
+ * @throws RepriseError
+ */
+export function parseSerialCursor(cursor: string | null | undefined, name: 'after' | 'before' = 'after'): string {
+  if (cursor == null) return '0'
+  const match = /^n:(\d{1,18})$/.exec(Buffer.from(cursor, 'base64url').toString())
+  if (!match) throw invalidCursor(name)
+  return match[1]!
+}
+
+/** Builds the page of these rows in the order of their serial ids; there may be one row more than its size. */
+export function serialPageOf<Row extends { id: string }>(
+  rows: readonly Row[],
+  { size, after, count }: { size: number; after: string | null | undefined; count: () => Promise<number> },
+): Page<Row> {
+  const edges = rows.slice(0, size).map((node) => ({ cursor: serialCursor(node.id), node }))
+  return {
+    edges,
+    pageInfo: {
+      hasNextPage: rows.length > size,
+      hasPreviousPage: after != null,
+      startCursor: edges.at(0)?.cursor ?? null,
+      endCursor: edges.at(-1)?.cursor ?? null,
+    },
+    ...totals(count),
+  }
+}
+
+function signature(order: readonly OrderColumn[]): string {
+  return order.map(({ column, direction }) => `${column} ${direction}`).join()
+}
+
+function parse(cursor: string): unknown {
+  if (cursor.length > CURSOR_LENGTH_MAX) return undefined
+  try {
+    return JSON.parse(Buffer.from(cursor, 'base64url').toString())
+  } catch {
+    return undefined
+  }
+}
+
+function read(type: OrderColumn['type'], value: unknown): Value | undefined {
+  if (type === 'number') return Number.isSafeInteger(value) ? (value as number) : undefined
+  if (typeof value !== 'string' || value.includes('\0')) return undefined
+  if (type === 'uuid') return UUID.test(value) ? value : undefined
+  if (type === 'text') return value
+  const date = new Date(value)
+  return isStorableMoment(date) ? date : undefined
+}
+
 function orderBy(order: readonly OrderColumn[], backward: boolean): KeysetQuery['orderBy'] {
   return order.map(({ column, direction }) => ({ [column]: backward ? opposite(direction) : direction }))
 }
 
 /**
- * (a, b, id) beyond (x, y, z), spelt out for Prisma. The first column's own bound is implied by the rest, but
- * only it lets PostgreSQL start its index scan at the cursor.
+ * Builds (a, b, id) beyond (x, y, z) for Prisma. The first column's own bound is implied by the rest, but only it lets
+ * PostgreSQL start its index scan at the cursor.
  */
 function bound(
   order: readonly OrderColumn[],
@@ -183,49 +235,4 @@ function bound(
 
 function opposite(direction: 'asc' | 'desc'): 'asc' | 'desc' {
   return direction === 'asc' ? 'desc' : 'asc'
-}
-
-/** For tables whose names are unique. */
-export const BY_NAME: readonly OrderColumn[] = [{ column: 'name', direction: 'asc', type: 'text' }]
-
-/** The id makes the order total. Long tables have an index on (created_at, id). */
-export const NEWEST_FIRST: readonly OrderColumn[] = [
-  { column: 'createdAt', direction: 'desc', type: 'date' },
-  { column: 'id', direction: 'desc', type: 'uuid' },
-]
-
-/** Several agents may have the same name. */
-export const AGENTS_BY_NAME: readonly OrderColumn[] = [
-  { column: 'name', direction: 'asc', type: 'text' },
-  { column: 'id', direction: 'asc', type: 'uuid' },
-]
-
-export function serialCursor(id: string): string {
-  return Buffer.from(`n:${id}`).toString('base64url')
-}
-
-/** The decimal id; '0' without a cursor. @throws RepriseError */
-export function parseSerialCursor(cursor: string | null | undefined, name: 'after' | 'before' = 'after'): string {
-  if (cursor == null) return '0'
-  const match = /^n:(\d{1,18})$/.exec(Buffer.from(cursor, 'base64url').toString())
-  if (!match) throw invalidCursor(name)
-  return match[1]!
-}
-
-/** The page that these rows, of which there may be one more than its size, are in the order of their serial ids. */
-export function serialPageOf<Row extends { id: string }>(
-  rows: readonly Row[],
-  { size, after, count }: { size: number; after: string | null | undefined; count: () => Promise<number> },
-): Page<Row> {
-  const edges = rows.slice(0, size).map((node) => ({ cursor: serialCursor(node.id), node }))
-  return {
-    edges,
-    pageInfo: {
-      hasNextPage: rows.length > size,
-      hasPreviousPage: after != null,
-      startCursor: edges.at(0)?.cursor ?? null,
-      endCursor: edges.at(-1)?.cursor ?? null,
-    },
-    ...totals(count),
-  }
 }

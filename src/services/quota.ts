@@ -33,28 +33,16 @@ import type { Queryable } from '../store/database.ts'
 
 const NOT_FOUND = { USER: 'USER_NOT_FOUND', PROJECT: 'PROJECT_NOT_FOUND', DOMAIN: 'DOMAIN_NOT_FOUND' } as const
 
-/**
- * Id of a user, project or domain whose quota applies to the viewer.
- * @throws RepriseError USER_NOT_FOUND, PROJECT_NOT_FOUND, DOMAIN_NOT_FOUND
- */
-async function resolveQuotaScope(
-  { db, viewer }: Pick<ServiceContext, 'db' | 'viewer'>,
-  scope: QuotaScope,
-  name: string,
-): Promise<string> {
-  const id = mayBeName(name) ? await findQuotaScope(db, scope, name, viewer) : undefined
-  if (id === undefined) throw new RepriseError(NOT_FOUND[scope], `no ${scope.toLowerCase()} ${name}`)
-  return id
-}
-
 export type { UsedQuota }
 
-/** All quotas that apply to what the viewer sees. */
+/** Reads all quotas that apply to what the viewer sees. */
 export function allQuotas({ db, viewer }: Pick<ServiceContext, 'db' | 'viewer'>): Promise<UsedQuota[]> {
   return listQuotas(db, viewer, SCOPES_LISTED_MAX)
 }
 
-/** Usage is returned even if nothing is limited. Null if the viewer sees no such user, project or domain. */
+/**
+ * Reads a quota, with its usage even if nothing is limited. Null if the viewer sees no such user, project or domain.
+ */
 export async function readQuota(
   context: Pick<ServiceContext, 'db' | 'viewer'>,
   scope: QuotaScope,
@@ -69,7 +57,7 @@ export async function readQuota(
   }
 }
 
-/** Quotas of several scopes, in their order. The caller has checked that the viewer may see them. */
+/** Reads the quotas of several scopes, in their order. The caller has checked that the viewer may see them. */
 export async function readQuotasOf(
   { db }: Pick<ServiceContext, 'db'>,
   keys: readonly Pick<Quota, 'scope' | 'scopeId'>[],
@@ -80,7 +68,7 @@ export async function readQuotasOf(
 
 const count = z.int().min(0).max(QUOTA_SESSIONS_MAX).nullish()
 
-/** `500g`, as for the slot `mem`. */
+/** Bytes, such as `500g`, written as for the slot `mem`. */
 const byteCount = z.string().transform((text, context) => {
   const bytes = Number(parseAmount('mem', text))
   if (Number.isSafeInteger(bytes)) return bytes
@@ -97,13 +85,13 @@ const schema = z.strictObject({
   maxCheckpointBytes: byteCount.nullish(),
 })
 
-/** A missing field leaves a limit unchanged, null removes it; `slots` are replaced together. */
+/** A missing field keeps its limit, null removes it; `slots` are replaced as a whole. */
 export type SetQuotaInput = z.input<typeof schema>
 
 /**
- * Limits what a user, a project or a domain may have at once, for administrators of the cluster. Existing objects stay,
- * even if they exceed the limit. In force on every server when this returns; retries that were held because of the
- * quota are released as places become free.
+ * Sets the limits of a user, a project or a domain, for administrators of the cluster. Existing objects stay, even if
+ * they exceed the limit. The limits are in force on every server when this returns; retries that were held because of
+ * the quota are released as places become free.
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, USER_NOT_FOUND, PROJECT_NOT_FOUND, DOMAIN_NOT_FOUND
  */
 export async function setQuota(context: ServiceContext, input: SetQuotaInput): Promise<UsedQuota> {
@@ -129,6 +117,33 @@ export async function setQuota(context: ServiceContext, input: SetQuotaInput): P
 
 const UNLIMITED: QuotaLimits = { slots: {}, maxRunning: null, maxPending: null, maxCheckpointBytes: null }
 
+/**
+ * Counts the free places in these owners' limits on pending sessions. The quotas are locked for the transaction, so
+ * that no other transaction takes the same places; without quotas, nothing is counted.
+ */
+export async function lockPendingPlaces(tx: Queryable, owners: readonly Owner[]): Promise<PendingPlaces> {
+  return placesLeftBy(tx, await lockQuotas(tx, scopesOf(owners), 'PENDING'))
+}
+
+/** Counts the free places for information only, without locks. */
+export async function readPendingPlaces(db: Queryable, owners: readonly Owner[]): Promise<PendingPlaces> {
+  return placesLeftBy(db, await readLimits(db, scopesOf(owners), 'PENDING'))
+}
+
+/**
+ * Finds the id of a user, project or domain whose quota applies to the viewer.
+ * @throws RepriseError USER_NOT_FOUND, PROJECT_NOT_FOUND, DOMAIN_NOT_FOUND
+ */
+async function resolveQuotaScope(
+  { db, viewer }: Pick<ServiceContext, 'db' | 'viewer'>,
+  scope: QuotaScope,
+  name: string,
+): Promise<string> {
+  const id = mayBeName(name) ? await findQuotaScope(db, scope, name, viewer) : undefined
+  if (id === undefined) throw new RepriseError(NOT_FOUND[scope], `no ${scope.toLowerCase()} ${name}`)
+  return id
+}
+
 function changed(
   before: QuotaLimits,
   { slots, maxRunning, maxPending, maxCheckpointBytes }: { [Field in keyof QuotaLimits]?: QuotaLimits[Field] | null },
@@ -139,19 +154,6 @@ function changed(
     maxPending: maxPending === undefined ? before.maxPending : maxPending,
     maxCheckpointBytes: maxCheckpointBytes === undefined ? before.maxCheckpointBytes : maxCheckpointBytes,
   }
-}
-
-/**
- * What these owners' limits on pending sessions leave. The quotas are locked for the transaction, so that
- * nobody else takes the same places; without quotas, nothing is counted.
- */
-export async function lockPendingPlaces(tx: Queryable, owners: readonly Owner[]): Promise<PendingPlaces> {
-  return placesLeftBy(tx, await lockQuotas(tx, scopesOf(owners), 'PENDING'))
-}
-
-/** For information only: locks nothing. */
-export async function readPendingPlaces(db: Queryable, owners: readonly Owner[]): Promise<PendingPlaces> {
-  return placesLeftBy(db, await readLimits(db, scopesOf(owners), 'PENDING'))
 }
 
 function scopesOf(owners: readonly Owner[]): Owners {

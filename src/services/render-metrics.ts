@@ -6,11 +6,11 @@ import { within } from '../waiting/wait.ts'
 
 /** Several scrapes within this time cost one database read. */
 const GAUGES_TRUST_MS = 5_000
-/** Those who scrape wait for 10 s: the page has to come even if the database is silent. */
+/** Scrapers wait for 10 s: the page has to be sent even if the database does not answer. */
 const GAUGES_WITHIN_MS = 4_000
 
 /**
- * The page that Prometheus scrapes. Without the database it has only this server's own counters, and says that the
+ * Renders the page for Prometheus. Without the database it has only this server's own counters, and reports that the
  * gauges are missing.
  */
 export function createMetricsPage(options: {

@@ -44,7 +44,10 @@ export const drainReason = z.string().min(1).max(REASON_LENGTH_MAX).refine(isSto
 const areDistinct = (words: readonly string[]) => new Set(words).size === words.length
 const NAMED_ONCE = 'must be named once each'
 
-/** A missing field, or null where null is not allowed, leaves an option as it is. Durations are seconds. */
+/**
+ * Options of a group. A missing field keeps an option, and so does null where null is not allowed. Durations are in
+ * seconds.
+ */
 const groupOptions = z.strictObject({
   sequencer: z.enum(['FIFO', 'LIFO', 'DRF']).nullish(),
   selector: z.enum(['CONCENTRATED', 'DISPERSED', 'ROUND_ROBIN']).nullish(),
@@ -74,49 +77,12 @@ const groupOptions = z.strictObject({
 
 type ParsedOptions = z.output<typeof groupOptions>
 
-/** The group's columns for these options. Null removes the optional timeouts. */
-function changedOptions(before: GroupOptions, input: ParsedOptions): GroupOptions {
-  const liftable = (given: number | null | undefined, present: number | null) => (given === undefined ? present : given)
-  const draining = input.draining ?? before.draining
-  return {
-    sequencer: input.sequencer ?? before.sequencer,
-    selector: input.selector ?? before.selector,
-    triesMax: input.maxTries ?? before.triesMax,
-    reschedulesMax: input.maxReschedules ?? before.reschedulesMax,
-    pendingTimeoutMs: liftable(input.pendingTimeout, before.pendingTimeoutMs),
-    prepareTimeoutMs: liftable(input.prepareTimeout, before.prepareTimeoutMs),
-    createTimeoutMs: liftable(input.createTimeout, before.createTimeoutMs),
-    queueTimeoutMs: liftable(input.queueTimeout, before.queueTimeoutMs),
-    terminateTimeoutMs: input.terminateTimeout ?? before.terminateTimeoutMs,
-    fenceAfterMs: input.fenceAfter ?? before.fenceAfterMs,
-    stopGraceMs: input.stopGrace ?? before.stopGraceMs,
-    allowedSessionTypes: input.allowedSessionTypes ?? before.allowedSessionTypes,
-    executorOptions: input.executorOptions ?? before.executorOptions,
-    allowedExecutorOptions: input.allowedExecutorOptions ?? before.allowedExecutorOptions,
-    draining,
-    drainReason: draining ? (input.drainReason === undefined ? before.drainReason : input.drainReason) : null,
-  }
-}
-
-/** Problems that lie in the combination of options. */
-function optionIssues({ terminateTimeoutMs, stopGraceMs }: GroupOptions, input: ParsedOptions): ValidationIssue[] {
-  const issues: ValidationIssue[] = []
-  if (stopGraceMs >= terminateTimeoutMs) {
-    const path = input.stopGrace == null ? 'terminateTimeout' : 'stopGrace'
-    issues.push({ path, message: 'stopGrace must be less than terminateTimeout' })
-  }
-  if (input.drainReason != null && input.draining === false) {
-    issues.push({ path: 'drainReason', message: 'only for a group that is drained' })
-  }
-  return issues
-}
-
 const createSchema = groupOptions.extend({ name: entityName })
 
 type CreateResourceGroupInput = z.input<typeof createSchema>
 
 /**
- * Creates a pool of agents, which join it by its name. Missing options have their defaults.
+ * Creates a pool of agents, which join it by its name. Missing options get their defaults.
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, NAME_TAKEN
  */
 export async function createResourceGroup(
@@ -168,11 +134,11 @@ export async function updateResourceGroup(
   return { name }
 }
 
-/** The group of sessions and agents that do not name one. */
+/** The group of sessions and agents that name none. */
 const DEFAULT_GROUP = 'default'
 
 /**
- * Finished sessions keep its name; it may be created again.
+ * Deletes a group. Finished sessions keep its name; it may be created again.
  * @throws RepriseError FORBIDDEN, RESOURCE_GROUP_NOT_FOUND, RESOURCE_GROUP_IN_USE
  */
 export async function deleteResourceGroup(
@@ -202,7 +168,7 @@ export type { GroupPendingRow, PendingPlace }
 
 type Reader = Pick<ServiceContext, 'db' | 'viewer'>
 
-/** A page of the sessions that wait in each group, of those that the viewer sees, in the order of FIFO. */
+/** Reads a page of the sessions that wait in each group and that the viewer sees, in FIFO order. */
 export function readGroupPending(
   { db, viewer }: Reader,
   page: { groups: readonly string[]; after: PendingPlace | null; limit: number },
@@ -210,14 +176,51 @@ export function readGroupPending(
   return readPending(db, { ...page, visibleProjectId: viewer.projectId })
 }
 
-/** One more than `COUNTED_ROWS_MAX` where there are more. */
+/** Counts up to one more than `COUNTED_ROWS_MAX`. */
 export function countGroupPending({ db, viewer }: Reader, groups: readonly string[]): Promise<Map<string, number>> {
   return count(db, groups, viewer.projectId, COUNTED_ROWS_MAX + 1)
 }
 
 export type { GroupSlotRow }
 
-/** Capacity and use of each resource group, by slot. */
+/** Reads capacity and use of each resource group, by slot. */
 export function readGroupSlots({ db }: Pick<ServiceContext, 'db'>, groups: readonly string[]): Promise<GroupSlotRow[]> {
   return readSlots(db, groups)
+}
+
+/** Computes the group's columns from these options. Null removes an optional timeout. */
+function changedOptions(before: GroupOptions, input: ParsedOptions): GroupOptions {
+  const liftable = (given: number | null | undefined, present: number | null) => (given === undefined ? present : given)
+  const draining = input.draining ?? before.draining
+  return {
+    sequencer: input.sequencer ?? before.sequencer,
+    selector: input.selector ?? before.selector,
+    triesMax: input.maxTries ?? before.triesMax,
+    reschedulesMax: input.maxReschedules ?? before.reschedulesMax,
+    pendingTimeoutMs: liftable(input.pendingTimeout, before.pendingTimeoutMs),
+    prepareTimeoutMs: liftable(input.prepareTimeout, before.prepareTimeoutMs),
+    createTimeoutMs: liftable(input.createTimeout, before.createTimeoutMs),
+    queueTimeoutMs: liftable(input.queueTimeout, before.queueTimeoutMs),
+    terminateTimeoutMs: input.terminateTimeout ?? before.terminateTimeoutMs,
+    fenceAfterMs: input.fenceAfter ?? before.fenceAfterMs,
+    stopGraceMs: input.stopGrace ?? before.stopGraceMs,
+    allowedSessionTypes: input.allowedSessionTypes ?? before.allowedSessionTypes,
+    executorOptions: input.executorOptions ?? before.executorOptions,
+    allowedExecutorOptions: input.allowedExecutorOptions ?? before.allowedExecutorOptions,
+    draining,
+    drainReason: draining ? (input.drainReason === undefined ? before.drainReason : input.drainReason) : null,
+  }
+}
+
+/** Finds faults in the combination of options. */
+function optionIssues({ terminateTimeoutMs, stopGraceMs }: GroupOptions, input: ParsedOptions): ValidationIssue[] {
+  const issues: ValidationIssue[] = []
+  if (stopGraceMs >= terminateTimeoutMs) {
+    const path = input.stopGrace == null ? 'terminateTimeout' : 'stopGrace'
+    issues.push({ path, message: 'stopGrace must be less than terminateTimeout' })
+  }
+  if (input.drainReason != null && input.draining === false) {
+    issues.push({ path: 'drainReason', message: 'only for a group that is drained' })
+  }
+  return issues
 }

@@ -12,23 +12,23 @@ export interface Viewer {
   userId: string | null
   name: string
   role: Role
-  /** The only project that it sees; null: all (ADMIN and METRICS only). */
+  /** The only project that it sees; null means all (ADMIN and METRICS only). */
   projectId: string | null
-  /** Of an agent's token: the only groups that its agents may join; null or missing: any. */
+  /** For an agent's token, the only groups that its agents may join; null or missing means any. */
   resourceGroups?: string[] | null
-  /** Of a browser's own token: the one that it was logged in with. */
+  /** For a browser's own token, the token with which it was logged in. */
   sessionOf?: string | null
-  /** The request through which it speaks. */
+  /** The request that the viewer has sent. */
   request?: RequestOrigin
 }
 
 export interface RequestOrigin {
   id: string
-  /** Of the other end of the connection: behind a proxy, the proxy's. */
+  /** The address of the connection's other end; behind a proxy, the proxy's. */
   address: string | null
 }
 
-/** Context of every service: the database, the viewer, wake-ups, log, metrics, and what encrypts secrets. */
+/** The context of every service: the database, the viewer, wake-ups, log, metrics, and the encryption of secrets. */
 export interface ServiceContext {
   db: Database
   viewer: Viewer

@@ -4,32 +4,36 @@ import { readStatement } from './snapshot.ts'
 const INT8_OID = 20
 
 /**
- * int8 is returned as a number, exact for counts and sizes; a bigint would not serialise to JSON. Ids that need more
- * than 53 bits are cast to text in the statement.
+ * Chooses the parser for a PostgreSQL type. int8 becomes a number, which is exact for counts and sizes; a bigint could
+ * not be serialised to JSON. Statements cast ids that need more than 53 bits to text.
  */
 export function parserFor(oid: number, format?: 'text' | 'binary'): (value: string) => unknown {
   if (oid === INT8_OID) return Number
   return pg.types.getTypeParser(oid, format) as (value: string) => unknown
 }
 
-/** How long the database may be silent before it counts as unreachable, in milliseconds. */
+/** Timeouts, in milliseconds, after which the database counts as unreachable. */
 export interface Patience {
-  /** Until a connection is open, or one of a pool is free. */
+  /** The time to open a connection, or to get a free one of a pool. */
   connectMs: number
-  /** Until a statement is answered: several times what any of ours takes. */
+  /** The time until a statement is answered: several times what any statement takes. */
   queryMs: number
 }
 
 export const PATIENCE: Patience = { connectMs: 15_000, queryMs: 60_000 }
 
 const KEEPALIVE_DELAY_MS = 10_000
-/** A new connection looks everything up again: its first statements cost several times what later ones do. */
+/**
+ * Idle connections are kept for this long. A new connection has empty caches: its first statements cost several times
+ * what later ones do.
+ */
 const IDLE_MAX_MS = 60_000
 
 /**
- * A peer may vanish without closing its connections: a machine that loses power, a firewall that forgets them. Keep-alive
- * finds that out within 20 s where nothing is on its way. Otherwise, or if the peer accepts data and never answers, only
- * the limits end a wait that would hold up its service for a quarter of an hour, or for ever.
+ * Builds the settings of a connection. A peer may vanish without closing its connections: a machine loses power, or a
+ * firewall drops its state. Keep-alive detects that within 20 s if no data is in transit. Otherwise, or if the peer
+ * accepts data and never answers, only these timeouts end a wait that would block a service for a quarter of an hour,
+ * or for ever.
  */
 export function connectionSettings({ connectMs, queryMs }: Patience = PATIENCE): PoolConfig {
   return {
@@ -41,22 +45,25 @@ export function connectionSettings({ connectMs, queryMs }: Patience = PATIENCE):
   }
 }
 
-/** Whether the database left a statement unanswered: the connection is of no use any more. */
+/** Whether a statement timed out without an answer; its connection is then unusable. */
 export function wasUnanswered(error: unknown): boolean {
   return error instanceof Error && error.message === 'Query read timeout'
 }
 
-/** Reports errors on idle connections of a pool: it replaces those itself. Once it is closed, they are to end. */
+/**
+ * Reports errors on idle connections, which the pool replaces by itself. Once the pool is closed, such errors are
+ * expected and not reported.
+ */
 export function reportFaults(pool: pg.Pool, onError: (error: Error) => void): void {
   pool.on('error', (error: Error & { client?: unknown }) => {
     if (pool.ending) return
-    // The whole connection, which a log line has no use for.
+    // Removes the connection object, which would flood the log line.
     delete error.client
     onError(error)
   })
 }
 
-/** Runs statements: on the pool, or on the connection of a transaction. */
+/** Runs statements, on the pool or on the connection of a transaction. */
 export interface Queryable {
   query<Row extends pg.QueryResultRow = pg.QueryResultRow>(
     text: string,
@@ -65,12 +72,13 @@ export interface Queryable {
 }
 
 /**
- * Statements are not prepared by name, so each one is planned for its own batch. Batches vary from one row to hundreds,
- * and tables from empty to millions: a plan cached from the first runs would be wrong for most. Planning costs 0.3 to 1
- * ms. Forcing it with `plan_cache_mode` would also re-plan every foreign key check, row by row.
+ * A pool of connections. Statements are not prepared by name, so that each one is planned for its own batch. Batches
+ * vary from one row to hundreds, and tables from empty to millions: a plan cached from the first runs would be wrong
+ * for most. Planning costs 0.3 to 1 ms. Forcing it with `plan_cache_mode` would also re-plan every foreign key check,
+ * row by row.
  */
 export interface Database extends Queryable {
-  /** A statement that the database ends if it takes longer, whatever holds for others. */
+  /** Runs a statement with its own timeout, enforced by the database instead of the usual one. */
   queryWithin<Row extends pg.QueryResultRow = pg.QueryResultRow>(
     timeoutMs: number,
     text: string,
@@ -78,7 +86,7 @@ export interface Database extends Queryable {
   ): Promise<{ rows: Row[]; rowCount: number | null }>
   /** Commits when `work` resolves, rolls back when it throws. */
   transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T>
-  /** How many connections were opened so far. Each may lead to another server than those before. */
+  /** Number of connections opened so far. Each may lead to another server than the previous ones. */
   opened(): number
   close(): Promise<void>
 }

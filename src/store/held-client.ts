@@ -2,14 +2,14 @@ import { createConnection, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 
-const CANCEL_AGAIN_MS = 1_000
+const CANCEL_REPEAT_MS = 1_000
 
-/** A connection with its turn, to be released once. */
+/** A checked-out connection with its place in the queue; it is released once. */
 export class HeldClient {
   readonly client: pg.PoolClient
-  /** How often the database has been asked to end what the connection is doing. */
+  /** Number of cancel requests sent to the database for this connection. */
   requests = 0
-  /** Whether nobody may use it after this. */
+  /** Whether the connection must not be used again. */
   spoilt = false
   readonly #leave: () => void
   #cancelled: Promise<void> | undefined
@@ -20,7 +20,7 @@ export class HeldClient {
     this.#leave = leave
   }
 
-  /** Calls back with the size of whatever the database sends, until the returned function is called. */
+  /** Reports the size of everything that the database sends, until the returned function is called. */
   onBytes(count: (bytes: number) => void): () => void {
     const { stream } = (this.client as unknown as { connection: { stream: Socket } }).connection
     const take = (chunk: Buffer) => count(chunk.length)
@@ -28,13 +28,13 @@ export class HeldClient {
     return () => void stream.off('data', take)
   }
 
-  /** Asks the database to end what the connection is doing, until it is `settled`. */
+  /** Asks the database, again and again, to cancel the running statement, until `settled` is called. */
   cancel(): void {
-    this.#cancelled ??= this.#cancelAgainAndAgain()
+    this.#cancelled ??= this.#repeatCancel()
   }
 
-  /** A request that meets the database before the statement has begun there ends nothing. */
-  async #cancelAgainAndAgain(): Promise<void> {
+  /** Repeats the request, because a request that arrives before the statement has begun has no effect. */
+  async #repeatCancel(): Promise<void> {
     const stopped = new Promise<true>((resolve) => {
       this.#stop = () => resolve(true)
     })
@@ -42,11 +42,11 @@ export class HeldClient {
     do {
       this.requests += 1
       await cancelStatement(this.client)
-      isOver = await Promise.race([stopped, sleep(CANCEL_AGAIN_MS, false, { ref: false })])
+      isOver = await Promise.race([stopped, sleep(CANCEL_REPEAT_MS, false, { ref: false })])
     } while (!isOver)
   }
 
-  /** What it was doing has ended: resolves once no request is on its way any more. */
+  /** Stops the requests after the statement has ended; resolves once no request is in transit. */
   async settled(): Promise<void> {
     this.#stop?.()
     await this.#cancelled
@@ -60,10 +60,10 @@ export class HeldClient {
 }
 
 const CANCEL_REQUEST_CODE = 80_877_102
-/** A statement that could not be cancelled ends by its timeout. */
+/** The time after which cancelling is given up; the statement then ends by its timeout. */
 const WITHIN_MS = 2_000
 
-/** What the types of pg leave out: what the database told the connection to cancel its statement with. */
+/** The fields, missing from pg's types, that identify a connection in a cancel request. */
 interface Cancellable {
   host: string
   port: number
@@ -72,8 +72,8 @@ interface Cancellable {
 }
 
 /**
- * Asks the database, or a pooler in between, to end what the connection is doing; it does not answer. Resolves once it
- * has been asked, or cannot be.
+ * Asks the database, or a pooler in between, to cancel the running statement. There is no answer; it resolves once the
+ * request was sent or cannot be.
  */
 function cancelStatement(client: pg.ClientBase): Promise<void> {
   const { host, port, processID, secretKey } = client as unknown as Cancellable
@@ -82,7 +82,7 @@ function cancelStatement(client: pg.ClientBase): Promise<void> {
     request.writeInt32BE(word, index * 4)
   const socket = host.startsWith('/') ? createConnection(`${host}/.s.PGSQL.${port}`) : createConnection({ host, port })
   const { promise, resolve } = Promise.withResolvers<void>()
-  // The database closes it when it has told the process.
+  // The database closes this connection when it has signalled the process.
   socket.on('error', () => {}).once('close', () => resolve())
   socket.setTimeout(WITHIN_MS, () => socket.destroy())
   socket.resume().end(request)

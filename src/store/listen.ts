@@ -53,7 +53,8 @@ export function listen(options: {
       try {
         await session()
       } catch (error) {
-        if (!stopped.signal.aborted) log.warn({ err: error, channel }, 'lost the connection that listens')
+        if (!stopped.signal.aborted)
+          log.warn({ err: error, channel }, 'lost the connection that listens for notifications')
       }
       if (performance.now() - since > RECONNECT_PAUSE_MAX_MS) pause = RECONNECT_PAUSE_MIN_MS
       await wait(pause, { signal: stopped.signal })

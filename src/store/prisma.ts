@@ -6,19 +6,22 @@ import { ReadPool } from './read-pool.ts'
 import { type Reads, readSnapshot } from './snapshot.ts'
 
 export type { Prisma, PrismaClient, Session }
-/** Selects the sessions to read. */
+/** A filter of the sessions to read. */
 export type SessionWhere = Prisma.SessionWhereInput
 
-/** For reads only: all writes go through the statements of `store/sql`. Connects on the first query. */
+/**
+ * Creates the Prisma client. It is for reads only: all writes go through the statements of `store/sql`. It connects on
+ * the first query.
+ */
 export function createPrisma(options: {
   connectionString: string
   connectionsMax: number
   /** Called for connection errors; the pool replaces the connections itself. */
   onError: (error: Error) => void
   patience?: Patience
-  /** Not through a pooler in transaction mode, where the next statement may meet another connection. */
+  /** False behind a pooler in transaction mode, where the next statement may meet another connection. */
   ownConnections?: boolean
-  /** Statements that take longer are ended by the database. */
+  /** Statements that take longer are cancelled by the database. */
   readTimeoutMs?: number
 }): PrismaClient {
   const { connectionString, connectionsMax, onError, patience, readTimeoutMs, ownConnections = true } = options
@@ -42,12 +45,12 @@ export function createPrisma(options: {
 
 const pools = new WeakMap<PrismaClient, ReadPool>()
 
-/** Runs `work` so that all that it reads is of one state of the database: that of its first statement. */
+/** Runs `work` so that all its reads see one state of the database: that of its first statement. */
 export function readTogether<T>(prisma: PrismaClient, work: () => T | Promise<T>): Promise<Reads<T>> {
   return readSnapshot(pools.get(prisma)!, work)
 }
 
-/** The database on the connections that Prisma reads with: those of the API. Prisma closes only what it has used. */
+/** The database on Prisma's connections, which are those of the API. Prisma closes only what it has used. */
 export function databaseOf(prisma: PrismaClient): Database {
   return pools.get(prisma)!.asDatabase()
 }
@@ -56,9 +59,9 @@ const NAMED_STATEMENTS_MAX = 500
 const NAMED_PARAMETERS_MAX = 8
 
 /**
- * Statements with few parameters are prepared once per connection. Those with many come from lists of ids, where each
- * list length is another statement: they stay unnamed, so no connection has to cache them. So do those whose plan
- * depends on values of enums.
+ * Names statements that are to be prepared. Those with few parameters are prepared once per connection. Those with many
+ * come from lists of ids, and each list length is another statement: they stay unnamed, so that no connection has to
+ * cache them. So do statements whose plan depends on enum values.
  */
 function statementNames(): (query: { sql: string; args: readonly unknown[] }) => string {
   const names = new Map<string, string>()
@@ -76,17 +79,17 @@ function statementNames(): (query: { sql: string; args: readonly unknown[] }) =>
 const CAST_PARAMETER = /CAST\((\$\d+)::text AS ("public"\."\w+")\)/g
 
 /**
- * Prisma sends values of enums as text and casts them. The planner cannot evaluate this cast while it plans, so it cannot
- * prove that a condition implies that of a partial index, and reads the whole table. A parameter of the enum's own type
- * is a constant to it, as long as the statement is planned for its values.
+ * Gives enum parameters their own type. Prisma sends enum values as text and casts them. The planner cannot evaluate
+ * this cast, so it cannot prove that a condition implies that of a partial index, and reads the whole table. A
+ * parameter of the enum's own type is a constant to the planner, as long as the statement is planned for its values.
  */
 function withEnumParameters(sql: string): string {
   return sql.includes('CAST($') ? sql.replace(CAST_PARAMETER, '$1::$2') : sql
 }
 
 /**
- * Whether a statement of `withEnumParameters` has such a parameter. It must be planned each time, not once for all
- * values: that is, it must not be prepared by name.
+ * Whether a statement of `withEnumParameters` has such a parameter. It must be planned for each execution, not once for
+ * all values, so it must not be prepared by name.
  */
 function hasEnumParameters(sql: string): boolean {
   return sql.includes('::"public"."')
@@ -101,7 +104,7 @@ class ProvableEnumsFactory extends PrismaPg {
   }
 }
 
-/** Prisma makes an error of its own of whatever has a code, so refusals of the pool pass through it as a cause. */
+/** Wraps refusals of the pool as a cause, because Prisma replaces any error that has a code by an error of its own. */
 function passOn(error: unknown): never {
   throw error instanceof RepriseError ? new Error(error.message, { cause: error }) : error
 }

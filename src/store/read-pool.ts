@@ -15,9 +15,9 @@ import { currentReader, readForNobody } from './reader.ts'
 import { type Held, readStatement, type Use } from './snapshot.ts'
 import { createTurns, type Turns } from './turns.ts'
 
-/** Statements of one party that wait for a connection: those of all its requests, each with all its fields. */
+/** Queued statements of one party: those of all its requests, each with all its fields. */
 const WAITING_STATEMENTS_MAX = 10_000
-/** Connections for what the server reads for itself, such as tokens, whatever everybody else reads. */
+/** Connections kept free for the server's own reads, such as tokens. */
 const KEPT_CONNECTIONS = 2
 const UNBOUNDED = 'BEGIN; SET LOCAL statement_timeout = 0'
 const ALL_READERS = 'all readers'
@@ -29,21 +29,21 @@ export interface ReadPoolOptions {
   connectionString: string
   connectionsMax: number
   patience?: Patience | undefined
-  /** Statements outside transactions, and those of snapshots, that take longer are ended by the database. */
+  /** Statements outside transactions, and those of snapshots, are cancelled by the database if they take longer. */
   readTimeoutMs?: number | undefined
   /** Called for errors on idle connections; the pool replaces those connections itself. */
   onError: (error: Error) => void
-  /** Whether a setting of a connection lasts: not through a pooler in transaction mode. */
+  /** Whether a connection keeps its settings; not behind a pooler in transaction mode. */
   keepsSettings: boolean
 }
 
 /**
- * The connections of the API, which has no others: whatever is read and written there, background work has its own. A
- * reader has at most half of them at a time, and all readers leave some. A statement whose reader has left is cancelled
- * in the database, and so is one that makes an answer larger than ANSWER_BYTES_MAX.
+ * The connections of the API, used for all its reads and writes; background work has its own. One party uses at most
+ * half of them at a time, and all parties together leave some free. A statement whose client has left is cancelled in
+ * the database, and so is one that makes an answer larger than ANSWER_BYTES_MAX.
  *
- * Who holds a connection never waits for a second one: statements of a snapshot go to its connection, and those called
- * from within a transaction need no turn.
+ * A caller that holds a connection never waits for a second one: statements of a snapshot go to its connection, and
+ * those called from within a transaction are not queued.
  */
 export class ReadPool extends pg.Pool {
   readonly #ofParty: Turns
@@ -68,17 +68,17 @@ export class ReadPool extends pg.Pool {
     const kept = Math.min(KEPT_CONNECTIONS, Math.floor(connectionsMax / 2))
     this.#ofAll = createTurns({ ...bounds, atOnce: connectionsMax - kept })
     reportFaults(this, options.onError)
-    // When a checked-out connection breaks, its statements reject. Without a listener the event would end the process.
+    // If a checked-out connection breaks, its statements reject. Without a listener the event would end the process.
     this.on('connect', (client) => {
       this.#opened += 1
       client.on('error', () => {})
-      // Before all others on this connection; if it fails, so do they.
+      // Sent before all other statements on this connection; if it fails, so do they.
       if (keepsSettings && readTimeoutMs !== undefined)
         client.query(`SET statement_timeout = ${readTimeoutMs}`).catch(() => {})
     })
   }
 
-  /** Statements of an operation that reads a snapshot go to its connection. */
+  /** Runs a statement, on the snapshot's connection if the operation reads from a snapshot. */
   override query = ((...args: unknown[]) => {
     const use: Use<unknown> = (client) => (client.query as Query)(...args)
     return readStatement(() => this.#alone(use), use)
@@ -96,7 +96,8 @@ export class ReadPool extends pg.Pool {
     }
     let failure: Promise<never> | undefined
     return {
-      // The database refuses whatever follows a failure. It says nothing of the failure, which is the reason of all.
+      // After a failure the database refuses all later statements without naming the cause, so the first failure is
+      // returned for all of them.
       run: (use) =>
         failure ?? this.#untilLeft(held, use).catch((error: unknown) => (failure = Promise.reject(error as Error))),
       async end() {
@@ -110,7 +111,7 @@ export class ReadPool extends pg.Pool {
     }
   }
 
-  /** The same connections as a database. Transactions may take as long as any statement. */
+  /** The same connections as a `Database`. Its transactions have no read timeout. */
   asDatabase(): Database {
     return {
       query: (text, values) => this.query({ text, values: values as unknown[], types: PARSERS }),
@@ -140,7 +141,7 @@ export class ReadPool extends pg.Pool {
     }
   }
 
-  /** Both Prisma and the database on it may do so. */
+  /** Closes the pool once, although both Prisma and the `Database` call it. */
   override end = () => (this.#ended ??= super.end())
 
   async #inTransaction<T>(begin: string, work: (held: HeldClient) => Promise<T>): Promise<T> {
@@ -182,7 +183,7 @@ export class ReadPool extends pg.Pool {
     }
   }
 
-  /** A connection, once it is the turn of the reader. */
+  /** Checks out a connection when it is the reader's turn. */
   async #hold(): Promise<HeldClient> {
     const reader = currentReader()
     if (!reader) return new HeldClient(await this.connect(), () => {})
@@ -210,7 +211,10 @@ export class ReadPool extends pg.Pool {
     }
   }
 
-  /** @throws RepriseError VALIDATION_FAILED if the reader's answer has become too large with it */
+  /**
+   * Runs a statement until it ends or its reader leaves. @throws RepriseError VALIDATION_FAILED if it makes the
+   * reader's answer too large
+   */
   async #untilLeft<R>(held: HeldClient, use: Use<R>): Promise<R> {
     const { signal, answer } = currentReader() ?? {}
     signal?.throwIfAborted()
@@ -224,7 +228,7 @@ export class ReadPool extends pg.Pool {
       })
     try {
       const found = await use(held.client)
-      // A request may still meet the next statement of the connection.
+      // A cancel request may still arrive during the connection's next statement.
       if (held.requests > 0) held.spoilt = true
       if (answer && answer.bytes > ANSWER_BYTES_MAX) throw tooLarge()
       return found

@@ -3,22 +3,22 @@ import type pg from 'pg'
 import { readForAll, readForNobody } from './reader.ts'
 
 /**
- * Statements of one operation that see one state of the database. Which statements belong to it follows from where
- * they are called from: as long as `work` of `readSnapshot` runs, every statement of `Database.query` and of Prisma that
+ * Snapshots: statements of one operation that see one state of the database. The call context decides which statements
+ * belong to an operation. While `work` of `readSnapshot` runs, every statement of `Database.query` and of Prisma that
  * it causes goes to one connection, one after the other, in a transaction that shows what was committed when its first
- * statement began. Transactions of `Database.transaction` are their own. What goes on after `work` has ended reads as
- * anybody does.
+ * statement began. Transactions of `Database.transaction` are separate. Work that continues after `work` has ended
+ * reads without a snapshot.
  */
 export interface Reads<T> {
   result: T
-  /** How many statements it took. */
+  /** Number of statements that were executed. */
   statements: number
 }
 
 interface Reading {
   open: boolean
   statements: number
-  /** Null if it allows a single statement, on any connection. */
+  /** Null if only a single statement is allowed, on any connection. */
   run: Snapshot['run'] | null
   /** Ends the snapshot; the next statement begins another one. */
   renew?: () => void
@@ -43,7 +43,7 @@ interface Snapshots {
 
 const active = new AsyncLocalStorage<Reading | undefined>()
 
-/** Runs `work` in a snapshot, or in one after the other, see `renewSnapshot`. */
+/** Runs `work` in a snapshot, or in several in succession if it calls `renewSnapshot`. */
 export async function readSnapshot<T>(pool: Snapshots, work: () => T | Promise<T>): Promise<Reads<T>> {
   let snapshot = createSnapshot(pool)
   const reading: Reading = {
@@ -65,28 +65,28 @@ export async function readSnapshot<T>(pool: Snapshots, work: () => T | Promise<T
 }
 
 /**
- * What the work that it is called from reads from now on is of a state that has everything committed before. To be
- * called when all that was read before has arrived.
+ * Makes later reads of the calling work see everything committed before this call. It may be called only when all
+ * earlier reads have completed.
  */
 export function renewSnapshot(): void {
   active.getStore()?.renew?.()
 }
 
 /**
- * Runs what belongs to no request, wherever it is called from: its statements are of no snapshot, take nobody's turn, and
- * do not end when whoever caused them leaves. For what others wait for as well, and for timers, which keep the context
- * that they were set in.
+ * Runs work that belongs to no request, wherever it is called from: its statements belong to no snapshot, are not
+ * queued, and are not cancelled when a client leaves. It is for work that several clients wait for, and for timers,
+ * which keep the call context in which they were set.
  */
 export function readForServer<T>(work: () => T): T {
   return readForNobody(() => active.run(undefined, work))
 }
 
-/** Runs a part of the work that belongs to no snapshot: it reads as anybody does, and sees what it has written. */
+/** Runs a part of the work outside the snapshot, so that it sees its own writes. */
 export function readApart<T>(part: () => T): T {
   return active.run(undefined, part)
 }
 
-/** A connection is taken with the first statement. */
+/** Creates a snapshot; the connection is taken with the first statement. */
 function createSnapshot(pool: Snapshots): Snapshot {
   let held: Promise<Held> | undefined
   let last: Promise<unknown> = Promise.resolve()
@@ -98,7 +98,7 @@ function createSnapshot(pool: Snapshots): Snapshot {
       return turn
     },
     end() {
-      // Nobody waits for this: what was read is read.
+      // Nobody waits for the end of the snapshot, because all its reads have completed.
       if (held)
         Promise.all([held, last])
           .then(([snapshot]) => snapshot.end())
@@ -108,8 +108,8 @@ function createSnapshot(pool: Snapshots): Snapshot {
 }
 
 /**
- * Runs `work`, which should need one statement, without the cost of a snapshot: one statement sees one state. If it
- * needs a second one, that fails, `several` is true and the result is worth nothing.
+ * Runs `work`, which should need only one statement, without the cost of a snapshot: one statement sees one state. A
+ * second statement fails; then `several` is true and the result is invalid.
  */
 export async function readOnce<T>(work: () => T | Promise<T>): Promise<{ result: T; several: boolean }> {
   const reading: Reading = { open: true, statements: 0, run: null }
@@ -124,7 +124,10 @@ export async function readOnce<T>(work: () => T | Promise<T>): Promise<{ result:
   }
 }
 
-/** Runs a statement of the operation that it is called from: `alone` on any connection, if it reads no snapshot. */
+/**
+ * Runs a statement of the calling operation: `use` on the snapshot's connection, or `alone` on any connection if there
+ * is no snapshot.
+ */
 export function readStatement<R>(alone: () => Promise<R>, use: Use<R>): Promise<R> {
   const reading = active.getStore()
   if (!reading?.open) return alone()
@@ -134,8 +137,8 @@ export function readStatement<R>(alone: () => Promise<R>, use: Use<R>): Promise<
 }
 
 /**
- * Runs a read that operations share: `work` belongs to none of them, but counts as a statement of each; an operation
- * that reads a snapshot reads `own`.
+ * Runs a read that several operations share. `work` belongs to none of them, but counts as a statement of each; an
+ * operation with a snapshot runs `own` instead.
  */
 export function readShared<R>(work: () => Promise<R>, own: () => Promise<R>): Promise<R> {
   const reading = active.getStore()

@@ -1,10 +1,10 @@
 import { RepriseError } from '../domain/errors.ts'
 
-/** Gives a bounded number of places to each of many parties; who comes later waits in line, but not for long. */
+/** Gives each of many parties a bounded number of places. Callers beyond that wait in line, for a limited time. */
 export interface Turns {
   /**
-   * Waits for a place of this party. Returns a function that gives it back, to be called once.
-   * @throws RepriseError TOO_MANY_REQUESTS if the line is too long, or none became free in time
+   * Waits for a place of this party. Returns a function that gives the place back, which must be called once.
+   * @throws RepriseError TOO_MANY_REQUESTS if the line is too long, or no place became free in time
    */
   take(party: string): Promise<() => void>
 }
@@ -36,7 +36,7 @@ export function createTurns(options: { atOnce: number; waitingMax: number; withi
   function giveBack(party: string, line: Line): void {
     const [next] = line.waiting
     if (next) {
-      // The place is handed on.
+      // The place goes to the next in line.
       line.waiting.delete(next)
       next()
     } else if (--line.taken === 0) lines.delete(party)

@@ -163,7 +163,7 @@ describe.skipIf(missing !== null)('a session from a form', () => {
     expect(await opened.violations()).toEqual([])
     await page.getByRole('button', { name: 'Create session' }).click()
     await page.locator('[data-wrong]').getByLabel('Where 2').waitFor()
-    expect(await noteAt(page, 'Where 2')).toMatch(/work is what kernels have there themselves/)
+    expect(await noteAt(page, 'Where 2')).toMatch(/work is used by the kernel itself/)
 
     await field(page, 'Where 2').fill('/opt/models')
     await page.getByLabel('Read only 2').uncheck()

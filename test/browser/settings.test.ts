@@ -78,7 +78,7 @@ describe.skipIf(missing !== null)('the settings', () => {
     // The server says what is missing, each at its field.
     await dialog(page).getByText('Must not be empty').waitFor()
     expect(await dialog(page).getByLabel('Name').getAttribute('aria-invalid')).toBe('true')
-    await dialog(page).getByText('Which project? A VIEWER sees one').waitFor()
+    await dialog(page).getByText('A project is required: a VIEWER sees exactly one').waitFor()
     expect(
       await dialog(page)
         .getByLabel('Name')

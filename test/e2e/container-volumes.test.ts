@@ -203,9 +203,9 @@ test.skipIf(present.length === 0)('each project is told of its own', async () =>
 test.skipIf(present.length === 0)('places that kernels have themselves are refused at every door', async () => {
   for (const [path, message] of [
     ['/mnt/../etc', 'without . and ..'],
-    ['/proc/1', '/proc is what kernels have there themselves'],
-    ['/work', '/work is what kernels have there themselves'],
-    ['/chain/x', '/chain is what kernels have there themselves'],
+    ['/proc/1', '/proc is used by the kernel itself'],
+    ['/work', '/work is used by the kernel itself'],
+    ['/chain/x', '/chain is used by the kernel itself'],
     ['/mnt/data', 'another volume is mounted at /mnt/data'],
   ]) {
     const mounts = [

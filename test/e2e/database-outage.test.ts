@@ -189,7 +189,7 @@ test('a server lives through an outage of its database', async () => {
 test('and stops as it should while its database is away', async () => {
   await stopServer(cluster)
   expect(await server.stop()).toBe(0)
-  expect(server.log.filter((line) => /after calling end|nothing has caught/.test(line))).toEqual([])
+  expect(server.log.filter((line) => /after calling end|an uncaught error/.test(line))).toEqual([])
 })
 
 /** After how many messages of the server each of its connections breaks, the first ones first; later ones do not. */
@@ -225,7 +225,7 @@ test('a server starts on an empty database to which its connections break again 
   const answer = await fetch(`${starting.ready}/readyz`)
   expect(answer.status).toBe(200)
   expect(await starting.stop()).toBe(0)
-  expect(starting.log.filter((line) => /after calling end|nothing has caught/.test(line))).toEqual([])
+  expect(starting.log.filter((line) => /after calling end|an uncaught error/.test(line))).toEqual([])
   proxy.close()
   await database.drop()
 })

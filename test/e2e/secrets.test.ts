@@ -118,7 +118,9 @@ test('a server with another key does not start, and one with the same key does',
   const other = serve('second', { REPRISE_ROLES: 'api' })
   await expect(other).rejects.toThrow(/All servers of a database share one key: copy the file/)
   const missing = serve('third', { REPRISE_ROLES: 'api', REPRISE_SECRETS_KEY_FILE: join(root, 'nowhere') })
-  await expect(missing).rejects.toThrow(/REPRISE_SECRETS_KEY_FILE names \S+nowhere, which is not there. Make one with/)
+  await expect(missing).rejects.toThrow(
+    /REPRISE_SECRETS_KEY_FILE names \S+nowhere, which does not exist. Make one with/,
+  )
   const shared = { REPRISE_ROLES: 'api', REPRISE_SECRETS_KEY_FILE: join(root, 'first', 'secrets-key') }
   const second = await serve('second', shared)
   expect(await second.stop()).toBe(0)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { classifyFailure } from '../../src/domain/retry/classify.ts'
-import { HOLD_WORDS } from '../../src/domain/retry/retry-state.ts'
+import { HOLD_REASON_TEXT } from '../../src/domain/retry/retry-state.ts'
 import { FAILURE_NAMES } from '../../src/domain/session/failure.ts'
 import { codeIn, tableRows } from './document-tables.ts'
 import { readSourceFiles } from './source-files.ts'
@@ -31,5 +31,5 @@ describe('what failed a session', async () => {
 
 test('every reason to hold a retry is told', async () => {
   const rows = await tableRows(PAGE, 'It failed, and no retry comes')
-  expect(rows.map(([reason]) => reason!).toSorted()).toEqual(Object.keys(HOLD_WORDS).toSorted())
+  expect(rows.map(([reason]) => reason!).toSorted()).toEqual(Object.keys(HOLD_REASON_TEXT).toSorted())
 })

@@ -58,7 +58,7 @@ export function isOver({ status }: Pick<SessionSummary, 'status'>): boolean {
 type Used = Pick<NonNullable<Attempt['usage']>, 'cpuSeconds' | 'peakMemoryBytes'> & { source?: string }
 
 /** `1.2 s CPU, 104 MiB`; what was put together from processes is about that. */
-export function usedWords({ cpuSeconds, peakMemoryBytes, source }: Used): string | null {
+export function formatUsage({ cpuSeconds, peakMemoryBytes, source }: Used): string | null {
   const words = [
     cpuSeconds === null ? null : `${duration(cpuSeconds)} CPU`,
     peakMemoryBytes === null ? null : binaryBytes(peakMemoryBytes),

@@ -7,7 +7,7 @@ import { wholeNumber } from '../options/values.ts'
 import { statusStyle, type Terminal } from '../output/terminal.ts'
 import { type Column, formatFields } from '../output/table.ts'
 import { binaryBytes, instant, mountText, relative, slotList } from '../output/format.ts'
-import { isOver, outcomeOf, phaseWord, ranFor, statusWord, usedWords, whyRetried } from './session-text.ts'
+import { isOver, outcomeOf, phaseWord, ranFor, statusWord, formatUsage, whyRetried } from './session-text.ts'
 import { drawChain } from '../chain.ts'
 import { findSession, SESSION_ARGUMENT } from '../find.ts'
 
@@ -91,7 +91,7 @@ function describe(session: Session, terminal: Terminal): string {
       ['created', `${instant(session.createdAt)} (${relative(session.createdAt)})`],
       ['ran', session.startedAt ? ranFor(session) : null],
       ['checkpoint', checkpointOf(session)],
-      ['used', session.usage && usedWords(session.usage)],
+      ['used', session.usage && formatUsage(session.usage)],
       ['policy', policyOf(session)],
     ],
     terminal,

@@ -1,40 +1,49 @@
+/**
+ * A channel gives a remote client a command that runs beside a kernel's own, or a connection to one of the kernel's
+ * ports. Client and server exchange the same messages as server and agent; the server forwards them.
+ *
+ * A text message is JSON: a `ChannelControl`. A binary message is data: one byte that names the stream, then the
+ * stream's next bytes. A binary message with only that one byte ends the stream. A sender has at most
+ * CHANNEL_WINDOW_BYTES in flight: it sends more only after the receiver has confirmed, by `taken`, that it has
+ * forwarded earlier bytes.
+ */
+
 export type ChannelMessage = string | Buffer
 
 export interface ChannelClosing {
-  /** Of the protocol of WebSockets. */
+  /** A WebSocket close code. */
   code: number
   reason: string
 }
 
-/** One end of a channel's connection. Messages that arrive before somebody receives them wait. */
+/** One end of a channel's connection. Messages that arrive before `receive` is called are queued. */
 export interface ChannelPort {
-  /** Resolves when the connection takes more; at once if it has been closed, when the message is dropped. */
+  /**
+   * Resolves when the connection can take more. Once the connection is closed, resolves immediately and drops the
+   * message.
+   */
   send(message: ChannelMessage): Promise<void>
-  /** Called once. The next message comes when `take` is done with the one before. */
+  /**
+   * Registers the receiver; may be called once. The next message is delivered when `take` has finished with the
+   * previous one.
+   */
   receive(take: (message: ChannelMessage) => Promise<void> | void): void
   close(code: number, reason: string): void
-  /** When it is closed by either side, and all that had arrived has been taken. Never rejects. */
+  /**
+   * Resolves when either side has closed the connection and every message that arrived has been taken. Never rejects.
+   */
   readonly closed: Promise<ChannelClosing>
 }
 
-/**
- * A channel: a command beside a kernel's own, or a connection to a port of it, for somebody far away. Its messages are
- * the same between client and server as between server and agent; the server passes them on.
- *
- * Text is JSON: a `ChannelControl`. Bytes are data: one byte that names the stream, then its next bytes; nothing behind
- * that byte is the stream's end. Whoever sends data sends no more than CHANNEL_WINDOW_BYTES before the other side has
- * said, by `taken`, that it has passed them on.
- */
-
-/** What the client sends first. The server adds to a connection's request what the client has named in the URL. */
+/** The client's first message. The server completes a connection's request with the parameters of the URL. */
 export type ChannelRequest = ExecRequest | ConnectRequest
 
 export interface ExecRequest {
   kind: 'exec'
   command: string[]
-  /** In a terminal, whose output is one stream. */
+  /** Runs the command in a terminal; its output is then one stream. */
   tty: boolean
-  /** The kind of terminal (TERM). */
+  /** The terminal type (TERM). */
   term: string
   columns: number
   rows: number
@@ -45,7 +54,7 @@ export interface ConnectRequest {
   port: number
 }
 
-/** What an agent is told with the request. */
+/** The server's first message to an agent; it carries the request. */
 export interface ChannelOpening {
   type: 'open'
   kernelId: string
@@ -58,21 +67,27 @@ export type ChannelControl =
   | { type: 'resize'; columns: number; rows: number }
   | { type: 'signal'; signal: ChannelSignal }
   | { type: 'taken'; bytes: number }
-  /** From the agent: it runs, or it is connected. */
+  /** Sent by the agent when the command runs or the port is connected. */
   | { type: 'opened' }
-  /** From the agent, after all output. 128 + signal if a signal ended it; null of a connection. */
+  /**
+   * Sent by the agent after all output. `exitCode` is 128 + signal if a signal ended the command, and null for a
+   * connection.
+   */
   | { type: 'ended'; exitCode: number | null; message?: string }
-  /** From the agent or the server: a code of the table of errors. */
+  /** Sent by the agent or the server. `code` is a code of the error table. */
   | { type: 'failed'; code: string; message: string }
 
 export const CHANNEL_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const
 export type ChannelSignal = (typeof CHANNEL_SIGNALS)[number]
 
-/** The first byte of data. STDIN is towards the kernel; what comes of a connection is STDOUT. */
+/** The first byte of a data message. STDIN flows to the kernel; data that arrives from a connection is STDOUT. */
 export const CHANNEL_STREAMS = { STDIN: 0, STDOUT: 1, STDERR: 2 } as const
 export type ChannelStream = keyof typeof CHANNEL_STREAMS
 
-/** @returns null if it is none */
+/**
+ * Parses a control message.
+ * @returns null if the text is not a control message
+ */
 export function parseControl(text: string): { type: string; [key: string]: unknown } | null {
   try {
     const control: unknown = JSON.parse(text)

@@ -2,20 +2,21 @@ import { REPORTED_TEXT_LENGTH_MAX } from '../limits.ts'
 import { toPlainLine } from '../storable-text.ts'
 
 /**
- * What attempts of a chain leave for each other in `REPRISE_CHAIN_DIR`.
+ * Checkpoints: the files that the attempts of a chain leave for each other in `REPRISE_CHAIN_DIR`.
  *
- * The directory is in a store, which one agent has, or several that share a file system. The record of the server names
- * the newest attempt that left something, and the store where it did. Each agent notes beside a directory which attempt
- * last had it. What is older than the record is never taken for the newest: it is moved aside.
+ * The directory lies in a store, which belongs to one agent or to several agents that share a file system. The server
+ * records the newest attempt that left something, and the store where it did. Each agent keeps a mark beside the
+ * directory with the attempt that last used it. Content that is older than the server's record is never taken for the
+ * newest: it is moved aside.
  */
 
-/** What the server knows when a kernel is prepared or started. */
+/** The server's knowledge of a chain's checkpoint, sent when a kernel is prepared or started. */
 export interface CheckpointOffer {
-  /** Names the directory. Those of lower generations are needed by nobody. */
+  /** Names the directory. Directories of lower generations are no longer needed. */
   generation: number
   /**
-   * The newest checkpoint on record; `store` is null if it has been dropped, `relayed` says that the servers have a copy
-   * of it. Null: none.
+   * The newest checkpoint on record; null if there is none. `store` is null if the checkpoint was dropped; `relayed`
+   * means that the servers have a copy.
    */
   newest: { attempt: number; store: string | null; relayed?: boolean } | null
 }
@@ -23,27 +24,31 @@ export interface CheckpointOffer {
 export const FOUND_STATES = ['HERE', 'FETCHED', 'MISSING'] as const
 
 /**
- * HERE: in the directory. FETCHED: brought there from elsewhere. MISSING: there is one, or was, and it could not be had.
+ * A kernel's starting point. HERE: the checkpoint was in the directory. FETCHED: it was copied there from elsewhere.
+ * MISSING: a checkpoint exists or existed, but could not be obtained.
  */
 export interface FoundCheckpoint {
   state: (typeof FOUND_STATES)[number]
-  /** The attempt that left it; null if nobody knows. */
+  /** The attempt that left it; null if unknown. */
   attempt: number | null
-  /** Why the servers' copy of one that is missing could not be had; for people. */
+  /** Why the servers' copy could not be fetched, for people; set with MISSING. */
   reason?: string
 }
 
 export interface LeftCheckpoint {
-  /** Of the directory that was looked into. */
+  /** The generation of the inspected directory. */
   generation: number
-  /** Files, and bytes in them; null for more than the agent counts. */
+  /** Number of files, and their total bytes; null if there are more than the agent counts. */
   files: number | null
   bytes: number | null
-  /** When one of them was last changed. ISO 8601. */
+  /** The latest modification time of these files, ISO 8601. */
   newestAt: string | null
 }
 
-/** Never refused, or the start of a kernel would not be recorded; null if it tells nothing. */
+/**
+ * Reads an agent's report of the checkpoint that a kernel found. Invalid input gives null instead of an error, because
+ * otherwise the kernel's start would not be recorded.
+ */
 export function readFoundCheckpoint(value: unknown): FoundCheckpoint | null {
   if (typeof value !== 'object' || value === null) return null
   const { state, attempt, reason } = value as Record<string, unknown>
@@ -54,7 +59,7 @@ export function readFoundCheckpoint(value: unknown): FoundCheckpoint | null {
     : { state: known, attempt: count(attempt, ATTEMPT_MAX), ...(why !== null && { reason: why }) }
 }
 
-/** The same for what was left. */
+/** Reads an agent's report of the checkpoint that a kernel left; invalid input gives null, as above. */
 export function readLeftCheckpoint(value: unknown): LeftCheckpoint | null {
   if (typeof value !== 'object' || value === null) return null
   const { generation, files, bytes, newestAt } = value as Record<string, unknown>
@@ -70,16 +75,12 @@ export function readLeftCheckpoint(value: unknown): LeftCheckpoint | null {
   }
 }
 
-/** What fits an integer column. */
+/** The largest value of an integer column. */
 const ATTEMPT_MAX = 2_147_483_647
 export const GENERATION_MAX = 2_147_483_647
 const YEAR_10000 = Date.UTC(10_000, 0)
 
-function count(value: unknown, max: number): number | null {
-  return Number.isInteger(value) && (value as number) >= 0 && (value as number) <= max ? (value as number) : null
-}
-
-/** What an agent has noted beside a directory: which attempt last had it, and what that one found. */
+/** An agent's mark beside a directory: the attempt that last used it, and the checkpoint that this attempt found. */
 export interface CheckpointMark {
   attempt: number
   found: FoundCheckpoint | null
@@ -87,9 +88,9 @@ export interface CheckpointMark {
 
 export interface CheckpointPlace {
   attempt: number
-  /** Whether its look at the end goes on record. */
+  /** Whether this kernel's report of the directory at its end is recorded. */
   isFirstKernel: boolean
-  /** Undefined: the server is of an older version. */
+  /** Undefined if the server is older than this field. */
   offer: CheckpointOffer | null | undefined
   store: string
   mark: CheckpointMark | null
@@ -98,19 +99,19 @@ export interface CheckpointPlace {
 
 export interface JudgedCheckpoint {
   found: FoundCheckpoint | null
-  /** What is there must be moved aside: something newer is on record. */
+  /** The content must be moved aside, because something newer is on record. */
   isStale: boolean
-  /** This try of the attempt has the directory already. */
+  /** This try of the attempt already uses the directory. */
   isTaken: boolean
 }
 
-/** What a kernel finds in the directory of its chain. */
+/** Decides what a kernel finds in its chain's directory. */
 export function judgeCheckpoint(place: CheckpointPlace): JudgedCheckpoint {
   const { attempt, isFirstKernel, offer, store, mark, isEmpty } = place
   const newest = offer?.newest ?? null
-  // An attempt that was put back had the directory before, and what it left then is on record.
+  // The attempt was put back to PENDING: it had the directory before, and what it left there is on record.
   const wasPutBack = newest?.attempt === attempt && mark?.found?.attempt !== attempt
-  // Another kernel of the session, or this one before its agent was restarted, has seen to it.
+  // Another kernel of the session, or this kernel before its agent restarted, has already judged the directory.
   if (mark?.attempt === attempt && !wasPutBack) return { found: mark.found, isStale: false, isTaken: true }
   const here = (from: number | null) => judged({ state: 'HERE', attempt: from })
   if (newest === null) return isEmpty ? judged(null) : here(mark?.attempt ?? null)
@@ -120,9 +121,14 @@ export function judgeCheckpoint(place: CheckpointPlace): JudgedCheckpoint {
     const has = mark?.attempt ?? newest.attempt
     return has >= newest.attempt ? here(has) : missing
   }
-  // Of an attempt whose end is not known; or of the same attempt, whose kernels on several agents each had their own.
+  // Either the last attempt's end is unknown, or the kernels of that attempt ran on several agents and each had its own
+  // directory.
   if (mark === null || mark.attempt < newest.attempt) return missing
   return mark.attempt > newest.attempt || !isFirstKernel ? here(mark.attempt) : missing
+}
+
+function count(value: unknown, max: number): number | null {
+  return Number.isInteger(value) && (value as number) >= 0 && (value as number) <= max ? (value as number) : null
 }
 
 function judged(found: FoundCheckpoint | null, isStale = false): JudgedCheckpoint {

@@ -1,7 +1,7 @@
 import { LOG_BYTES_PER_KERNEL_MAX, LOG_CHUNK_BYTES_MAX, LOG_HEAD_BYTES_PER_STREAM_MAX } from '../limits.ts'
 import type { LogStreamName } from './protocol.ts'
 
-/** What is kept of one stream of an ended kernel, in bytes: its first `head` and its last `tail`. */
+/** The part of an ended kernel's stream that is kept, in bytes: its first `head` and its last `tail`. */
 export interface StreamCut {
   size: number
   head: number
@@ -10,9 +10,10 @@ export interface StreamCut {
 }
 
 /**
- * What is kept of a kernel's output, from the sizes of its streams alone, so that every instance of an agent comes to
- * the same: of each stream the head, which is shipped while the kernel runs, and of what is left of the kernel's limit
- * the ends of both streams, half for each unless one needs less. All of it, if it fits.
+ * Computes how much of a kernel's output is kept. The result depends only on the sizes of the streams, so that every
+ * instance of an agent computes the same. The head of each stream is shipped while the kernel runs. The rest of the
+ * kernel's limit goes to the ends of the two streams: half to each, or more to one if the other needs less. Output that
+ * fits is kept whole.
  */
 export function cutLog(sizes: Readonly<Record<LogStreamName, number>>): Record<LogStreamName, StreamCut> {
   const head = (size: number) => Math.min(size, LOG_HEAD_BYTES_PER_STREAM_MAX)
@@ -27,14 +28,14 @@ export function cutLog(sizes: Readonly<Record<LogStreamName, number>>): Record<L
 }
 
 /**
- * Shipped streams are numbered without what is left out: behind the head comes a note, which counts as one byte, then
- * the tail.
+ * The length of a stream as it is shipped. Omitted bytes are not numbered: after the head comes a note, which counts as
+ * one byte, then the tail.
  */
 export function shippedBytes({ head, leftOut, tail }: StreamCut): number {
   return head + (leftOut > 0 ? 1 : 0) + tail
 }
 
-/** How far behind its position in the shipped stream a byte of the tail stands in the file. */
+/** The difference between a tail byte's position in the file and its position in the shipped stream. */
 export function tailShift({ leftOut }: StreamCut): number {
   return leftOut > 0 ? leftOut - 1 : 0
 }
@@ -43,15 +44,15 @@ export function cutNote({ leftOut }: StreamCut): string {
   return `\n[reprise: ${leftOut} bytes of output are left out here]\n`
 }
 
-/** A piece of a stream as it arrived, or several that were joined. */
+/** A piece of a stream as it arrived, or several adjacent pieces joined. */
 export interface LogText {
-  /** Position within the kernel's logs, decimal; of the first piece. */
+  /** Position of the first piece within the kernel's logs, decimal. */
   firstId: string
-  /** Of the last piece. */
+  /** Position of the last piece. */
   id: string
   assignment: number
   stream: 'STDOUT' | 'STDERR'
-  /** Byte of the stream where it begins. */
+  /** Position in the stream of the first byte. */
   offset: number
   bytes: number
   text: string
@@ -59,8 +60,8 @@ export interface LogText {
 }
 
 /**
- * Pieces in the order of their arrival, with adjacent ones of one stream joined up to LOG_CHUNK_BYTES_MAX: from the
- * front, or from the back where the last ones are wanted.
+ * Joins adjacent pieces of one stream up to LOG_CHUNK_BYTES_MAX, keeping the order of arrival. Joining begins at the
+ * front, or at the back if the caller wants the last pieces.
  */
 export function joinChunks<Piece extends LogText>(pieces: readonly Piece[], from: 'front' | 'back'): Piece[] {
   const inOrder = from === 'front' ? pieces : pieces.toReversed()

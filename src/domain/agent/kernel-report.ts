@@ -1,26 +1,26 @@
 import { CPU_SECONDS_MAX, PEAK_MEMORY_BYTES_MAX, WALL_SECONDS_MAX } from '../limits.ts'
 
 /**
- * Where an agent has the figures from. CGROUP: the operating system counts memory and CPU time of the kernel as a whole.
- * PROCESSES: at least one of them was put together from its processes, and is not exact.
+ * The origin of an agent's usage figures. CGROUP: the operating system accounts memory and CPU time for the whole
+ * kernel. PROCESSES: at least one figure was added up from the kernel's processes and is not exact.
  */
 export const USAGE_SOURCES = ['CGROUP', 'PROCESSES'] as const
 export type UsageSource = (typeof USAGE_SOURCES)[number]
 
-/** What a kernel has used, all its processes together; a figure is null if nobody knows it. */
+/** Resources used by all processes of a kernel together; a figure is null if it is unknown. */
 export interface KernelUsage {
-  /** The most memory that it held at once, in whole bytes. */
+  /** Peak memory in whole bytes. */
   peakMemoryBytes: number | null
-  /** CPU time, user and system. */
+  /** User and system CPU time. */
   cpuSeconds: number | null
-  /** From the start of its program until nothing of it was left. */
+  /** Time from the start of the program until all of its processes were gone. */
   wallSeconds: number | null
   source: UsageSource
 }
 
 /**
- * What an agent sent, or null if it tells nothing. Never refused, or the end of a kernel would not be recorded: a figure
- * that is none, is negative or beyond every machine counts as unknown.
+ * Reads an agent's usage report; null if it contains no figure. It never throws, because otherwise the end of the
+ * kernel would not be recorded: a figure that is not a number, is negative or exceeds any machine counts as unknown.
  */
 export function readKernelUsage(value: unknown): KernelUsage | null {
   if (typeof value !== 'object' || value === null) return null
@@ -38,12 +38,12 @@ export function readKernelUsage(value: unknown): KernelUsage | null {
   }
 }
 
-/** NaN is in no range. */
-function figure(value: unknown, max: number): number | null {
-  return typeof value === 'number' && value >= 0 && value <= max ? value : null
-}
-
-/** What an image is, whatever its name stands for. */
+/** Whether the value identifies an image by its content, independently of its name. */
 export function isImageDigest(value: unknown): value is string {
   return typeof value === 'string' && /^sha256:[0-9a-f]{64}$/.test(value)
+}
+
+/** Also rejects NaN, which is in no range. */
+function figure(value: unknown, max: number): number | null {
+  return typeof value === 'number' && value >= 0 && value <= max ? value : null
 }

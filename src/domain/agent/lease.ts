@@ -12,12 +12,12 @@ import {
  * that long use values other than LEASE.
  */
 export interface Lease {
-  /** How often an agent without anything to report is heard from. */
+  /** The interval between heartbeats of an agent that has nothing to report. */
   heartbeatMs: number
   checkIntervalMs: number
   suspectAfterMs: number
   lostAfterMs: number
-  /** Added to a group's `fenceAfter` before a silent agent's kernels are certain to be gone. */
+  /** Added to a group's `fenceAfter`: after both, a silent agent's kernels are certain to be gone. */
   fenceMarginMs: number
   /** If no server was running for this long, agents' silence does not count against them. */
   outageAfterMs: number

@@ -8,68 +8,68 @@ import type { ProgramVerdict } from '../session/program-verdict.ts'
 import type { ValidationIssue } from '../errors.ts'
 
 /**
- * The messages between an agent and the server. The protocol is level-triggered: the agent reports everything it has,
- * the server answers with the differences from what the agent should have, and any message may be lost. The same
- * messages travel over HTTP and in process. Times are ISO 8601 by the agent's clock, for display only.
+ * The messages between an agent and the server. The protocol is level-triggered: the agent reports its full state, the
+ * server answers with the differences from the desired state, and any message may be lost. The same messages travel
+ * over HTTP and in process. Times are ISO 8601 by the agent's clock, for display only.
  */
 
 /** Everything an agent needs to run one kernel. */
 export interface KernelSpec {
   kernelId: string
   sessionId: string
-  /** Absent from servers of older versions. */
+  /** Missing from older servers. */
   projectId?: string
   chainId: string
   attempt: number
-  /** `main` or `sub`; together with `index` it names the kernel: `main1`. */
+  /** `main` or `sub`; with `index` it forms the kernel's name: `main1`. */
   role: string
   index: number
   image: string | null
   command: string[]
-  /** Of the archive whose files it finds in its working directory; absent from servers of older versions. */
+  /** Digest of the archive that is unpacked into the working directory; missing from older servers. */
   codeSha256?: string | null
   /**
-   * The session's own variables and the server's REPRISE_* variables. The agent adds those that name its
-   * files. Secret ones stand only in the order to START, whose environment is the one that counts.
+   * The session's own variables and the server's REPRISE_* variables. The agent adds those that name its files. Secret
+   * variables are contained only in the START order, whose environment is the one that is used.
    */
   environ: { name: string; value: string }[]
   /** Exact decimals as text; `mem` in bytes. */
   resourceSlots: Record<string, string>
-  /** The variable through which the program learns the port that the agent chose for it; null if it serves on none. */
+  /** The variable that gives the program the port that the agent chose; null if the program serves on no port. */
   portVariable: string | null
-  /** Absent from servers of older versions; null for a chain of which nothing is on record. */
+  /** Null if the chain has no checkpoint on record. Missing from older servers. */
   checkpoint?: CheckpointOffer | null
-  /** Absent from servers of older versions, as everything below. */
+  /** Missing from older servers, like all fields below. */
   projectName?: string
   sessionName?: string
-  /** 0 to 100; the greater, the sooner. */
+  /** From 0 to 100; a higher priority runs sooner. */
   priority?: number
-  /** All kernels of this session that are assigned to this agent, if there are several. */
+  /** All kernels of this session that are assigned to this agent, if there is more than one. */
   gang?: KernelGang | null
   batchTimeoutMs?: number | null
-  /** What the executor is to do in its own terms, as the partition of a Slurm cluster: the group's, then the session's. */
+  /** Options for the executor, such as a Slurm partition: the resource group's, overridden by the session's. */
   executorOptions?: Record<string, string>
   /**
-   * Where earlier attempts failed, of the agent's own hosts, and their rules said to avoid that: not there again, if there
-   * is another one. The host that failed last is the last.
+   * Hosts of this agent on which earlier attempts failed with a rule that avoids the place. They are used only if no
+   * other host is available. The last entry failed last.
    */
   avoidHosts?: string[] | null
-  /** What the image is to be, `sha256:…`; null for whatever its name stands for at present. */
+  /** The digest that the image must have, `sha256:…`; null accepts any image of that name. */
   imageDigest?: string | null
-  /** Volumes of the agent, in the kernel. */
+  /** Volumes of the agent to mount in the kernel. */
   mounts?: Mount[]
 }
 
 export interface KernelGang {
-  /** This one included. */
+  /** Number of kernels, this one included. */
   size: number
-  /** They run on one machine, also where the agent has several. */
+  /** The kernels run on one machine, even if the agent has several. */
   singleNode: boolean
 }
 
 /**
- * What the server wants for a kernel whose report differs or is missing. An order is repeated until the reports agree;
- * each is idempotent. START for a kernel that is not prepared prepares it first.
+ * An order for a kernel whose report is missing or differs from the desired state. Orders are idempotent and repeated
+ * until the report agrees. A START for an unprepared kernel prepares it first.
  */
 export type KernelOrder =
   | { want: 'PREPARE'; assignment: number; spec: KernelSpec }
@@ -77,8 +77,9 @@ export type KernelOrder =
   | { want: 'STOP'; assignment: number; kernelId: string; graceMs: number }
 
 /**
- * FAILED: the kernel could not be prepared or started, and nothing of it runs. EXITED: it ran and is gone, unless `gone`
- * is false, or was stopped before it ran (`startedAt` null).
+ * The state that an agent reports. FAILED: the kernel could not be prepared or started, and none of its processes runs.
+ * EXITED: the kernel ran and is gone (or may still run, if `gone` is false), or it was stopped before it ran
+ * (`startedAt` is null).
  */
 export type ObservedStatus = 'PREPARING' | 'PULLING' | 'PREPARED' | 'RUNNING' | 'FAILED' | 'EXITED'
 
@@ -86,59 +87,63 @@ export interface ObservedKernel {
   kernelId: string
   assignment: number
   status: ObservedStatus
-  /** 128 + signal if a signal ended it; null while it runs and if it is unknown. */
+  /** 128 + signal if a signal ended it; null while it runs or if it is unknown. */
   exitCode: number | null
   oomKilled: boolean
   /**
-   * Set with FAILED, and with EXITED if more is known than the exit code: the kernel has then failed, whatever the exit
-   * code.
+   * Set with FAILED, and with EXITED if the agent knows more than the exit code. The kernel has then failed, whatever
+   * its exit code.
    */
   error: FailureError | null
   startedAt: string | null
   endedAt: string | null
-  /** The port chosen for this kernel on the agent's machine; null if it serves on none. */
+  /** The port chosen for this kernel on the agent's machine; null if the program serves on no port. */
   port: number | null
-  /** The program's verdict on its failure, with EXITED. Older agents do not send it. */
+  /** The program's own verdict on its failure; set with EXITED. Missing from older agents. */
   verdict?: ProgramVerdict | null
   /**
-   * With EXITED: the server had the kernel stopped before it ended; one that its agent stopped for reasons of its own
-   * has an error instead. Older agents do not send it: a kernel that was to stop then counts as stopped.
+   * Set with EXITED if the server ordered the stop before the kernel ended; a kernel that the agent stopped for its own
+   * reasons has an error instead. Missing from older agents: then any kernel that was ordered to stop counts as
+   * stopped.
    */
   stopped?: boolean | undefined
   /**
-   * Of a kernel with a `batchTimeoutMs`, by the agent's monotonic clock: true if its program ended within that time,
-   * false as soon as it has run for longer. Also with RUNNING: an end is reported as EXITED only after its output.
-   * Missing while it is not decided, where the agent cannot know it, and from older agents.
+   * Whether the program of a kernel with a `batchTimeoutMs` ended within that time, by the agent's monotonic clock.
+   * False as soon as it has run for longer. It may also come with RUNNING, because EXITED is reported only after all
+   * output. Missing while undecided, if the agent cannot know it, and from older agents.
    */
   inTime?: boolean | undefined
-  /** With EXITED: what it used, if it ran. Older agents do not send it. */
+  /** Resources that the kernel used, if it ran; set with EXITED. Missing from older agents. */
   usage?: KernelUsage | null
-  /** With RUNNING and EXITED: what earlier attempts had left for it; null or absent if that is nothing. */
+  /**
+   * The checkpoint of earlier attempts that the kernel found; set with RUNNING and EXITED. Null or missing if there was
+   * none.
+   */
   foundCheckpoint?: FoundCheckpoint | null
   /**
-   * With EXITED, and of the session's first kernel: what its chain had stored when nothing of the kernel was left; null
-   * or absent if it did not look.
+   * The chain's checkpoint when all processes of the kernel were gone; set with EXITED, and only by the session's first
+   * kernel. Null or missing if the agent did not look.
    */
   leftCheckpoint?: LeftCheckpoint | null
   /**
-   * With PREPARED: it has been given to another scheduler, and waits there for this reason. Words for people. Older
-   * agents do not send it, nor what follows.
+   * Set with PREPARED if another scheduler has the kernel queued, with its reason, for people. Missing from older
+   * agents, like all fields below.
    */
   waiting?: { reason: string } | null
-  /** Before it runs: its start has been ordered, and need not be again. */
+  /** Set before the kernel runs, once its start is ordered: the order need not be repeated. */
   starting?: boolean | undefined
-  /** With PREPARING and PULLING: how far that is; with PREPARED: what holds up its start. Words for people. */
+  /** For people: the progress of PREPARING and PULLING, or what delays the start of a PREPARED kernel. */
   progress?: string | null
   /**
-   * With EXITED: false if it has ended, but may still run, as on a machine that nobody reaches. It is reported until it
-   * is gone, whatever the server has said about it.
+   * False with EXITED if the kernel has ended but may still run, for example on an unreachable machine. The agent then
+   * reports it until it is gone, even if the server answers `forget`.
    */
   gone?: boolean
-  /** The machine on which it runs, or ran, if the agent has several. */
+  /** The machine on which the kernel runs or ran, if the agent has several. */
   host?: string | null
-  /** Under which id Slurm has it. For people: these ids are used again. */
+  /** The kernel's Slurm job id. For people only, because Slurm reuses ids. */
   slurmJobId?: string | null
-  /** What its image is, `sha256:…`. */
+  /** The digest of the kernel's image, `sha256:…`. */
   imageDigest?: string | null
 }
 
@@ -162,12 +167,12 @@ export interface LogOffset {
   kernelId: string
   assignment: number
   stream: LogStreamName
-  /** The server has everything before this byte. */
+  /** The server has every byte before this one. */
   offset: number
 }
 
 export interface RegisterRequest {
-  /** Kept by the agent across restarts. */
+  /** Chosen once, and kept across restarts of the agent. */
   agentId: string
   /** New with each start of the agent's process. */
   instanceId: string
@@ -177,65 +182,71 @@ export interface RegisterRequest {
   version: string
   slots: Record<string, string>
   labels: Record<string, string>
-  /** What keeps its kernels apart; absent from agents of older versions. */
+  /** How the agent isolates its kernels; missing from older agents. */
   isolation?: AgentIsolation
-  /** Identifies the directory in which it keeps what chains store, whatever its path; absent from older agents. */
+  /** Identifies the directory with the chains' files, whatever its path; missing from older agents. */
   chainStore?: string
-  /** `process`, `container`, `slurm` or `noop`; absent from older agents, as everything below. */
+  /** `process`, `container`, `slurm` or `noop`; missing from older agents, like all fields below. */
   executor?: string
-  /** What a single kernel can have, if that is less than the agent has: one that consists of several machines. */
+  /**
+   * The most that a single kernel can have, if that is less than the agent's total because the agent has several
+   * machines.
+   */
   slotsPerKernelMax?: Record<string, string>
-  /** Whether ports of its kernels can be reached at its address. Absent: they can. */
+  /** Whether ports of its kernels are reachable at its address; missing means true. */
   ports?: boolean
   volumes?: AgentVolume[]
-  /** What people should know who run it, found at its start. */
+  /** Warnings for the operator, found when the agent started. */
   warnings?: AgentWarning[]
-  /** Why it takes no new kernels at present, for people. Absent: it takes them. */
+  /** Why the agent takes no new kernels now, for people. Missing if it takes them. */
   refuses?: string
-  /** It tells `inTime`: the server does not decide how a program ended while such an agent is alive. */
+  /** The agent reports `inTime`: while it is alive, the server does not decide how a program ended. */
   judgesTime?: boolean
 }
 
 export interface AgentVolume {
   name: string
   readOnly: boolean
-  /** Names of the projects that may use it; null: all. */
+  /** Names of the projects that may use it; null for all projects. */
   projects: string[] | null
 }
 
 export interface AgentIsolation {
-  /** `none`, `user`, `namespaces`, `namespaces+user`, or what another executor gives. */
+  /** `none`, `user`, `namespaces`, `namespaces+user`, or the name that another executor uses. */
   name: string
-  /** Somebody configured it, rather than leaving the choice to the agent. */
+  /** The operator configured it; otherwise the agent chose it. */
   byHand: boolean
 }
 
 export interface RegisterAnswer {
-  /** Where log shipping continues for the kernels that this agent still has. */
+  /** The offsets at which log shipping continues, for the kernels that this agent still has. */
   logOffsets: LogOffset[]
   heartbeatMs: number
-  /** If the agent gets no answer for this long, it stops its kernels. */
+  /** The agent stops its kernels if it gets no answer for this long. */
   fenceAfterMs: number
   /**
-   * The server starts no further attempt of what has ended and is not yet gone. Absent from servers of older versions:
-   * to them an agent says RUNNING until it is gone.
+   * The server starts no further attempt while a kernel has ended but may not be gone. Missing from older servers: to
+   * them an agent reports RUNNING until the kernel is gone.
    */
   heedsGone?: boolean
 }
 
 /**
- * Chains for which the agent keeps a directory, in order of their ids: all those behind `after` and up to `upTo`; null
- * is before the first, and behind the last.
+ * The chains for which the agent keeps a directory, in the order of their ids: all those after `after` and up to
+ * `upTo`. Null means from the first, or to the last.
  */
 export interface ChainReport {
   after: string | null
   upTo: string | null
   chainIds: string[]
-  /** The oldest generation of their directories, where that is not 0. Older agents do not tell. */
+  /** The oldest generation among each chain's directories, if it is not 0. Missing from older agents. */
   generations?: Record<string, number> | undefined
 }
 
-/** What the directory of a chain takes, while an attempt runs, or where it was too large to be looked through at its end. */
+/**
+ * The size of a chain's directory, measured while an attempt runs, or at its end if it was too large to be counted
+ * then.
+ */
 export interface ChainSize {
   chainId: string
   generation: number
@@ -245,95 +256,102 @@ export interface ChainSize {
 export interface SyncRequest {
   agentId: string
   instanceId: string
-  /** Grows with each sync of an instance, from 1, so that late syncs are recognised. */
+  /** Grows by each sync of an instance, from 1, so that late syncs are recognised. */
   sequence: number
-  /** Every kernel that the agent has. */
+  /** Every kernel of the agent. */
   observed: ObservedKernel[]
   logs: LogPiece[]
-  /** How long the server may wait for orders before it answers; 0 to answer immediately. */
+  /** How long the server may wait for orders before it answers; 0 for an immediate answer. */
   waitMs: number
-  /** Now and then. Older agents do not send it. */
+  /** Sent from time to time. Missing from older agents. */
   chains?: ChainReport | undefined
-  /** Now and then, too. */
+  /** Sent from time to time. */
   chainSizes?: ChainSize[] | undefined
 }
 
 export interface SyncAnswer {
   orders: KernelOrder[]
   /**
-   * Kernels that the server has recorded as ended or has since assigned elsewhere: the agent stops them if they run,
-   * and forgets them.
+   * Kernels that the server has recorded as ended or has assigned elsewhere: the agent stops them if they run, and
+   * forgets them.
    */
   forget: { kernelId: string; assignment: number }[]
-  /** Of the chains that the sync reported: those that have been removed. Their directories are needed by nobody. */
+  /** Chains of this sync's report that have been removed; their directories can be deleted. */
   dropChains?: string[]
-  /** Of the chains that the sync reported: those with directories of generations that are over, all before this one. */
+  /** Chains of this sync's report that have directories of old generations, all before the given one. */
   dropGenerations?: { chainId: string; before: number }[]
-  /** Channels that the agent is to open, repeated until it has. Agents of older versions do not. */
+  /** Channels that the agent has to open; repeated until it has opened them. Older agents ignore them. */
   channels?: ChannelOrder[]
 }
 
-/** Somebody waits at a server for a channel to a kernel of this agent, for a limited time. */
+/**
+ * Asks an agent to open a channel to a kernel of its own, because a client waits for it at a server, for a limited
+ * time.
+ */
 export interface ChannelOrder {
   channelId: string
-  /** Shows that the agent was asked; good for this channel alone. */
+  /** Proves to the waiting server that the agent was asked; valid for this channel alone. */
   secret: string
-  /** Where that server says that it can be reached; null: at one of the addresses that the agent has. */
+  /**
+   * The address at which the waiting server says it can be reached; null to use an address that the agent already has.
+   */
   url: string | null
 }
 
-/** The code of a kernel that the agent has been given. */
+/** Asks for the code of a kernel that is assigned to the agent. */
 export interface CodeRequest {
   agentId: string
   kernelId: string
   assignment: number
 }
 
-/** An archive; see `archive/`. */
+/** The archive, in the format of `archive/`. */
 export interface CodeAnswer {
   bytes: number
   chunks: AsyncIterable<Uint8Array>
 }
 
-/** The checkpoint of a kernel's chain, which the kernel's agent offers to the servers. */
+/** Describes the checkpoint of a kernel's chain, which the kernel's agent offers to the servers. */
 export interface CheckpointRequest extends CodeRequest {
-  /** Of its directory. */
+  /** The generation of the checkpoint's directory. */
   generation: number
-  /** Missing: only whether a copy would be of use is asked. */
+  /** Missing if the agent only asks whether a copy is wanted. */
   copy?: CheckpointCopy | undefined
-  /** The kernel runs, and its program has published; false or missing: it has ended. */
+  /**
+   * True while the kernel runs and its program has published a checkpoint; false or missing once the kernel has ended.
+   */
   running?: boolean | undefined
-  /** Of the wish that it answers to. Missing from older agents. */
+  /** The `order` of the wish that this request answers. Missing from older agents. */
   order?: number | undefined
 }
 
-/** A checkpoint as it travels: one archive. */
+/** A checkpoint in transit: one archive. */
 export interface CheckpointCopy {
   sha256: string
-  /** Of the archive, before it is compressed. */
+  /** Bytes of the archive before compression. */
   archiveBytes: number
-  /** Files, and bytes in them. */
+  /** Number of files, and their total bytes. */
   files: number
   bytes: number
 }
 
 export interface CheckpointWish {
-  /** False: there is no use for a copy, or the servers have it already. */
+  /** False if a copy is of no use, or the servers already have it. */
   wanted: boolean
-  /** Why it is not; words for people. */
+  /** Why no copy is wanted, for people. */
   reason: string | null
-  /** Whether the servers have this very copy, and it is on record now. */
+  /** Whether the servers have exactly this copy, and it is on record now. */
   recorded: boolean
-  /** Of the archive. */
+  /** The most bytes that the archive may have. */
   bytesMax: number
   /**
-   * Of two copies of one attempt, the one that was looked at after the greater of these counts, whichever arrives last.
-   * Missing from older servers.
+   * Decides between two copies of one attempt: the copy with the greater order was inspected later and wins, whichever
+   * arrives last. Missing from older servers.
    */
   order?: number
 }
 
-/** `chunks` are compressed with zstd; `bytes` counts them. */
+/** A checkpoint for an agent. `chunks` are compressed with zstd; `bytes` is their total length. */
 export interface CheckpointAnswer extends CodeAnswer {
   attempt: number
   sha256: string
@@ -346,7 +364,7 @@ export interface Gateway {
   register(request: RegisterRequest, signal: AbortSignal): Promise<RegisterAnswer>
   /** @throws RepriseError AGENT_UNKNOWN (register again), AGENT_SUPERSEDED (another process has this id: exit) */
   sync(request: SyncRequest, signal: AbortSignal): Promise<SyncAnswer>
-  /** @throws RepriseError KERNEL_NOT_FOUND (it is no longer this agent's), CODE_NOT_FOUND */
+  /** @throws RepriseError KERNEL_NOT_FOUND (it is no longer assigned to this agent), CODE_NOT_FOUND */
   fetchCode(request: CodeRequest, signal: AbortSignal): Promise<CodeAnswer>
   /** @throws RepriseError KERNEL_NOT_FOUND */
   offerCheckpoint(request: CheckpointRequest, signal: AbortSignal): Promise<CheckpointWish>
@@ -360,34 +378,37 @@ export interface Gateway {
     chunks: AsyncIterable<Uint8Array>,
     signal: AbortSignal,
   ): Promise<{ recorded: boolean }>
-  /** @throws RepriseError KERNEL_NOT_FOUND, CODE_NOT_FOUND (there is no copy of the newest checkpoint) */
+  /** @throws RepriseError KERNEL_NOT_FOUND, CODE_NOT_FOUND (the servers have no copy of the newest checkpoint) */
   fetchCheckpoint(request: CodeRequest, signal: AbortSignal): Promise<CheckpointAnswer>
 }
 
 /**
  * Opens a channel to the server that waits for it.
  *
- * @throws if that cannot be reached, or waits no more
+ * @throws if the server cannot be reached or no longer waits
  */
 export type DialChannel = (order: ChannelOrder, signal: AbortSignal) => Promise<ChannelPort>
 
 /** The agent protocol over HTTP: POST, JSON both ways, `Authorization: Bearer …`; 200, or an error as below. */
 export const AGENT_REGISTER_PATH = '/agent/v1/register'
 export const AGENT_SYNC_PATH = '/agent/v1/sync'
-/** Answers with the archive itself, of the length that it says. */
+/** The response body is the archive; `content-length` is its length. */
 export const AGENT_CODE_PATH = '/agent/v1/code'
-/** Whether a copy of a checkpoint is wanted. */
+/** Asks whether a copy of a checkpoint is wanted. */
 export const AGENT_CHECKPOINT_OFFER_PATH = '/agent/v1/checkpoint-offer'
-/** Takes the copy itself as its body, and what it is, in JSON, in the header below. */
+/** The request body is the copy; the header below describes it in JSON. */
 export const AGENT_CHECKPOINT_SEND_PATH = '/agent/v1/checkpoint-upload'
-/** Answers with the copy itself, of the length that it says, and with what it is in the header below. */
+/** The response body is the copy; `content-length` is its length, and the header below describes it. */
 export const AGENT_CHECKPOINT_FETCH_PATH = '/agent/v1/checkpoint'
 export const AGENT_CHECKPOINT_HEADER = 'reprise-checkpoint'
-/** A WebSocket, followed by the channel's id, with its secret as the bearer's token. 404 if another server has it. */
+/**
+ * Opens a WebSocket. The channel's id follows in the path, and its secret is the bearer token. 404 if the channel is at
+ * another server.
+ */
 export const AGENT_CHANNEL_PATH = '/agent/v1/channels/'
 
 export interface AgentErrorAnswer {
-  /** A code from the table of errors, or INTERNAL. */
+  /** A code of the error table, or INTERNAL. */
   code: string
   message: string
   issues: readonly ValidationIssue[]

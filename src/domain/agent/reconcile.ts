@@ -6,7 +6,7 @@ import type { KernelUsage } from './kernel-report.ts'
 import type { ObservedKernel } from './protocol.ts'
 
 /** A kernel as recorded in the database: assigned to the reporting agent, or named in its report. */
-export interface BookedKernel {
+export interface RecordedKernel {
   id: string
   agentId: string | null
   assignment: number
@@ -15,20 +15,20 @@ export interface BookedKernel {
   failed: boolean
   startedAt: string | null
   exitCode: number | null
-  /** As far as its agent has told. */
+  /** Null until its agent reports it. */
   inTime: boolean | null
-  /** What its agent last said; see KernelProgress. */
+  /** The agent's last note; see KernelProgress. */
   note: string | null
   waits: boolean
   host: string | null
   slurmJobId: string | null
 }
 
-/** How far a kernel is until it runs, and where it runs. */
+/** A kernel's progress before it runs, and where it runs. */
 export interface KernelProgress {
-  /** Words for people; null once it runs. */
+  /** For people; null once the kernel runs. */
   note: string | null
-  /** Another scheduler has it: that takes as long as it takes. */
+  /** Another scheduler has queued the kernel, so no timeout applies to the wait. */
   waits: boolean
   host: string | null
   slurmJobId: string | null
@@ -45,9 +45,9 @@ export interface KernelChange extends KernelProgress {
   gone: boolean
   exitCode: number | null
   oomKilled: boolean
-  /** It ended because it was told to, so that its end says nothing about its session's. */
+  /** The kernel ended because it was ordered to, so its end says nothing about the session's result. */
   stopped: boolean
-  /** Set when its program has ended, or has run for longer than its time limit; null leaves what is recorded. */
+  /** Set when the program has ended or has run for longer than its time limit; null keeps the recorded value. */
   inTime: boolean | null
   error: FailureError | null
   /** Set when the kernel starts to run; later reports do not change it. */
@@ -56,7 +56,7 @@ export interface KernelChange extends KernelProgress {
   usage: KernelUsage | null
   /** Set when it starts. */
   foundCheckpoint: FoundCheckpoint | null
-  /** Set when it is gone. */
+  /** Set when all processes of the kernel are gone. */
   leftCheckpoint: LeftCheckpoint | null
 }
 
@@ -64,33 +64,35 @@ export interface Reconciliation {
   changes: KernelChange[]
   orders: { kernelId: string; assignment: number; want: 'PREPARE' | 'START' | 'STOP' }[]
   forget: { kernelId: string; assignment: number }[]
-  /** Reports that do not fit the end that is recorded: at most they confirm that the kernel is gone. */
+  /**
+   * Reports that contradict the recorded end. The only effect that they can have is to confirm that the kernel is gone.
+   */
   stale: { kernelId: string; status: string }[]
 }
 
 /**
- * Compares an agent's report with what is recorded for it. Pure and level-triggered: called again with the same report
- * after its changes were written, it changes nothing more.
+ * Compares an agent's report with the recorded state of its kernels. Pure and level-triggered: after its changes were
+ * written, the same report causes no further change.
  *
- * @param digests of images that kernels have to run, as far as they matter to this report
+ * @param digests the image digests that kernels must have, for the kernels in this report
  */
 export function reconcile(
   agentId: string,
-  booked: readonly BookedKernel[],
+  booked: readonly RecordedKernel[],
   observed: readonly ObservedKernel[],
   digests: ReadonlyMap<string, string> = new Map(),
 ): Reconciliation {
   const answer: Reconciliation = { changes: [], orders: [], forget: [], stale: [] }
   const bookedById = new Map(booked.map((kernel) => [kernel.id, kernel]))
   const seen = new Set<string>()
-  for (const told of observed) {
-    const kernel = bookedById.get(told.kernelId)
-    if (!kernel || kernel.agentId !== agentId || kernel.assignment !== told.assignment) {
+  for (const reported of observed) {
+    const kernel = bookedById.get(reported.kernelId)
+    if (!kernel || kernel.agentId !== agentId || kernel.assignment !== reported.assignment) {
       // If this is an older assignment of a kernel that is still assigned here, the order for the new one replaces it.
-      answer.forget.push({ kernelId: told.kernelId, assignment: told.assignment })
+      answer.forget.push({ kernelId: reported.kernelId, assignment: reported.assignment })
       continue
     }
-    const report = withoutOtherImage(kernel, told, digests.get(kernel.id), answer)
+    const report = withoutOtherImage(kernel, reported, digests.get(kernel.id), answer)
     seen.add(kernel.id)
     if (isTerminal(kernel.status)) {
       late(kernel, report, answer)
@@ -105,11 +107,11 @@ export function reconcile(
 }
 
 /**
- * A kernel that is prepared with another image than its session runs is not prepared: the tag has moved between two of
+ * Treats a kernel as unprepared if it was prepared with another image than its session's: the tag moved between two of
  * the session's agents.
  */
 function withoutOtherImage(
-  { id: kernelId, assignment, status, failed: hasFailed }: BookedKernel,
+  { id: kernelId, assignment, status, failed: hasFailed }: RecordedKernel,
   report: ObservedKernel,
   digest: string | undefined,
   { orders }: Reconciliation,
@@ -131,17 +133,17 @@ function isOtherImage({ imageDigest }: ObservedKernel, digest: string): boolean 
 
 const PREPARES: readonly KernelStatus[] = ['PREPARING', 'PULLING', 'PREPARED']
 
-function late(kernel: BookedKernel, report: ObservedKernel, answer: Reconciliation): void {
+function late(kernel: RecordedKernel, report: ObservedKernel, answer: Reconciliation): void {
   const { id: kernelId, assignment, confirmedGone } = kernel
-  // The end is recorded as it is reported. Once the agent forgets the kernel, its absence says that it is gone.
+  // The reported end is recorded. Once the agent forgets the kernel, its absence proves that the kernel is gone.
   if (mayStillRun(report) && !confirmedGone) return
   const isOver = report.status === 'EXITED' || report.status === 'FAILED'
   const isAwaited = !confirmedGone && report.status === 'EXITED' && report.exitCode === kernel.exitCode
   if (!isAwaited) answer.stale.push({ kernelId, status: report.status })
-  // Its agent was lost, or has started again and looks once more how it ended. It has the rest of its end before it.
+  // The kernel's agent is back after a loss or a restart and does not yet report the end: it still has to end the kernel.
   if (!isOver && !confirmedGone) return void answer.orders.push({ kernelId, assignment, want: 'STOP' })
   answer.forget.push({ kernelId, assignment })
-  // What it stored until it was gone may be newer than all that is known of its chain.
+  // Until it was gone, the kernel may have stored something newer than the chain's record.
   if (!confirmedGone) answer.changes.push({ ...confirmGone(kernel), leftCheckpoint: report.leftCheckpoint ?? null })
 }
 
@@ -149,7 +151,7 @@ function mayStillRun({ status, gone }: ObservedKernel): boolean {
   return status === 'EXITED' && gone === false
 }
 
-function changeFor(kernel: BookedKernel, report: ObservedKernel): KernelChange | undefined {
+function changeFor(kernel: RecordedKernel, report: ObservedKernel): KernelChange | undefined {
   const change = unchanged(kernel)
   switch (report.status) {
     case 'PREPARING':
@@ -168,9 +170,9 @@ function changeFor(kernel: BookedKernel, report: ObservedKernel): KernelChange |
   }
 }
 
-/** @returns undefined if nothing of the kernel has changed */
+/** @returns undefined if nothing about the kernel has changed */
 function withProgress(
-  kernel: BookedKernel,
+  kernel: RecordedKernel,
   report: ObservedKernel,
   change: KernelChange | undefined,
 ): KernelChange | undefined {
@@ -179,23 +181,26 @@ function withProgress(
   return change === undefined && isSame ? undefined : { ...(change ?? unchanged(kernel)), ...progress }
 }
 
-/** One that is to start, and is held up, is prepared. */
+/** A kernel whose start is ordered but delayed is reported as PREPARED. */
 const BEFORE_IT_RUNS: readonly ObservedKernel['status'][] = ['PREPARING', 'PULLING', 'PREPARED']
 
-function progressOf(kernel: BookedKernel, report: ObservedKernel): KernelProgress {
+function progressOf(kernel: RecordedKernel, report: ObservedKernel): KernelProgress {
   const waiting = report.status === 'PREPARED' ? (report.waiting ?? null) : null
   const prepares = BEFORE_IT_RUNS.includes(report.status)
   return {
     note: waiting?.reason ?? (prepares ? (report.progress ?? null) : null),
     waits: waiting !== null && kernel.status === 'CREATING',
-    // An agent that has started again may not know them yet.
+    // An agent that has just restarted may not know these values yet.
     host: report.host ?? kernel.host,
     slurmJobId: report.slurmJobId ?? kernel.slurmJobId,
   }
 }
 
-/** Asked only of a kernel that is to stop: whether it does so because of its time limit, and whether that is right. */
-function outOfTime(kernel: BookedKernel, report: ObservedKernel, change: KernelChange): KernelChange | undefined {
+/**
+ * Records `inTime` of a kernel that has to stop. The stop may be due to its time limit, and the report shows whether the
+ * kernel has really exceeded it.
+ */
+function outOfTime(kernel: RecordedKernel, report: ObservedKernel, change: KernelChange): KernelChange | undefined {
   const inTime = report.inTime ?? null
   if (kernel.status !== 'TERMINATING' || inTime === null || inTime === kernel.inTime) return undefined
   return { ...change, inTime }
@@ -206,19 +211,20 @@ function started({ port, foundCheckpoint = null }: ObservedKernel, change: Kerne
 }
 
 /**
- * Nothing of the kernel runs. If it never ran, the handler in charge deals with it; if it was to stop, it has stopped.
+ * Records a kernel of which nothing runs. If it never ran, the handler of its session's status deals with it; if it was
+ * ordered to stop, it has stopped.
  */
-function failed(kernel: BookedKernel, report: ObservedKernel, change: KernelChange): KernelChange | undefined {
+function failed(kernel: RecordedKernel, report: ObservedKernel, change: KernelChange): KernelChange | undefined {
   if (kernel.status === 'TERMINATING') return { ...change, to: 'TERMINATED', ended: true, gone: true, stopped: true }
   if (kernel.status === 'RUNNING')
     return { ...change, to: 'ERROR', ended: true, gone: true, error: report.error ?? VANISHED }
   if (kernel.failed) return undefined
-  const error = report.error ?? { name: 'executor-failed', message: 'the agent could not start it and did not say why' }
+  const error = report.error ?? { name: 'executor-failed', message: 'the agent could not start it and gave no reason' }
   return { ...change, error }
 }
 
-/** An end is recorded in the same way whether or not the kernel's stop was ordered before the report came. */
-function exited(kernel: BookedKernel, report: ObservedKernel, change: KernelChange): KernelChange | undefined {
+/** Records an end in the same way whether or not a stop was ordered before the report arrived. */
+function exited(kernel: RecordedKernel, report: ObservedKernel, change: KernelChange): KernelChange | undefined {
   const ran = report.startedAt !== null || kernel.startedAt !== null || mayStillRun(report)
   const ends = {
     ...change,
@@ -235,10 +241,10 @@ function exited(kernel: BookedKernel, report: ObservedKernel, change: KernelChan
   const stopped = kernel.status === 'TERMINATING' && (report.stopped ?? true)
   if (stopped || (kernel.status === 'TERMINATING' && !ran))
     return { ...ends, to: 'TERMINATED', stopped: true, error: report.error }
-  // Only a kernel that was told to start can have run; a contrary report is not believed.
+  // Only a kernel that was ordered to start can have run; a report to the contrary is not believed.
   if (!ran || !MAY_HAVE_RUN.includes(kernel.status))
     return failed(kernel, { ...report, error: report.error ?? NEVER_RAN }, change)
-  // Whatever it did later: the server would have ended it, had it been there.
+  // Its later end does not matter: the server would have ended it at its time limit, had it been running.
   if (report.inTime === false) return { ...ends, to: 'ERROR', error: TIMED_OUT }
   if (report.exitCode === 0 && !report.oomKilled && report.error === null) return { ...ends, to: 'TERMINATED' }
   return { ...ends, to: 'ERROR', error: withVerdict(report.error ?? exitError(report), report.verdict ?? null) }
@@ -246,7 +252,10 @@ function exited(kernel: BookedKernel, report: ObservedKernel, change: KernelChan
 
 const MAY_HAVE_RUN: readonly KernelStatus[] = ['CREATING', 'RUNNING', 'TERMINATING']
 
-/** Failures of the program itself; what it said before somebody else ended it is about something else. */
+/**
+ * Failures of the program itself. A verdict that the program wrote before somebody else ended it is about something
+ * else.
+ */
 const PROGRAM_FAILURES: readonly string[] = ['kernel-exited', 'oom-killed']
 
 function withVerdict(error: FailureError, verdict: ProgramVerdict | null): FailureError {
@@ -264,7 +273,7 @@ function exitError(report: ObservedKernel): FailureError {
   return { name: 'kernel-exited', message: `exited with ${report.exitCode}`, exitCode: report.exitCode }
 }
 
-function order(kernel: BookedKernel, report: ObservedKernel, answer: Reconciliation): void {
+function order(kernel: RecordedKernel, report: ObservedKernel, answer: Reconciliation): void {
   const { id: kernelId, assignment } = kernel
   const over = report.status === 'EXITED' || report.status === 'FAILED'
   if (isTerminal(kernel.status)) {
@@ -275,7 +284,7 @@ function order(kernel: BookedKernel, report: ObservedKernel, answer: Reconciliat
   }
 }
 
-function missing(kernel: BookedKernel, answer: Reconciliation): void {
+function missing(kernel: RecordedKernel, answer: Reconciliation): void {
   const { id: kernelId, assignment, status } = kernel
   const gone = { ...confirmGone(kernel), ended: true }
   const vanished: FailureError = { name: 'kernel-vanished', message: 'gone from its agent without a trace' }
@@ -290,11 +299,11 @@ function missing(kernel: BookedKernel, answer: Reconciliation): void {
   else if (status !== 'PENDING' && status !== 'SCHEDULED') answer.orders.push({ kernelId, assignment, want: 'PREPARE' })
 }
 
-function confirmGone(kernel: BookedKernel): KernelChange {
+function confirmGone(kernel: RecordedKernel): KernelChange {
   return { ...unchanged(kernel), gone: true }
 }
 
-function unchanged(kernel: BookedKernel): KernelChange {
+function unchanged(kernel: RecordedKernel): KernelChange {
   return {
     id: kernel.id,
     assignment: kernel.assignment,

@@ -1,10 +1,9 @@
 import type { HoldReason, RetryPhase } from '../session/failure.ts'
-import { HOLD_WORDS } from '../retry/retry-state.ts'
+import { HOLD_REASON_TEXT } from '../retry/retry-state.ts'
 import { isTerminal, type SessionStatus, type SessionType } from '../session/lifecycle.ts'
 
 /**
- * The state of a chain, which SQL functions of the migrations derive from its newest attempt and that attempt's
- * decision.
+ * The state of a chain. SQL functions in the migrations derive it from the newest attempt and the decision about it.
  */
 export const CHAIN_STATES = ['LIVE', 'WAITING_RETRY', 'HELD', 'SUCCEEDED', 'FAILED', 'CANCELLED'] as const
 export type ChainState = (typeof CHAIN_STATES)[number]
@@ -24,22 +23,22 @@ export interface NewestAttempt {
 }
 
 export interface Outlook {
-  /** A retry is planned, or would be if the current attempt failed for an eligible cause. */
+  /** A retry is planned, or would follow if the current attempt failed for an eligible cause. */
   willRetry: boolean
   reason: string
-  /** When the planned retry is due; null for one that is held and overdue. */
+  /** When the planned retry is due; null if it is held and overdue. */
   at: Date | null
 }
 
 /**
- * Whether a chain will continue automatically. Rules and causes are judged only once there is a failure, so before that
- * a remaining budget means "may".
+ * Predicts whether a chain will continue automatically. Rules and causes can be judged only after a failure, so before
+ * that a remaining budget means "may".
  */
 export function outlook(newest: NewestAttempt, now: Date): Outlook {
   const { phase, explanation, dueAt } = newest
   if (phase === 'SCHEDULED') return { willRetry: true, reason: explanation!, at: dueAt }
   if (phase === 'HELD') {
-    const held = newest.holdReason === null ? 'held' : `held: ${HOLD_WORDS[newest.holdReason]}`
+    const held = newest.holdReason === null ? 'held' : `held: ${HOLD_REASON_TEXT[newest.holdReason]}`
     return { willRetry: true, reason: `${held}; ${explanation}`, at: dueAt !== null && dueAt > now ? dueAt : null }
   }
   if (phase !== null) return { willRetry: false, reason: explanation!, at: null }

@@ -3,15 +3,17 @@ import type { SealedVariable } from '../session/kernel-environment.ts'
 /** An attempt's spec as plain JSON, by field; amounts are decimals as text. */
 export type AttemptSpec = Readonly<Record<string, unknown>>
 
-/** One field that changed. Text is given as it is, a secret as its digest, the rest as JSON; null for no value. */
+/**
+ * One field that changed. Text is shown as it is, a secret as its digest, any other value as JSON; null means no value.
+ */
 export interface SpecDifference {
-  /** `image`; with a dot for one of several: `resourceSlots.mem`, `environ.LR`, `retryPolicy.maxRetries`. */
+  /** `image`, or the path of a nested value: `resourceSlots.mem`, `environ.LR`, `retryPolicy.maxRetries`. */
   field: string
   before: string | null
   after: string | null
 }
 
-/** Sorted by field. */
+/** Compares two specs; the result is sorted by field. */
 export function specDifference(before: AttemptSpec, after: AttemptSpec): SpecDifference[] {
   const old = flatten(before)
   const now = flatten(after)
@@ -21,14 +23,14 @@ export function specDifference(before: AttemptSpec, after: AttemptSpec): SpecDif
     .filter((difference) => difference.before !== difference.after)
 }
 
-/** A value that a resubmission set, and what it was in the attempt before. */
+/** A value that a resubmission set, and its value in the attempt before. */
 export interface SpecOverride {
   field: string
   value: string | null
   before: string | null
 }
 
-/** The overrides of a resubmission, one entry for each value that they set, sorted by field. */
+/** Lists the overrides of a resubmission, one entry per value, sorted by field. */
 export function flattenOverrides(overrides: Record<string, unknown>, specBefore: AttemptSpec): SpecOverride[] {
   const old = flatten(specBefore)
   return Object.entries(overrides)

@@ -1,4 +1,4 @@
-import { holdWords } from '../retry/retry-state.ts'
+import { holdReasonText } from '../retry/retry-state.ts'
 import type { FailureCause, HoldReason, RetryPhase } from '../session/failure.ts'
 import { isTerminal, type SessionOrigin, type SessionStatus, type SessionType } from '../session/lifecycle.ts'
 
@@ -14,7 +14,7 @@ export const CHAIN_SEGMENT_KINDS = [
 ] as const
 export type ChainSegmentKind = (typeof CHAIN_SEGMENT_KINDS)[number]
 
-/** What is on record about one attempt of a chain, and about the time up to the next one. */
+/** The records of one attempt of a chain, and of the time between its end and the next attempt. */
 export interface RecordedAttempt {
   sessionId: string
   sessionType: SessionType
@@ -29,44 +29,46 @@ export interface RecordedAttempt {
   cause: FailureCause | null
   /** When the attempt before ended; null for the first one. */
   parentTerminatedAt: Date | null
-  /** Its changes of status, oldest first. */
+  /** The attempt's status changes, oldest first. */
   moves: readonly { to: SessionStatus; at: Date }[]
-  /** What its retry was held by, oldest first. The last one may be open. */
+  /** The spans in which the retry was held, oldest first. The last one may be open. */
   waits: readonly { reason: HoldReason; scope: string | null; from: Date; to: Date | null }[]
-  /** Null while there is none. */
+  /** Null until a decision is made. */
   decision: { phase: RetryPhase; explanation: string; dueAt: Date | null; abandonedAt: Date | null } | null
-  /** The attempt after it; null if there is none. */
+  /** The next attempt; null if there is none. */
   next: { createdAt: Date; origin: SessionOrigin } | null
 }
 
 export interface ChainSegment {
   kind: ChainSegmentKind
   from: Date
-  /** Null while it lasts, and of what is planned. */
+  /** Null for an open segment and for a planned one. */
   to: Date | null
   attempt: number
   epoch: number
-  /** Null of what is planned. */
+  /** Null for a planned segment. */
   sessionId: string | null
   /** Why the attempt failed. */
   cause: FailureCause | null
   holdReason: HoldReason | null
   reason: string | null
-  /** Its place in the chain: segments are ordered by attempt, then by this. Segments that have ended keep theirs. */
+  /**
+   * The position within the attempt: segments are ordered by attempt, then by this. An ended segment keeps its place.
+   */
   place: number
 }
 
-/** Of what is planned: before all else of the attempt to come. */
+/** Planned segments come before everything else of the next attempt. */
 const PLANNED_PLACE = 0
 
 /**
- * The segments of one attempt: its own, and those between its end and the next attempt. Together, those of all attempts
- * of a chain cover its life from its creation to its end, or to now, without gap or overlap; the last one is open
- * (`to` is null) while the chain goes on. What is planned comes after that. Segments without length are left out, but
- * each attempt has one of its own.
+ * Derives the segments of one attempt: its own, and those between its end and the next attempt. The segments of all
+ * attempts cover the chain's life from its creation to its end, or to now, without gap or overlap; the last one is open
+ * (`to` is null) while the chain goes on. Planned segments come after that. Segments of zero length are omitted, but
+ * each attempt has at least one of its own.
  *
- * Times are recorded by transactions that may have begun in another order than they committed in: a moment that lies
- * before the one that it follows counts as the same.
+ * Transactions may commit in another order than they began, so recorded times can be out of order: a time that lies
+ * before its predecessor counts as equal to it.
  */
 export function segmentsOf(attempt: RecordedAttempt, now: Date): ChainSegment[] {
   const own = ownSegments(attempt)
@@ -123,7 +125,7 @@ interface Begin {
 function beginsOf({ moves, startedAt }: RecordedAttempt): Begin[] {
   const begins = moves.flatMap(({ to, at }): Begin[] => {
     const kind = KIND_OF[to]
-    // Its program began to run before that was noticed.
+    // The program may have started before the scheduler noticed.
     return kind === null ? [] : [{ kind, at: kind === 'RUNNING' ? (startedAt ?? at) : at }]
   })
   if (startedAt === null || begins.some(({ kind }) => kind === 'RUNNING')) return begins
@@ -131,7 +133,10 @@ function beginsOf({ moves, startedAt }: RecordedAttempt): Begin[] {
   return [...before, { kind: 'RUNNING', at: startedAt }, ...begins.slice(before.length)]
 }
 
-/** Null while the attempt goes on, or has ended and is not yet judged: nobody knows whether the chain goes on. */
+/**
+ * Null while the attempt goes on, or after its end while no decision is made: whether the chain goes on is then
+ * unknown.
+ */
 function ownEnd(attempt: RecordedAttempt, from: Date): Date | null {
   const { status, sessionType, terminatedAt, decision, next } = attempt
   const isJudged = decision !== null || next !== null || sessionType !== 'BATCH'
@@ -142,7 +147,7 @@ function reasonOf({ statusReason, pendingReason }: RecordedAttempt, kind: ChainS
   return kind === 'QUEUED' && to === null ? pendingReason : statusReason
 }
 
-/** Backoff and holds up to the retry or until it was given up, then the wait for a resubmission. */
+/** Derives the backoff and the holds until the retry was dispatched or given up, then the wait for a resubmission. */
 function segmentsAfter(attempt: RecordedAttempt, from: Date | null): Unplaced[] {
   if (from === null) return []
   const { decision, next } = attempt
@@ -165,7 +170,7 @@ function waitsOf(attempt: RecordedAttempt, from: Date, end: Date | null): Unplac
     segments.push(segment(attempt, 'BACKOFF', at, begin), {
       ...segment(attempt, 'HELD', begin, to),
       holdReason: wait.reason,
-      reason: holdWords(wait),
+      reason: holdReasonText(wait),
     })
     if (to === null) return segments
     at = to
@@ -174,7 +179,7 @@ function waitsOf(attempt: RecordedAttempt, from: Date, end: Date | null): Unplac
   return segments
 }
 
-/** A retry that is held stands at now. */
+/** A held retry is planned for now. */
 function planned(attempt: RecordedAttempt, now: Date): ChainSegment[] {
   const { decision, next } = attempt
   if (!isPending(decision?.phase) || next !== null) return []

@@ -16,7 +16,7 @@ export interface Service {
   endpoints: readonly ServiceEndpoint[]
 }
 
-/** IPv6 addresses are written in brackets. */
+/** Writes IPv6 addresses in brackets. */
 export function hostAndPort({ host, port }: Pick<ServiceEndpoint, 'host' | 'port'>): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`
 }
@@ -31,8 +31,8 @@ export interface TargetGroup {
 }
 
 /**
- * Prometheus' format for HTTP and file discovery: groups of targets. Each group has one route here, because each route
- * has its own session. Labels that begin with `__meta_` are available for relabelling and dropped afterwards.
+ * Groups of targets in Prometheus' format for HTTP and file discovery. Each route has its own group, because each route
+ * has its own session. Labels that begin with `__meta_` can be used for relabelling and are dropped afterwards.
  */
 export function prometheusTargets(services: readonly Service[]): TargetGroup[] {
   return services.flatMap(({ deploymentId, name, project, labels, endpoints }) =>
@@ -53,11 +53,6 @@ export function prometheusTargets(services: readonly Service[]): TargetGroup[] {
   )
 }
 
-/** Replaces the characters that Prometheus does not allow in a label name. */
-function labelName(key: string): string {
-  return key.replaceAll(/[^A-Za-z0-9_]/g, '_')
-}
-
 export interface TraefikConfiguration {
   http?: {
     services: Record<string, { loadBalancer: { passHostHeader: true; servers?: { url: string }[] } }>
@@ -65,9 +60,9 @@ export interface TraefikConfiguration {
 }
 
 /**
- * Traefik's dynamic configuration: one service `<deployment>.<project>` each, for routers that the operator writes.
- * Traefik rejects a whole document that contains any empty object or list, and keeps the previous one, so none is
- * written. A service without servers answers 503.
+ * Traefik's dynamic configuration: one service `<deployment>.<project>` per deployment, for routers that the operator
+ * writes. If any object or list is empty, Traefik rejects the whole document and keeps the previous one; so no empty
+ * one is written. A service without servers answers 503.
  */
 export function traefikConfiguration(services: readonly Service[]): TraefikConfiguration {
   if (services.length === 0) return {}
@@ -83,4 +78,9 @@ export function traefikConfiguration(services: readonly Service[]): TraefikConfi
       ),
     },
   }
+}
+
+/** Replaces the characters that Prometheus does not allow in a label name. */
+function labelName(key: string): string {
+  return key.replaceAll(/[^A-Za-z0-9_]/g, '_')
 }

@@ -1,9 +1,9 @@
 import type { RouteResult, RouteStatus } from './lifecycle.ts'
 
-/** The printable ASCII characters allowed in a request line; a fragment would never reach the server. */
+/** The printable ASCII characters allowed in a request line, without `#`: a fragment never reaches the server. */
 const PATH = /^\/[!-"$-[\]-~]*$/
 
-/** A path on the checked program only: one that begins with two slashes would name another host. */
+/** Accepts a path on the checked program only: a path that begins with two slashes would name another host. */
 export function isHealthPath(text: string): boolean {
   return PATH.test(text) && !text.startsWith('//')
 }
@@ -17,11 +17,11 @@ interface RouteHealth {
   healthyThreshold: number
   unhealthyThreshold: number
   lastCheckFault: string | null
-  /** Its last check is too old to count. */
+  /** The last check is too old to count. */
   stale: boolean
 }
 
-/** Undefined if the findings change nothing. */
+/** Judges a route by its checks; undefined if nothing changes. */
 export function judgeHealth(health: RouteHealth): { result: RouteResult; message: string } | undefined {
   const { status, successes, failures, lastCheckFault } = health
   if (health.stale) {
@@ -32,7 +32,7 @@ export function judgeHealth(health: RouteHealth): { result: RouteResult; message
     return { result: 'SUCCESS', message: inARow(successes, 'succeeded') }
   }
   if (status !== 'UNHEALTHY' && failures >= health.unhealthyThreshold) {
-    return { result: 'FAILURE', message: `${inARow(failures, 'failed')}: ${lastCheckFault ?? 'nobody said why'}` }
+    return { result: 'FAILURE', message: `${inARow(failures, 'failed')}: ${lastCheckFault ?? 'no reason given'}` }
   }
   return undefined
 }

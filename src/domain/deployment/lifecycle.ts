@@ -1,4 +1,4 @@
-/** CREATED and DEPLOYING are read, never written. */
+/** All statuses of a deployment. CREATED and DEPLOYING are read, never written. */
 export const DEPLOYMENT_STATUSES = [
   'PENDING',
   'CREATED',
@@ -24,8 +24,8 @@ export const ROUTE_STATUSES = [
 export type RouteStatus = (typeof ROUTE_STATUSES)[number]
 
 /**
- * The moves a deployment may make, by its handlers and by a person who destroys it; everything else is refused. Each
- * write names the status it moves from.
+ * The allowed moves of a deployment, by its handlers or by a person who destroys it; all others are refused. Each write
+ * names the status it moves from.
  */
 export const DEPLOYMENT_TRANSITIONS: Readonly<Record<DeploymentStatus, readonly DeploymentStatus[]>> = {
   PENDING: ['SCALING', 'DESTROYING'],
@@ -38,7 +38,7 @@ export const DEPLOYMENT_TRANSITIONS: Readonly<Record<DeploymentStatus, readonly 
 }
 
 /**
- * The moves a route may make: by its own handlers, and by those of its deployment, which end surplus routes and routes
+ * The allowed moves of a route, by its own handlers or by those of its deployment, which end surplus routes and routes
  * of old revisions.
  */
 export const ROUTE_TRANSITIONS: Readonly<Record<RouteStatus, readonly RouteStatus[]>> = {
@@ -108,7 +108,7 @@ export type RouteHandlerName =
 
 export type RouteDeclaration = StatusDeclaration<RouteHandlerName, RouteStatus, RouteResult>
 
-/** Handlers that never return STALE declare it as null. */
+/** All route handlers by name. Handlers that never return STALE declare it as null. */
 export const ROUTE_HANDLERS: Readonly<Record<RouteHandlerName, RouteDeclaration>> = {
   'provisioning-route': {
     name: 'provisioning-route',
@@ -142,19 +142,19 @@ export const ROUTE_HANDLERS: Readonly<Record<RouteHandlerName, RouteDeclaration>
   },
 }
 
-/** A handler's result for one deployment or route that it was given; one without a finding stays as it is. */
+/** A handler's result for one deployment or route. An entity without a finding stays as it is. */
 export interface Finding<Result extends string> {
   id: string
   result: Result
-  /** Why, in words; null if there is nothing to say. */
+  /** The reason, for people; null if there is none. */
   message: string | null
 }
 
-/** What the judge needs to know about a deployment or route. */
+/** The facts about a deployment or route that the judge needs. */
 interface Declared<Status extends string> {
   id: string
   status: Status
-  /** The reason for its status, as last recorded. */
+  /** The recorded reason for its status. */
   statusReason: string | null
 }
 
@@ -167,8 +167,8 @@ export interface DeclaredMove<Status extends string, Result extends string> {
 }
 
 /**
- * Judges without tries and timeouts: a result leads to the declared status, and null keeps the status. A message that
- * keeps the status is not recorded again if it is already the recorded reason.
+ * Turns results into moves, without tries and timeouts: a result leads to the declared status, and null keeps the
+ * status. A message that keeps the status is not recorded again if it equals the recorded reason.
  * @throws Error for a move that the transition table does not allow: the declaration contradicts it
  */
 export function judgeDeclared<Name extends string, Status extends string, Result extends string>(
@@ -184,7 +184,7 @@ export function judgeDeclared<Name extends string, Status extends string, Result
     const { result, message } = finding
     const to = declaration.leadsTo[result] ?? status
     if (to !== status && !transitions[status].includes(to)) {
-      throw new Error(`${declaration.name}: ${status} → ${to} is no move that the table allows`)
+      throw new Error(`${declaration.name}: ${status} → ${to} is not an allowed transition`)
     }
     if (to === status && message === statusReason) return []
     return [{ id, from: status, to, outcome: result, message }]
@@ -194,12 +194,12 @@ export function judgeDeclared<Name extends string, Status extends string, Result
 interface CountedRoutes {
   status: RouteStatus
   count: number
-  /** Of these, the routes of the deployment's present revision. */
+  /** The routes among them that have the deployment's present revision. */
   present: number
 }
 
 /**
- * Whether everything asked for is done. READY alone reflects only what was asked for before the handlers' last pass.
+ * Whether all requested changes are done. READY alone covers only what was requested before the handlers' last pass.
  */
 export function isSettled(
   { status, replicas }: { status: DeploymentStatus; replicas: number },

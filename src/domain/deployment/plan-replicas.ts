@@ -7,7 +7,7 @@ export interface PlannedRoute {
   id: string
   revision: number
   status: RouteStatus
-  /** It has been healthy before. */
+  /** The route has been healthy before. */
   wasHealthy: boolean
 }
 
@@ -18,13 +18,15 @@ export interface ReplicasWanted extends RolloutSettings {
 export interface ReplicaPlan {
   /** Routes of the wanted revision to start now. */
   start: number
-  /** Ids, in the order in which they are stopped. */
+  /** Route ids, in the order in which they are stopped. */
   stop: string[]
-  /** Exactly the wanted number of routes of the wanted revision is live, all are healthy, and there are no others. */
+  /**
+   * Exactly the wanted number of routes of the wanted revision is live, all are healthy, and no other route is live.
+   */
   settled: boolean
 }
 
-/** Routes that serve or may come to serve; the others have ended or will end by themselves. */
+/** Whether a route serves or may come to serve; all other routes have ended or are ending. */
 export function isLive(status: RouteStatus): boolean {
   return status === 'PROVISIONING' || status === 'DEGRADED' || status === 'HEALTHY' || status === 'UNHEALTHY'
 }
@@ -52,35 +54,9 @@ export function planReplicas(wanted: ReplicasWanted, routes: readonly PlannedRou
   }
 }
 
-/**
- * `spare`: how many healthy routes may be stopped. A route that may soon be healthy again is stopped only if none is
- * lacking.
- */
-function replaceable(others: readonly PlannedRoute[], spare: number, all: boolean): PlannedRoute[] {
-  let left = spare
-  return others.filter((route) => {
-    if (all) return true
-    if (route.status === 'HEALTHY') return left-- > 0
-    return route.status !== 'DEGRADED' || !route.wasHealthy || spare >= 0
-  })
-}
-
-function healthyIn(routes: readonly PlannedRoute[]): number {
-  return routes.filter(({ status }) => status === 'HEALTHY').length
-}
-
 const WORTH: Readonly<Partial<Record<RouteStatus, number>>> = { UNHEALTHY: 0, PROVISIONING: 1, DEGRADED: 2, HEALTHY: 4 }
 
-/** Of equally bad routes the newest first, by id. */
-function worstFirst(a: PlannedRoute, b: PlannedRoute): number {
-  return worthOf(a) - worthOf(b) || (a.id < b.id ? 1 : -1)
-}
-
-function worthOf({ status, wasHealthy }: PlannedRoute): number {
-  return (WORTH[status] ?? 0) + (status === 'DEGRADED' && wasHealthy ? 1 : 0)
-}
-
-/** A deployment's rollout settings; null for the defaults. */
+/** A deployment's rollout settings; null means the default. */
 export interface RolloutSettings {
   replicas: number
   minHealthy: number | null
@@ -111,9 +87,35 @@ const BACKOFF: DelayPolicy = {
 }
 
 /**
- * The time in ms from the last of `failures` (at least 1) failed routes to the next start, computed like the retry
- * delay of a session.
+ * The pause in ms before the next start after `failures` (at least 1) consecutive failed routes, computed like a
+ * session's retry delay.
  */
 export function startBackoffMs(failures: number, failedSessionId: string): number {
   return computeDelay({ policy: BACKOFF, sessionId: failedSessionId, retryCount: failures - 1, random: 0 }).delayMs
+}
+
+/**
+ * Selects routes of other revisions to stop. `spare` is the number of healthy routes that may be stopped. A route that
+ * may soon be healthy again is stopped only if `spare` is not negative.
+ */
+function replaceable(others: readonly PlannedRoute[], spare: number, all: boolean): PlannedRoute[] {
+  let left = spare
+  return others.filter((route) => {
+    if (all) return true
+    if (route.status === 'HEALTHY') return left-- > 0
+    return route.status !== 'DEGRADED' || !route.wasHealthy || spare >= 0
+  })
+}
+
+function healthyIn(routes: readonly PlannedRoute[]): number {
+  return routes.filter(({ status }) => status === 'HEALTHY').length
+}
+
+/** Sorts equally bad routes by id, the newest first. */
+function worstFirst(a: PlannedRoute, b: PlannedRoute): number {
+  return worthOf(a) - worthOf(b) || (a.id < b.id ? 1 : -1)
+}
+
+function worthOf({ status, wasHealthy }: PlannedRoute): number {
+  return (WORTH[status] ?? 0) + (status === 'DEGRADED' && wasHealthy ? 1 : 0)
 }

@@ -15,16 +15,19 @@ interface BudgetedSession {
   epochStartedAt: Date
 }
 
-/** The retries that a session may use; only batch sessions are retried, whatever policy they have inherited. */
+/** Number of retries that a session may use. Only batch sessions are retried, whatever policy they have inherited. */
 export function budgetOf(session: { sessionType: SessionType; maxRetries: number }): number {
   return session.sessionType === 'BATCH' ? session.maxRetries : 0
 }
 
 type Budget =
-  /** `ordinal`: `retry 2 of 5`. */
+  /** `ordinal` is text such as `retry 2 of 5`. */
   { left: true; counted: boolean; ordinal: string } | { left: false; counted: boolean; reason: string }
 
-/** A counted retry needs budget. An uncounted one is limited only by its own bound, even if the budget is used up. */
+/**
+ * Judges whether a retry is left. A counted retry needs budget. An uncounted one is limited only by its own bound, even
+ * if the budget is used up.
+ */
 export function judgeBudget(
   policy: Pick<RetryPolicy, 'countPreStartFailures' | 'maxUncountedRetries' | 'maxElapsed'>,
   session: BudgetedSession,
@@ -52,7 +55,7 @@ function isCounted(
   wish: Pick<ProgramWish, 'retry'>,
 ): boolean {
   if (matched?.rule.action === 'RETRY_UNCOUNTED') return false
-  // What a program asks for counts where no rule decides.
+  // The program's verdict decides only if no rule matched.
   if (matched === null && wish.retry === 'uncounted') return false
   return policy.countPreStartFailures || session.startedAt !== null
 }
@@ -65,7 +68,7 @@ export function isTooLate(maxElapsed: number | null, epochStartedAt: Date, start
 /** The retry switch of one scope, as in force now. */
 export interface RetrySwitch {
   scope: RetryScope
-  /** The projects of the batch that the scope covers. */
+  /** Those of the batch's projects that the scope covers. */
   projectIds: readonly string[]
   disabled: boolean
   /** Time until this kill switch ends by itself; null if it does not. */
@@ -82,7 +85,7 @@ export interface RateLimit {
   burst: number
 }
 
-/** The tokens in the bucket after this long. A clock that was set back removes none. */
+/** Number of tokens in the bucket after this many seconds. A clock that was set back removes none. */
 export function refill({ perSecond, burst }: RateLimit, tokens: number, seconds: number): number {
   return Math.min(burst, tokens + Math.max(0, seconds) * perSecond)
 }
@@ -172,7 +175,10 @@ function parentAlive<Retry extends Admissible>(retry: Retry): Hold<Retry> | unde
   return { retry, reason: 'PARENT_ALIVE', scope: null, waitMs, rateLimit: null, limitForMs: null }
 }
 
-/** It is moved forward as soon as a place is free, so retries without one are not considered in the meantime. */
+/**
+ * Holds a retry whose quota is full. A freed place moves the retry forward at once, so it is not checked in the
+ * meantime.
+ */
 function quotaFull<Retry extends Admissible>(places: PendingPlaces, retry: Retry): Hold<Retry> | undefined {
   const full = places.fullFor(retry)
   if (!full) return undefined
@@ -180,7 +186,7 @@ function quotaFull<Retry extends Admissible>(places: PendingPlaces, retry: Retry
   return { retry, reason: 'QUOTA', scope: full.scope, waitMs, rateLimit: null, limitForMs: null }
 }
 
-/** Of the rate limits without a token, the one whose next free token comes last. */
+/** Holds a retry by the rate limit whose next free token comes last. */
 function rateLimited<Retry, Switch extends RetrySwitch>(
   limits: readonly Switch[],
   retry: Retry,

@@ -5,15 +5,15 @@ import { sha1 } from './delay.ts'
 import type { PlannedRetry } from './preview.ts'
 import type { RetryPolicy } from './policy/policy.ts'
 
-/** Computes delays as Airflow's `next_retry_datetime` does. In seconds; whole ones whenever backoff is on. */
+/** Delays as computed by Airflow's `next_retry_datetime`, in seconds; whole seconds whenever backoff is on. */
 
-/** Releases by formula: up to 2.5.3, 2.6 to 2.9, 2.10 to 3.1, and from 3.2 on. */
+/** Airflow releases, grouped by formula: up to 2.5.3, 2.6 to 2.9, 2.10 to 3.1, and from 3.2 on. */
 export const AIRFLOW_RELEASES = ['AIRFLOW_2_5', 'AIRFLOW_2_6', 'AIRFLOW_2_10', 'AIRFLOW_3_2'] as const
 export type AirflowRelease = (typeof AIRFLOW_RELEASES)[number]
 
 /** Every release since 2.6 caps delays with backoff at 24 hours. */
 const AIRFLOW_CEILING_SECONDS = 86_400
-/** Before, only what Python's `timedelta` can hold did: `timedelta.max.total_seconds() - 1`, a double. */
+/** Earlier releases cap them only at Python's longest `timedelta`: `timedelta.max.total_seconds() - 1`, as a double. */
 const TIMEDELTA_CEILING_SECONDS = 86_399_999_999_999
 
 interface AirflowBackoff {
@@ -21,7 +21,7 @@ interface AirflowBackoff {
   retryDelay: number
   /** 0 turns backoff off. */
   multiplier: number
-  /** Null or 0 for no maximum. */
+  /** Null or 0 means no maximum. */
   maxRetryDelay: number | null
 }
 
@@ -29,29 +29,29 @@ interface AirflowBackoff {
 interface AirflowTask {
   dagId: string
   taskId: string
-  /** As Python prints it: `2016-01-01 00:00:00+00:00`, or `None`. */
+  /** The date as Python prints it: `2016-01-01 00:00:00+00:00`, or `None`. */
   logicalDate: string
 }
 
 interface AirflowDelay {
-  /** Null where backoff is off. */
+  /** Null if backoff is off. */
   minBackoff: bigint | null
-  /** In [0, minBackoff). */
+  /** A value in [0, minBackoff). */
   jitter: bigint
   seconds: number
 }
 
-/** Up to 3.1 the setting was a flag, and any number but 0 was true; since 3.2 it is the multiplier itself. */
+/**
+ * Converts the setting to a multiplier. Up to 3.1 the setting was a flag, and any number but 0 meant true; since 3.2 it
+ * is the multiplier itself.
+ */
 export function airflowMultiplier(release: AirflowRelease, setting: boolean | number): number {
   if (typeof setting === 'boolean') return setting ? 2 : 0
   if (release !== 'AIRFLOW_3_2') return setting === 0 ? 0 : 2
   return setting > 0 && setting !== 1 ? setting : 0
 }
 
-/**
- * The try number that the formula uses for the nth retry. Up to 2.9 it was already one more than the failed try's
- * number.
- */
+/** The try number that the formula uses for the nth retry. Up to 2.9 it was one more than the failed try's number. */
 export function airflowTryNumber(release: AirflowRelease, retry: number): number {
   return countsNextTry(release) ? retry + 1 : retry
 }
@@ -63,14 +63,14 @@ export function airflowDelay(backoff: AirflowBackoff, task: AirflowTask, tryNumb
   return { minBackoff, jitter, seconds: cut(minBackoff + jitter, backoff) }
 }
 
-/** The least and greatest delay of any task, both inclusive. */
+/** Shortest and longest delay over all tasks, both inclusive. */
 export function airflowDelayBounds(backoff: AirflowBackoff, tryNumber: number): { earliest: number; latest: number } {
   const minBackoff = airflowMinBackoff(backoff, tryNumber)
   if (minBackoff === null) return { earliest: backoff.retryDelay, latest: backoff.retryDelay }
   return { earliest: cut(minBackoff, backoff), latest: cut(2n * minBackoff - 1n, backoff) }
 }
 
-/** Null if backoff is off. A product that overflows a float becomes the ceiling. */
+/** Computes the delay before jitter; null if backoff is off. A product that overflows a float becomes the ceiling. */
 function airflowMinBackoff({ release, retryDelay, multiplier }: AirflowBackoff, tryNumber: number): bigint | null {
   if (multiplier === 0 || multiplier === 1) return null
   const exponent = countsNextTry(release) ? tryNumber - 2 : tryNumber - 1
@@ -84,7 +84,7 @@ function cut(seconds: bigint, { release, maxRetryDelay }: AirflowBackoff): numbe
   return Math.min(Number(seconds), maxRetryDelay ? Math.min(maxRetryDelay, ceiling) : ceiling)
 }
 
-/** Seconds. */
+/** The ceiling in seconds. */
 function ceilingOf(release: AirflowRelease): number {
   return release === 'AIRFLOW_2_5' ? TIMEDELTA_CEILING_SECONDS : AIRFLOW_CEILING_SECONDS
 }
@@ -129,7 +129,7 @@ const settingsWithTask = z
     when: ({ value }) => typeof value === 'object' && value !== null,
   })
 
-/** Null counts as not given. Without a DAG and a task no jitter can be computed. */
+/** Parses Airflow settings; null counts as not given. Without a DAG and a task no jitter can be computed. */
 export function parseAirflowSettings(input: object): ParsedAirflowSettings {
   const given = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== null && value !== undefined))
   const parsed = settingsWithTask.safeParse(given)
@@ -145,8 +145,8 @@ export function parseAirflowSettings(input: object): ParsedAirflowSettings {
 export type AirflowRetry = Omit<PlannedRetry, 'resourceSlots' | 'batchTimeout'>
 
 /**
- * Airflow's delays, for as many retries as a policy can have; without a task the shortest ones, because the jitter is
- * unknown.
+ * Plans as many retries as a policy can have, with Airflow's delays. Without a task the jitter is unknown, and the
+ * shortest delays are given.
  */
 export function planAirflowRetries(settings: AirflowSettings, task: AirflowTask | null): AirflowRetry[] {
   const { release, retryDelay, maxRetryDelay } = settings
@@ -170,7 +170,7 @@ interface AirflowConversion {
   explanation: AirflowExplanation
 }
 
-/** One sentence per entry. */
+/** A comparison of Airflow's behaviour with the policy's, one sentence per entry. */
 export interface AirflowExplanation {
   alike: string[]
   differs: string[]
@@ -180,7 +180,7 @@ export interface AirflowExplanation {
 const RETRY_DELAY_SECONDS_MIN = 0.001
 const CEILING_SECONDS = RETRY_DELAY_CEILING_MS / 1000
 
-/** The policy that comes closest to what the settings do in Airflow. */
+/** Converts the settings to the policy that behaves most like Airflow. */
 export function convertAirflowSettings(settings: AirflowSettings): AirflowConversion {
   const multiplier = airflowMultiplier(settings.release, settings.retryExponentialBackoff)
   const maxRetries = Math.min(settings.retries, RETRIES_MAX)
@@ -195,7 +195,10 @@ export function convertAirflowSettings(settings: AirflowSettings): AirflowConver
   }
 }
 
-/** Without backoff Airflow adds no jitter and applies neither `max_retry_delay` nor its 24-hour cap. */
+/**
+ * Converts settings without backoff: then Airflow adds no jitter and applies neither `max_retry_delay` nor its 24-hour
+ * cap.
+ */
 function flat({ retryDelay, maxRetryDelay }: AirflowSettings): AirflowConversion {
   const alike = [`Each retry waits ${retryDelay} s, without jitter.`]
   const differs: string[] = []
@@ -234,7 +237,7 @@ function exponential(settings: AirflowSettings, multiplier: number): AirflowConv
     'Airflow adds whole seconds of jitter, here it is milliseconds.',
   ]
   if (settings.release === 'AIRFLOW_2_5' && (maxRetryDelay === null || maxRetryDelay > CEILING_SECONDS)) {
-    differs.push(`Before 2.6 Airflow has no limit of its own; here no delay is longer than ${CEILING_SECONDS} s.`)
+    differs.push(`Before 2.6 Airflow has no limit; here no delay is longer than ${CEILING_SECONDS} s.`)
   }
   if (!Number.isInteger(retryDelay) || !Number.isInteger(multiplier)) {
     differs.push('Airflow rounds the delay before jitter up to whole seconds, at least 1; here it is exact.')

@@ -33,7 +33,7 @@ export interface RetriedParent {
   avoidGroups: string[]
 }
 
-/** The fields of an automatic child that are its own; the rest of its spec, and the policy, are its parent's. */
+/** The fields in which an automatic child differs from its parent; it inherits the rest of the spec, and the policy. */
 export interface DerivedChild {
   parentSessionId: string
   chainId: string
@@ -52,7 +52,7 @@ export interface DerivedChild {
   avoidGroups: string[]
 }
 
-/** The part of a verdict that changes the child, as stored with the decision; decisions of before exclude nothing. */
+/** The part of a verdict that changes the child, as stored with the decision; older decisions have no `exclude`. */
 export type ChildChanges = Pick<RetryVerdict, 'cause' | 'counted' | 'growth' | 'avoid'> &
   Partial<Pick<RetryVerdict, 'exclude'>>
 
@@ -77,7 +77,7 @@ export function deriveChild(parent: RetriedParent, changes: ChildChanges): Deriv
   }
 }
 
-/** The places that failed last are at the end. The oldest are forgotten when the list grows too long. */
+/** Appends the places that failed last to the end. If the list gets too long, its oldest entries are dropped. */
 function withLast(places: readonly string[], failed: readonly string[]): string[] {
   const last = new Set(failed)
   return [...places.filter((place) => !last.has(place)), ...last].slice(-AGENTS_NAMED_MAX)
@@ -85,10 +85,10 @@ function withLast(places: readonly string[], failed: readonly string[]): string[
 
 export interface GroupSeeker {
   resourceGroup: string
-  /** The one to be chosen last at the end. */
+  /** Groups to avoid; the last entry is chosen last. */
   avoidGroups: readonly string[]
   avoidAgents: readonly string[]
-  /** Only these agents may take it; empty for all. */
+  /** Only these agents may run the session; empty means all. */
   allowAgents: readonly string[]
   excludeAgents: readonly string[]
   /** The agent must have all of these labels. */
@@ -106,16 +106,16 @@ export interface GroupAgent {
   resourceGroup: string
   labels: Readonly<Record<string, string>>
   capacity: Readonly<Record<string, string>>
-  /** What a single kernel can have of it; null: all. */
+  /** The most that a single kernel can have on this agent; null means no such limit. */
   perKernel: Readonly<Record<string, string>> | null
-  /** Null for none. */
+  /** Null if the agent has none. */
   volumes: readonly OfferedVolume[] | null
 }
 
 /**
- * Chooses the group for a retry that avoids its own, among those whose agents could take it if nothing ran on them:
- * first groups that have agents enough which it does not avoid, then those that it does not avoid, by name, then the
- * one that it has avoided for the longest. It stays in its own group only if there is no other.
+ * Chooses the group for a retry that avoids its own, among the groups whose agents could run it if they were empty.
+ * Groups with enough agents that the retry does not avoid come first; then groups that it does not avoid, by name; then
+ * the group that it has avoided for the longest time. It stays in its own group only if there is no other.
  */
 export function chooseGroup(seeker: GroupSeeker, agents: readonly GroupAgent[]): string {
   if (!seeker.avoidGroups.includes(seeker.resourceGroup)) return seeker.resourceGroup
@@ -168,8 +168,9 @@ interface RetriedSession {
 }
 
 /**
- * The variables that tell a session's kernels about their chain; KERNEL_VARIABLES defines them. All are always set,
- * and empty if there is no value, so that scripts can read them under `set -u` and never inherit another session's.
+ * Environment variables that describe the chain to a session's kernels; KERNEL_VARIABLES defines them. All are always
+ * set, and empty if there is no value, so that scripts can read them under `set -u` and never inherit another
+ * session's.
  */
 export function retryEnvironment(session: RetriedSession): { name: KernelVariable; value: string }[] {
   const maxRetries = budgetOf(session)

@@ -13,13 +13,13 @@ import type { MatchedRule } from './policy/rules.ts'
 /** The part of a finished session that its cause depends on. */
 export interface FinishedSession {
   status: 'TERMINATED' | 'ERROR' | 'CANCELLED'
-  /** The person who ended it, if one did. */
+  /** The person who ended the session; null if nobody did. */
   terminatedBy: string | null
 }
 
 export type Classification =
   | { kind: 'cause'; cause: FailureCause; error: FailureError | null }
-  /** An internal error: the code that ended the session gave no reason. */
+  /** An internal error: the session was ended without a readable reason. */
   | { kind: 'malformed'; message: string }
 
 const CAUSE_BY_NAME: ReadonlyMap<string, FailureCause> = new Map(Object.entries(CAUSE_OF_FAILURE))
@@ -36,7 +36,7 @@ export function classifyFailure(session: FinishedSession, statusData: unknown): 
   return { kind: 'cause', cause: CAUSE_BY_NAME.get(error.name) ?? 'UNKNOWN', error }
 }
 
-/** The error in the envelope, or a description of what is wrong with it. */
+/** Reads the error in the envelope, or describes what is wrong with it. */
 function readEnvelope(statusData: unknown): FailureError | string {
   if (!isRecord(statusData)) return 'status data is missing'
   const { error } = statusData
@@ -44,8 +44,8 @@ function readEnvelope(statusData: unknown): FailureError | string {
   const { name, message, agentId = null, exitCode = null } = error
   if (typeof name !== 'string' || name === '') return 'the error has no name'
   if (typeof message !== 'string') return 'the error has no message'
-  if (agentId !== null && typeof agentId !== 'string') return "the error's agentId is no text"
-  if (exitCode !== null && !Number.isInteger(exitCode)) return "the error's exitCode is no integer"
+  if (agentId !== null && typeof agentId !== 'string') return "the error's agentId is not text"
+  if (exitCode !== null && !Number.isInteger(exitCode)) return "the error's exitCode is not an integer"
   const verdict = readProgramVerdict(error['verdict'])
   return {
     name,
@@ -62,12 +62,13 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 
 type Eligibility =
   | { eligible: true }
-  /** `byRule`: a rule decided, not the eligible causes. */
+  /** `byRule` means that a rule decided, not the eligible causes. */
   | { eligible: false; byRule: boolean; reason: string }
 
 /**
- * Checks the causes that are never retried first, then a program that forbids the retry, the matched rule, a program
- * that asks for one, and the eligible causes. A null cause stands for any eligible one.
+ * Judges whether a failure may be retried. The order of checks: causes that are never retried, a program that forbids
+ * the retry, the matched rule, a program that asks for a retry, the eligible causes. A null cause stands for any
+ * eligible one.
  */
 export function judgeEligibility(
   policy: Pick<RetryPolicy, 'eligibleCauses'>,
@@ -95,12 +96,12 @@ function isNeverRetried(cause: FailureCause): boolean {
   return (NEVER_RETRIED_CAUSES as readonly FailureCause[]).includes(cause)
 }
 
-/** What a program's verdict asks of the decision, as far as the policy trusts it. */
+/** The requests in a program's verdict, as far as the policy trusts it. */
 export interface ProgramWish {
   retry: VerdictRetry | null
-  /** Replaces the formula's base, and a rule's. */
+  /** Replaces the base of the formula, and the delay of a rule. */
   delaySeconds: number | null
-  /** For people; empty if there is nothing to say. */
+  /** Text for people; empty if there is none. */
   note: string
 }
 

@@ -34,7 +34,7 @@ export interface DecidedSession extends FinishedSession, FailedSession {
   startedAt: Date | null
   terminatedAt: Date
   epochStartedAt: Date
-  /** The delay of the retry that this session is; null if it is none, or its policy does not depend on it. */
+  /** The delay before this session, if it is a retry; null if it is none, or if its policy does not depend on it. */
   delayBeforeMs: number | null
   resourceSlots: Record<string, string>
   batchTimeout: number | null
@@ -42,14 +42,14 @@ export interface DecidedSession extends FinishedSession, FailedSession {
 
 export interface DecisionInput {
   session: DecidedSession
-  /** As stored with the session; if it is no longer valid, the session is not retried. */
+  /** As stored with the session. If it is no longer valid, the session is not retried. */
   policy: unknown
   now: Date
   /** In [0, 1). */
   random: number
 }
 
-/** Makes the one decision about a finished session. Pure and total: the same input gives the same verdict. */
+/** Makes the decision about a finished session. Pure and total: the same input gives the same verdict. */
 export function decideRetry({ session, policy: stored, now, random }: DecisionInput): RetryVerdict {
   const policy = readStoredPolicy(stored)
   const mayEmit = typeof policy === 'string' || policy.emitRetryEvents
@@ -107,7 +107,7 @@ interface Planned {
   failure: string
   error: FailureError | null
   ordinal: string
-  /** What the program asked for. */
+  /** Description of the program's request. */
   note: string
 }
 
@@ -152,7 +152,7 @@ function describe(session: DecidedSession, classified: Classification): string {
   return describeFailure(classified.cause, classified.error, exitCode)
 }
 
-/** What a glob of a rule may match. */
+/** All texts that the glob of a rule is matched against. */
 function reasonsOf(session: DecidedSession, error: FailureError | null): string[] {
   return [session.statusReason, error?.name, error?.verdict?.reason].filter((reason) => typeof reason === 'string')
 }
@@ -169,8 +169,8 @@ interface FailedSession {
 }
 
 /**
- * What the retry avoids and excludes from now on. An agent that is avoided already and fails once more is avoided again,
- * whatever the rule says: it goes behind the others.
+ * Places that the retry avoids and excludes from now on. An agent that is already avoided and fails again moves to the
+ * end of the list, whatever the rule says.
  */
 function failedPlaces(
   session: FailedSession,

@@ -9,7 +9,7 @@ export type DelayPolicy = Pick<
 
 export interface DelayInput {
   policy: DelayPolicy
-  /** The failed session's. */
+  /** The failed session's id. */
   sessionId: string
   /** The failed session's retry count: 0 at the first failure. */
   retryCount: number
@@ -17,17 +17,19 @@ export interface DelayInput {
   random: number
   /** A rule's delay, which replaces the formula's base. */
   baseSeconds?: number
-  /** Of the retry that the failed session was, used by DECORRELATED; null or missing if it was none. */
+  /** The delay before the failed session, used by DECORRELATED; null or missing if it was no retry. */
   delayBeforeMs?: number | null
 }
 
-/** Whole milliseconds. `delayMs = min(baseMs + jitterMs, ceilingMs)`; FULL takes from the base: its jitter is negative. */
+/** A delay in whole milliseconds: `delayMs = min(baseMs + jitterMs, ceilingMs)`. With FULL the jitter is negative. */
 export interface Delay {
   baseMs: number
   jitterMs: number
   delayMs: number
   ceilingMs: number
-  /** FULL and DECORRELATED draw the whole delay, from this to that, both inclusive; null for the other jitters. */
+  /**
+   * The range from which FULL and DECORRELATED draw the whole delay, both ends inclusive; null for the other jitters.
+   */
   drawn: Range | null
 }
 
@@ -50,7 +52,7 @@ export function computeDelay(input: DelayInput): Delay {
   return { baseMs, jitterMs, delayMs: Math.min(baseMs + jitterMs, ceilingMs), ceilingMs, drawn }
 }
 
-/** The bounds of the delay, whatever the jitter; both are inclusive. */
+/** Bounds of the delay under any random value; both are inclusive. */
 export function delayBounds(
   policy: DelayPolicy,
   retryCount: number,
@@ -65,8 +67,8 @@ export function delayBounds(
 }
 
 /**
- * The range is cut to the ceiling, not the delay drawn from it: retries that have reached the ceiling are spread as
- * well. Decorrelated delays grow by themselves, whatever the backoff.
+ * Computes the range from which a delay is drawn. The ceiling cuts the range, not the drawn delay, so that retries at
+ * the ceiling are spread as well. Decorrelated delays grow by themselves, whatever the backoff.
  */
 function drawnRange(policy: DelayPolicy, baseMs: number, delayBeforeMs: number | null): Range | null {
   const ceilingMs = delayCeilingMs(policy)
@@ -77,8 +79,8 @@ function drawnRange(policy: DelayPolicy, baseMs: number, delayBeforeMs: number |
 }
 
 /**
- * Rounded to the nearest millisecond, so that 1.001 s is 1001 ms in spite of floats. Nothing exceeds the hard ceiling,
- * not even a fixed base, whose delay would be cut to the ceiling anyway.
+ * Computes the base delay, rounded to the nearest millisecond, so that 1.001 s is 1001 ms in spite of floats. It never
+ * exceeds the hard ceiling; this includes a fixed base, whose delay would be cut to the ceiling anyway.
  */
 function baseDelayMs(policy: DelayPolicy, retryCount: number, baseSeconds?: number): number {
   if (baseSeconds !== undefined) return wholeMs(baseSeconds, RETRY_DELAY_CEILING_MS)

@@ -4,12 +4,12 @@ import type { Delay } from './delay.ts'
 import type { Growable, MatchedRule } from './policy/rules.ts'
 import type { RetryEventData } from '../events.ts'
 
-/** Builds the parts of the explanations that people read. */
+/** Builders of the explanations that people read. */
 
 /** Error messages are cut to this length. */
 const MESSAGE_CHARACTERS_MAX = 200
 
-/** `exit code 137`, `OOM_KILLED (oom-killed: used 2.1 GiB of 2 GiB)`. */
+/** Returns text such as `exit code 137` or `OOM_KILLED (oom-killed: used 2.1 GiB of 2 GiB)`. */
 export function describeFailure(cause: FailureCause, error: FailureError | null, exitCode: number | null): string {
   if (cause === 'KERNEL_NONZERO_EXIT' && exitCode !== null && error?.name !== 'task-timeout') {
     const reason = error?.verdict?.reason ?? (error?.name === 'command-not-found' ? error.message : null)
@@ -26,7 +26,7 @@ export function describeRule(matched: MatchedRule): string {
   return `rules[${matched.index}] (${matched.rule.action})`
 }
 
-/** `75.3 s = 60 s + 15.3 s jitter`, `12.3 s, drawn from 0 s to 60 s`. */
+/** Returns text such as `75.3 s = 60 s + 15.3 s jitter` or `12.3 s, drawn from 0 s to 60 s`. */
 export function describeDelay({ baseMs, jitterMs, delayMs, ceilingMs, drawn }: Delay): string {
   if (drawn && drawn.fromMs < drawn.toMs) {
     return `${seconds(delayMs)}, drawn from ${seconds(drawn.fromMs)} to ${seconds(drawn.toMs)}`
@@ -36,7 +36,7 @@ export function describeDelay({ baseMs, jitterMs, delayMs, ceilingMs, drawn }: D
   return `${seconds(delayMs)} = ${seconds(baseMs)} + ${seconds(jitterMs)} jitter`
 }
 
-/** `mem 2 GiB → 2.6 GiB, timeout 60 s → 78 s`; empty if nothing grew. */
+/** Returns text such as `mem 2 GiB → 2.6 GiB, timeout 60 s → 78 s`; empty if nothing grew. */
 export function describeGrowth(before: Growable, after: Growable): string {
   const changes = Object.entries(after.resourceSlots)
     .map(([slot, amount]) => ({ slot, from: before.resourceSlots[slot]!, to: amount }))
@@ -48,7 +48,7 @@ export function describeGrowth(before: Growable, after: Growable): string {
   return changes.join(', ')
 }
 
-/** `excludes agent 0199…`; empty if no agent is excluded. */
+/** Returns text such as `excludes agent 0199…`; empty if no agent is excluded. */
 export function describeExcluded(agents: readonly string[]): string {
   return agents.length === 0 ? '' : `excludes agent ${agents.join(', ')}`
 }
@@ -68,7 +68,7 @@ interface Planned {
   dueAt: Date | null
 }
 
-/** The data of an event about a decision; null for what is not known, or does not come. */
+/** Builds the data of an event about a decision; fields that are unknown or do not apply are null. */
 export function retryEventData(
   session: Attempt,
   { cause, delayMs, dueAt }: Planned,
@@ -85,7 +85,7 @@ export function retryEventData(
   }
 }
 
-/** The same of a retry in the queue; null if its policy disables retry events. */
+/** Builds the data of an event about a queued retry; null if its policy disables retry events. */
 export function queuedRetryEventData(
   retry: Attempt & Planned & { retryPolicy: { emitRetryEvents?: boolean } },
   outcome: { childSessionId?: string; reason: string },

@@ -4,11 +4,14 @@ import type { HoldReason } from '../session/failure.ts'
 
 export interface Waiting {
   projectId: string
-  /** Its hold reason before; null if it is held for the first time. */
+  /** Its previous hold reason; null if it is held for the first time. */
   holdReason: HoldReason | null
 }
 
-/** When the last of a project's retries held for one reason is due to be claimed, in ms from now; by `lineKey`. */
+/**
+ * The claim time, in ms from now, of the last retry in each line, by `lineKey`. A line has a project's retries that are
+ * held for one reason.
+ */
 export type LineEnds = ReadonlyMap<string, number>
 
 export function lineKey(projectId: string, reason: HoldReason): string {
@@ -16,9 +19,9 @@ export function lineKey(projectId: string, reason: HoldReason): string {
 }
 
 /**
- * When each held retry is claimed again, in ms from now. The held retries of a project form a line, spaced as far
- * apart as they may then be dispatched. So they come back at the rate at which they can go, and are not claimed
- * before.
+ * Computes when each held retry is claimed again, in ms from now. The held retries of a project form a line, spaced by
+ * the rate at which they may be dispatched. So they come back at the rate at which they can be dispatched, and not
+ * earlier.
  */
 export function paceHeldRetries<Retry extends Waiting>(
   held: readonly Hold<Retry>[],
@@ -27,7 +30,7 @@ export function paceHeldRetries<Retry extends Waiting>(
   const ends = new Map(lineEnds)
   return held.map((hold) => {
     const { retry, reason, waitMs } = hold
-    // A silent agent may confirm the kernels' end at any moment.
+    // A silent agent may confirm the end of the kernels at any moment.
     if (reason === 'PARENT_ALIVE') return { hold, againInMs: Math.min(waitMs, DISPATCH_INTERVAL_MS) }
     // It has waited in line, and the next token is its own.
     const isNext = retry.holdReason === reason && waitMs <= DISPATCH_INTERVAL_MS
@@ -49,7 +52,7 @@ function placeBehind(endMs: number, { waitMs, rateLimit, limitForMs }: Hold<Wait
   return Math.max(endMs, limitForMs) + RAMP_STEP_MS
 }
 
-/** All retries that share a tick are moved forward together, for one pass. */
+/** The tick to which the claim is rounded up: retries that share a tick are moved forward together, for one pass. */
 function tickMs({ rateLimit }: Hold<Waiting>): number {
   if (!rateLimit) return DISPATCH_INTERVAL_MS
   return Math.min(RATE_LIMIT_TICK_MS, (rateLimit.burst / rateLimit.perSecond) * 1000)

@@ -6,9 +6,9 @@ import { applyGrowth, firstMatch, type Growable, type MatchedRule } from './poli
 import type { RetryPolicy } from './policy/policy.ts'
 
 export interface PreviewInput {
-  /** Resolved. */
+  /** The resolved policy. */
   policy: RetryPolicy
-  /** Null stands for any cause; with an exit code other than 0 it means KERNEL_NONZERO_EXIT. */
+  /** Null stands for any cause. Together with an exit code other than 0, null means KERNEL_NONZERO_EXIT. */
   cause: FailureCause | null
   exitCode: number | null
   /** The session whose further retries are planned; null plans from a first attempt. */
@@ -20,7 +20,7 @@ export interface PreviewedSession extends Growable {
   retryCount: number
   uncountedRetries: number
   statusReason: string | null
-  /** The delay of the retry that this session is; null if it is none. */
+  /** The delay before this session, if it is a retry; null if it is none. */
   delayBeforeMs: number | null
 }
 
@@ -30,21 +30,24 @@ export interface RetryPreview {
   schedule: PlannedRetry[]
 }
 
-/** The delay lies between `earliestSeconds` and `latestSeconds`; `elapsedSeconds` sums delays alone. */
+/**
+ * A planned retry. Its delay lies between `earliestSeconds` and `latestSeconds`; `elapsedSeconds` is the sum of delays
+ * only.
+ */
 export interface PlannedRetry {
-  /** 1-based within the budget. */
+  /** Number within the budget, from 1. */
   retry: number
-  /** Exact if the jitter is already known, otherwise without jitter. */
+  /** Exact if the jitter is already known; otherwise without jitter. */
   delaySeconds: number
   earliestSeconds: number
   latestSeconds: number
   elapsedSeconds: number
   resourceSlots: Record<string, string>
-  /** Seconds; null if there is none, or no session whose timeout could grow. */
+  /** Seconds; null if there is no timeout, or no session whose timeout could grow. */
   batchTimeout: number | null
 }
 
-/** The retries that would follow if each attempt failed in the same way. */
+/** Plans the retries that would follow if each attempt failed in the same way. */
 export function previewRetries(input: PreviewInput): RetryPreview {
   const { policy, exitCode } = input
   if (input.cause === null && exitCode === 0) return refused('exit code 0 is a success')
@@ -72,7 +75,7 @@ function plan(input: PreviewInput, matched: MatchedRule | null, counted: boolean
     delayBeforeMs = bounds.latestMs
     // Later attempts have no id yet, so their jitter is unknown.
     const known = session && schedule.length === 0 && policy.jitter === 'DETERMINISTIC' ? session.id : null
-    // Full jitter takes from the base.
+    // Full jitter reduces the base, so the upper bound is the delay without jitter.
     const planned = policy.jitter === 'FULL' ? bounds.latestMs : bounds.earliestMs
     const delayMs = known === null ? planned : exactDelayMs(policy, known, retryCount, matched)
     elapsedMs += delayMs

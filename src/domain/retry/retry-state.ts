@@ -2,17 +2,17 @@ import { budgetOf, type RateLimit } from './admit.ts'
 import type { SessionType } from '../session/lifecycle.ts'
 import type { HoldReason, RetryPhase } from '../session/failure.ts'
 
-/** A value that is set now, and the one that replaces it once its time is over. */
+/** A setting with its current value, and the value that replaces it when its time is over. */
 interface Timed<Value> {
   value: Value
-  /** Null means permanently. */
+  /** Null means that the value is permanent. */
   until: Date | null
   afterwards: Value
-  /** What set it last; null if nothing has. */
+  /** The last change; null if there was none. */
   change: SwitchChange | null
 }
 
-/** Who set it, by the name of the token; `reason` is in their words. */
+/** A change of a switch. The person is identified by the name of the token; `reason` is the person's text. */
 export interface SwitchChange {
   at: Date
   by: string
@@ -28,7 +28,10 @@ export function currentValue<Value>({ value, until, afterwards }: Timed<Value>, 
   return until !== null && until <= now ? afterwards : value
 }
 
-/** What made the current value; null also if an earlier one came back by itself. */
+/**
+ * Returns the change that set the current value; null if there is none, or if an earlier value came back because its
+ * successor expired.
+ */
 export function currentChange<Value>({ until, change: last }: Timed<Value>, now: Date): SwitchChange | null {
   return until !== null && until <= now ? null : last
 }
@@ -51,7 +54,7 @@ export interface RetryState {
   /** retryCount + 1: counts within the budget, unlike the position in the chain. */
   attempt: number
   maxAttempts: number
-  /** `attempt 2 of 4` */
+  /** Text such as `attempt 2 of 4`. */
   label: string
   reason: string | null
   scheduledAt: Date | null
@@ -66,19 +69,19 @@ export interface StoredDecision {
   dueAt: Date | null
 }
 
-export const HOLD_WORDS: Readonly<Record<HoldReason, string>> = {
+export const HOLD_REASON_TEXT: Readonly<Record<HoldReason, string>> = {
   DISABLED: 'retries are switched off',
   RATE_LIMITED: 'the rate limit of retries is reached',
   QUOTA: 'the limit of pending sessions is reached',
   PARENT_ALIVE: 'the failed attempt may still run on a silent agent',
 }
 
-/** `retries are switched off (cluster)` */
-export function holdWords({ reason, scope }: { reason: HoldReason; scope: string | null }): string {
-  return scope === null ? HOLD_WORDS[reason] : `${HOLD_WORDS[reason]} (${scope.toLowerCase()})`
+/** Returns text such as `retries are switched off (cluster)`. */
+export function holdReasonText({ reason, scope }: { reason: HoldReason; scope: string | null }): string {
+  return scope === null ? HOLD_REASON_TEXT[reason] : `${HOLD_REASON_TEXT[reason]} (${scope.toLowerCase()})`
 }
 
-/** A session's retry state. UNDECIDED: a batch session with a budget that is running or has only just ended. */
+/** Derives a session's retry state. UNDECIDED: a batch session with a budget that is running or has only just ended. */
 export function retryState(
   session: { sessionType: SessionType; retryCount: number; maxRetries: number },
   decision: StoredDecision | null,
@@ -98,5 +101,5 @@ export function retryState(
 
 function reasonOf(decision: StoredDecision | null): string | null {
   if (decision?.phase !== 'HELD' || decision.holdReason === null) return decision?.explanation ?? null
-  return `held: ${HOLD_WORDS[decision.holdReason]}; ${decision.explanation}`
+  return `held: ${HOLD_REASON_TEXT[decision.holdReason]}; ${decision.explanation}`
 }

@@ -3,24 +3,24 @@ import type { FailureCause } from '../session/failure.ts'
 
 export interface RetryVerdict {
   phase: 'SUCCEEDED' | 'NONE' | 'NOT_ELIGIBLE' | 'EXHAUSTED' | 'SCHEDULED'
-  /** Null after a success, and if the failure's reason is malformed. */
+  /** Null after a success, and if the reason of the failure is malformed. */
   cause: FailureCause | null
   /** Position in the policy's rules, from 0. */
   matchedRule: number | null
   /** Whether a retry of this attempt uses up budget; true if the question does not arise. */
   counted: boolean
-  /** These four are set with SCHEDULED only. */
+  /** These four fields are set with SCHEDULED only. */
   baseMs: number | null
   jitterMs: number | null
   delayMs: number | null
   dueAt: Date | null
-  /** For people. */
+  /** Text for people. */
   explanation: string
   /** Values that replace the parent's in the child; null if nothing grows. */
   growth: { resourceSlots: Record<string, string>; batchTimeout: number | null } | null
-  /** What the retry goes to last, behind what its parent avoids already. */
+  /** Places that the retry uses last, appended to those that its parent already avoids. */
   avoid: { agents: string[]; groups: string[] }
-  /** Added to what the parent excludes already. */
+  /** Agents that are added to those that the parent already excludes. */
   exclude: { agents: string[] }
   /** The event to write in the decision's transaction. */
   emit: RetryVerdictEvent | null

@@ -9,16 +9,19 @@ import {
 } from './resource-request.ts'
 import { createHeap } from './sequence.ts'
 
-/** An agent as placement sees it; its free amounts shrink as sessions are placed. */
+/** An agent as the placement sees it; its free amounts shrink as sessions are placed. */
 export interface AgentCapacity {
   id: string
   labels: Readonly<Record<string, string>>
   volumes: readonly OfferedVolume[]
-  /** Whether ports of its kernels can be reached. */
+  /** Whether ports of its kernels are reachable. */
   ports: boolean
   /** Its resources when nothing runs on it. */
   capacity: Quantities
-  /** What a kernel can have at most of the slots named, where the agent consists of several machines; null: all of it. */
+  /**
+   * The most of the named slots that one kernel can have, if the agent consists of several machines; null if there is
+   * no such limit.
+   */
   perKernel: Quantities | null
   /** Negative if more is reserved for a session than is free now. */
   free: Map<string, Quantity>
@@ -28,7 +31,7 @@ export interface AgentCapacity {
   version: number
 }
 
-/** `free` is taken over, not copied. */
+/** Creates an agent's capacity. `free` is used without copying. */
 export function agentCapacity({
   id,
   labels,
@@ -42,12 +45,7 @@ export function agentCapacity({
   return { id, labels, volumes, ports, capacity, perKernel, free, reserved: new Map(), version: 0 }
 }
 
-function fits(has: Quantities, demand: Quantities): boolean {
-  for (const [slot, amount] of demand) if ((has.get(slot) ?? 0n) < amount) return false
-  return true
-}
-
-/** Whether one machine of the agent has that much, which is for the kernels that must be on one. */
+/** Whether one machine of the agent can hold this demand, which is for kernels that must run on one machine. */
 export function holds({ perKernel }: AgentCapacity, demand: Quantities): boolean {
   if (perKernel === null) return true
   for (const [slot, amount] of demand) if ((perKernel.get(slot) ?? amount) < amount) return false
@@ -70,7 +68,7 @@ export function giveBack(agent: AgentCapacity, demand: Quantities): void {
   take(agent, demand, -1n)
 }
 
-/** Takes amounts that may not be free yet. */
+/** Takes amounts, even if they are not free yet. */
 export function reserve(agent: AgentCapacity, demand: Quantities, count = 1n): void {
   take(agent, demand, count)
   for (const [slot, amount] of demand) agent.reserved.set(slot, (agent.reserved.get(slot) ?? 0n) + amount * count)
@@ -81,11 +79,6 @@ export function freeOf(agent: AgentCapacity, slot: string): Quantity {
   return (agent.free.get(slot) ?? 0n) + (agent.reserved.get(slot) ?? 0n)
 }
 
-/** The amount that would be free if nothing ran, minus what is reserved. */
-function unreservedOf(agent: AgentCapacity, slot: string): Quantity {
-  return (agent.capacity.get(slot) ?? 0n) - (agent.reserved.get(slot) ?? 0n)
-}
-
 /**
  * The agents of one group during one scheduling pass. Except for a release, free capacity only shrinks, so a request
  * that did not fit is not tried again.
@@ -94,24 +87,24 @@ export interface AgentPool {
   readonly agents: readonly AgentCapacity[]
   /** The agent that was chosen last. */
   readonly roundRobinAt: string | null
-  /** The agent of each kernel; undefined if the session does not fit, and then nothing is taken. */
+  /** Chooses an agent for each kernel; undefined if the session does not fit, and then nothing is taken. */
   place(request: ResourceRequest, avoidAgents: Avoided): string[] | undefined
   /**
    * Reserves capacity where the session will fit soonest: on the agents that lack the least. Their free capacity only
    * grows meanwhile, so the session comes closer to fitting with each pass. Undefined if these agents could never take
-   * it, and then nothing is reserved.
+   * the session, and then nothing is reserved.
    */
   reserve(request: ResourceRequest, avoidAgents: Avoided): Reservation | undefined
   release(reservation: Reservation): void
 }
 
 /**
- * The place of each agent to avoid, from 1: the greater, the later it is chosen. An agent that is not to be avoided has
- * none.
+ * A rank for each agent to avoid, from 1: the higher the rank, the later the agent is chosen. Other agents have no
+ * entry.
  */
 export type Avoided = ReadonlyMap<string, number>
 
-/** The agents to avoid, the one to be chosen last at the end. */
+/** Ranks the agents to avoid; the last entry is chosen last. */
 export function avoidedInOrder(agentIds: readonly string[]): Avoided {
   return new Map(agentIds.map((id, index) => [id, index + 1]))
 }
@@ -123,7 +116,7 @@ export interface Reservation {
 
 interface Candidate {
   agent: AgentCapacity
-  /** The position in `agents`, which are in id order. */
+  /** The position in `agents`, which is sorted by id. */
   index: number
   /** The agent's version when `preference` was computed. */
   version: number
@@ -137,7 +130,7 @@ interface Candidates {
   full: boolean
 }
 
-/** `roundRobinAt` is the agent that was chosen last; `agents` are in id order. */
+/** Creates the pool. `roundRobinAt` is the agent that was chosen last; `agents` is sorted by id. */
 export function createAgentPool(
   agents: readonly AgentCapacity[],
   selector: AgentSelector,
@@ -244,6 +237,16 @@ export function createAgentPool(
   }
 }
 
+function fits(has: Quantities, demand: Quantities): boolean {
+  for (const [slot, amount] of demand) if ((has.get(slot) ?? 0n) < amount) return false
+  return true
+}
+
+/** The amount that would be free if nothing ran, minus what is reserved. */
+function unreservedOf(agent: AgentCapacity, slot: string): Quantity {
+  return (agent.capacity.get(slot) ?? 0n) - (agent.reserved.get(slot) ?? 0n)
+}
+
 /** The first item with the lowest value. */
 function lowest<T>(all: readonly T[], of: (one: T) => number): T | undefined {
   let best: T | undefined
@@ -261,7 +264,7 @@ function couldTake(agent: AgentCapacity, demand: Quantities): boolean {
   return true
 }
 
-/** Greater than any lack. */
+/** A penalty greater than any lack. */
 const AVOIDED = 1e9
 
 /** The fraction of the demand that is not free, for the slot with the greatest such fraction; 0 if it fits. */
@@ -274,11 +277,11 @@ function lackOf({ free }: AgentCapacity, demand: Quantities): number {
 export type AgentSelector = 'CONCENTRATED' | 'DISPERSED' | 'ROUND_ROBIN'
 
 /**
- * How well an agent suits; the lowest value is chosen, ties go by agent id. DISPERSED and CONCENTRATED compare how full
- * the fullest requested slot would be, not the number of kernels: one kernel of 60 cpu loads an agent more than ten of
- * 1, and agents differ in size. Agents with kinds of slots that the session does not ask for (devices) are left for
- * sessions that do, as long as another agent fits. These floating point numbers only express a preference; whether a
- * session fits is computed exactly.
+ * Ranks how well an agent suits; the lowest value is chosen, ties go by agent id. DISPERSED and CONCENTRATED compare
+ * how full the fullest requested slot would be, not the number of kernels: one kernel of 60 cpu loads an agent more
+ * than ten of 1, and agents differ in size. Agents with kinds of slots that the session does not ask for (devices) are
+ * left for sessions that do, as long as another agent fits. These floating point numbers only express a preference;
+ * whether a session fits is computed exactly.
  */
 function preferenceOf(agent: AgentCapacity, demand: Quantities, selector: AgentSelector): number {
   if (selector === 'ROUND_ROBIN') return 0
@@ -286,7 +289,7 @@ function preferenceOf(agent: AgentCapacity, demand: Quantities, selector: AgentS
   return unaskedKinds(agent, demand) + (selector === 'DISPERSED' ? fill : 1 - fill)
 }
 
-/** 0 to 1. */
+/** The fullest requested slot, from 0 to 1. */
 function fillWith(agent: AgentCapacity, demand: Quantities): number {
   let fill = 0
   for (const [slot, amount] of demand) {
@@ -297,7 +300,7 @@ function fillWith(agent: AgentCapacity, demand: Quantities): number {
   return fill
 }
 
-/** Each kind outweighs any fill, which is at most 1. */
+/** Adds 2 per kind of slot that is not requested: each outweighs any fill, which is at most 1. */
 function unaskedKinds({ capacity }: AgentCapacity, demand: Quantities): number {
   let kinds = 0
   for (const [slot, amount] of capacity) if (amount > 0n && !demand.has(slot)) kinds += 2

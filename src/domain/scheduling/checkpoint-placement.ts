@@ -2,18 +2,21 @@ import type { Avoided } from './agent-pool.ts'
 
 /** The checkpoint of a waiting session's chain, and the agents that have its store. */
 export interface StoredCheckpoint {
-  /** The session goes nowhere else, as long as it waits. False also if the servers have a copy, which any agent can have. */
+  /**
+   * Whether the session waits for one of these agents. False also if the servers have a copy of the checkpoint, which
+   * any agent can fetch.
+   */
   isRequired: boolean
   /** The attempt that left it. */
   attempt: number
-  /** All that have it, those that accept work in the session's resource group first. */
+  /** All agents that have the checkpoint; those that accept work in the session's resource group come first. */
   agents: readonly { id: string; name: string; status: string; isOpen: boolean }[]
   waitedMs: number
-  /** From when on the session does without. */
+  /** The wait after which the session starts without its checkpoint. */
   waitMaxMs: number
 }
 
-/** Where the session may go: what its spec says. */
+/** The places that the session's spec allows. */
 interface Places {
   allowAgents: readonly string[]
   avoidAgents: readonly string[]
@@ -21,7 +24,8 @@ interface Places {
 }
 
 /**
- * `prefer`: these agents, if one of them fits. `only`: none but these. `wait`: nowhere yet, with the reason.
+ * A placement. `prefer`: use one of these agents if it fits. `only`: use none but these. `wait`: do not place the
+ * session yet, for this reason.
  */
 export type CheckpointPlacement =
   | { kind: 'prefer'; agents: ReadonlySet<string> }
@@ -29,8 +33,9 @@ export type CheckpointPlacement =
   | { kind: 'wait'; reason: string; leftMs: number }
 
 /**
- * Who avoids the agents that have a checkpoint has been told that the place is bad: only where others share the store,
- * a checkpoint can be required all the same.
+ * Decides where a session may run because of its checkpoint. If the session avoids all agents that have the checkpoint,
+ * these places are known to be bad, so the checkpoint is only preferred. It can still be required if other agents share
+ * its store.
  */
 export function placeByCheckpoint(stored: StoredCheckpoint, places: Places): CheckpointPlacement {
   const mayTake = stored.agents.filter(
@@ -43,6 +48,20 @@ export function placeByCheckpoint(stored: StoredCheckpoint, places: Places): Che
   const leftMs = stored.waitMaxMs - stored.waitedMs
   if (!stored.isRequired || leftMs <= 0 || isBadPlace(stored, places)) return { kind: 'prefer', agents: new Set(ids) }
   return ids.length > 0 ? { kind: 'only', agents: ids } : { kind: 'wait', reason: explainWait(stored), leftMs }
+}
+
+/**
+ * Ranks the agents for a session that prefers some: first these, then agents without the checkpoint, at the end the
+ * agents to avoid.
+ */
+export function preferring(avoided: Avoided, prefer: ReadonlySet<string>, agents: readonly { id: string }[]): Avoided {
+  if (prefer.size === 0) return avoided
+  return new Map(
+    agents.flatMap(({ id }): [string, number][] => {
+      const place = avoided.get(id) ?? (prefer.has(id) ? 0 : WITHOUT)
+      return place === 0 ? [] : [[id, place]]
+    }),
+  )
 }
 
 function isBadPlace({ agents }: StoredCheckpoint, { avoidAgents, excludeAgents }: Places): boolean {
@@ -58,19 +77,5 @@ function explainWait({ attempt, agents }: StoredCheckpoint): string {
   return `${its} is on agent ${first.name}${beside}, ${is}`
 }
 
-/**
- * The order of agents for a session that prefers some: first these, then those without the checkpoint, and at the end
- * those to avoid.
- */
-export function preferring(avoided: Avoided, prefer: ReadonlySet<string>, agents: readonly { id: string }[]): Avoided {
-  if (prefer.size === 0) return avoided
-  return new Map(
-    agents.flatMap(({ id }): [string, number][] => {
-      const place = avoided.get(id) ?? (prefer.has(id) ? 0 : WITHOUT)
-      return place === 0 ? [] : [[id, place]]
-    }),
-  )
-}
-
-/** Before the first that is to be avoided, which is 1. */
+/** A rank before that of the first agent to avoid, which is 1. */
 const WITHOUT = 0.5

@@ -15,27 +15,27 @@ import {
 } from './resource-request.ts'
 import { describeAmount } from '../amounts.ts'
 
-/** The facts, at one moment, about a PENDING session and its resource group. */
+/** A snapshot of the facts about a PENDING session and its resource group. */
 export interface PendingFacts {
   group: string
   sequencer: Sequencer
   dependencies: { total: number; open: number; failed: string | null }
   /** ISO 8601; null if it has passed. */
   startsAt: string | null
-  /** Why it waits for its checkpoint, in words; null if it does not. */
+  /** Why the session waits for its checkpoint, as text; null if it does not wait. */
   checkpoint: string | null
-  /** Why no new chain may start, in words; null if one may, or the session goes on with one. */
+  /** Why no new chain may start, as text; null if one may, or if the session continues a chain. */
   checkpointQuota: string | null
-  /** Milliseconds until it is in line again; null if it is. */
+  /** Milliseconds until the session is back in line; null if it is in line. */
   restsForMs: number | null
-  /** Why nothing new is scheduled in its group, in words; null if the group is not drained. */
+  /** Why nothing new is scheduled in its group, as text; null if the group is not drained. */
   drained: string | null
   /** The last error of this session; null for none. */
   lastError: string | null
   request: ResourceRequest
-  /** The agents that accept work, less what is reserved for overdue sessions before it. */
+  /** The agents that accept work, without the capacity that is reserved for overdue sessions before this one. */
   agents: readonly AgentCapacity[]
-  /** The agents of its group that accept no work: a count by status. */
+  /** The number of agents of its group that accept no work, by status. */
   absent: Readonly<Record<string, number>>
   quotas: readonly QuotaUse[]
   /** The state of its concurrency key; null if it has none. */
@@ -46,7 +46,7 @@ export interface PendingFacts {
 
 export const CAPACITY_IS_RESERVED = `the capacity that it needs is reserved for a session that ${HEAD_OF_LINE_SKIPS_MAX} others were started before`
 
-/** Why the session still waits, in words with numbers: the first applicable reason. */
+/** Explains why the session still waits, with numbers: the first reason that applies. */
 export function explainPending(facts: PendingFacts): string {
   return (
     beforeLine(facts) ??
@@ -55,6 +55,53 @@ export function explainPending(facts: PendingFacts): string {
     overQuota(facts) ??
     (isReserved(facts) ? CAPACITY_IS_RESERVED : positionInQueue(facts))
   )
+}
+
+/**
+ * A reason why no agent can take a session. `short` names what is missing, and stays the same as long as the session
+ * waits for it; `long` has the present numbers.
+ */
+interface Shortage {
+  /** Whether the agents could not take the session even if nothing ran on them. */
+  forGood: boolean
+  short: string
+  long: string
+}
+
+type Has = (agent: AgentCapacity, slot: string) => Quantity
+
+/**
+ * Explains why a session does not fit; undefined if it fits into the free capacity, including what is reserved for
+ * others.
+ */
+export function explainShortage(
+  request: ResourceRequest,
+  agents: readonly AgentCapacity[],
+  group: string,
+): Shortage | undefined {
+  if (agents.length === 0) return always(`no agent of resource group ${group} is alive`)
+  const suitable = agents.filter((agent) => suits(request, agent))
+  const { volumeNeed } = request
+  if (suitable.length === 0 && volumeNeed !== null) {
+    const others = agents.filter((agent) => suits({ ...request, volumeNeed: null }, agent))
+    if (others.length > 0)
+      return always(missingVolumes(others, volumeNeed, `no agent of resource group ${group} that is alive`))
+  }
+  if (suitable.length === 0 && agents.some((agent) => suits({ ...request, needsPorts: false }, agent))) {
+    return always(`ports of no agent of resource group ${group} that it may go to and that is alive can be reached`)
+  }
+  if (suitable.length === 0 && agents.some((agent) => suits({ ...request, excludeAgents: new Set() }, agent))) {
+    return always(`it excludes every agent of resource group ${group} that it may go to and that is alive`)
+  }
+  if (suitable.length === 0) return always(`no agent of resource group ${group} that it may go to is alive`)
+  const unit = unitOf(request)
+  const roomy = large(unit, suitable)
+  const ever =
+    tooSmall(unit, suitable, mostOf) ??
+    (roomy.length === 0 ? { slot: undefined, most: 0n } : shortOf(unit, roomy, capacityOf))
+  if (ever) return always(explainImpossible(unit, ever, group, suitable))
+  const now = shortOf(unit, roomy, freeOf)
+  return now && { forGood: false, ...explainLack(unit, now, group) }
 }
 
 function beforeLine({
@@ -103,51 +150,7 @@ function positionInQueue({ sequencer, before, group }: PendingFacts): string {
   return `waits for its turn, ${many} ${sessions} before it in the line of resource group ${group}`
 }
 
-/**
- * Why no agent can take a session. `short` names what it needs and stays the same while it waits for the same thing;
- * `long` has the present numbers.
- */
-interface Shortage {
-  /** The agents could not take it even if nothing ran on them. */
-  forGood: boolean
-  short: string
-  long: string
-}
-
-type Has = (agent: AgentCapacity, slot: string) => Quantity
-
-/** Undefined if it fits into what is free, including what is reserved for others. */
-export function explainShortage(
-  request: ResourceRequest,
-  agents: readonly AgentCapacity[],
-  group: string,
-): Shortage | undefined {
-  if (agents.length === 0) return always(`no agent of resource group ${group} is alive`)
-  const suitable = agents.filter((agent) => suits(request, agent))
-  const { volumeNeed } = request
-  if (suitable.length === 0 && volumeNeed !== null) {
-    const others = agents.filter((agent) => suits({ ...request, volumeNeed: null }, agent))
-    if (others.length > 0)
-      return always(missingVolumes(others, volumeNeed, `no agent of resource group ${group} that is alive`))
-  }
-  if (suitable.length === 0 && agents.some((agent) => suits({ ...request, needsPorts: false }, agent))) {
-    return always(`ports of no agent of resource group ${group} that it may go to and that is alive can be reached`)
-  }
-  if (suitable.length === 0 && agents.some((agent) => suits({ ...request, excludeAgents: new Set() }, agent))) {
-    return always(`it excludes every agent of resource group ${group} that it may go to and that is alive`)
-  }
-  if (suitable.length === 0) return always(`no agent of resource group ${group} that it may go to is alive`)
-  const unit = unitOf(request)
-  const roomy = large(unit, suitable)
-  const ever =
-    tooSmall(unit, suitable, mostOf) ??
-    (roomy.length === 0 ? { slot: undefined, most: 0n } : shortOf(unit, roomy, capacityOf))
-  if (ever) return always(neverWords(unit, ever, group, suitable))
-  const now = shortOf(unit, roomy, freeOf)
-  return now && { forGood: false, ...nowWords(unit, now, group) }
-}
-
-/** Whether it fits into what is free and not reserved for others. */
+/** Whether the session fits into what is free and not reserved for others. */
 function fitsUnreserved(request: ResourceRequest, agents: readonly AgentCapacity[]): boolean {
   const suitable = agents.filter((agent) => suits(request, agent))
   const unit = unitOf(request)
@@ -158,12 +161,12 @@ function capacityOf(agent: AgentCapacity, slot: string): Quantity {
   return agent.capacity.get(slot) ?? 0n
 }
 
-/** Those with a machine that is large enough. */
+/** Selects the agents that have a large enough machine. */
 function large({ demand }: Unit, agents: readonly AgentCapacity[]): AgentCapacity[] {
   return agents.filter((agent) => holds(agent, demand))
 }
 
-function neverWords(unit: Unit, { slot, most }: Short, group: string, agents: readonly AgentCapacity[]): string {
+function explainImpossible(unit: Unit, { slot, most }: Short, group: string, agents: readonly AgentCapacity[]): string {
   if (slot !== undefined) {
     const asks = `it asks for ${describe(slot, unit.demand.get(slot)!)}`
     const isSpread = agents.some((agent) => capacityOf(agent, slot) > most)
@@ -176,7 +179,7 @@ function neverWords(unit: Unit, { slot, most }: Short, group: string, agents: re
     : `the agents of resource group ${group} have capacity for at most ${most} of its ${unit.count} kernels of ${all(unit.demand)}`
 }
 
-function nowWords(unit: Unit, { slot, most }: Short, group: string): Pick<Shortage, 'short' | 'long'> {
+function explainLack(unit: Unit, { slot, most }: Short, group: string): Pick<Shortage, 'short' | 'long'> {
   const agent = `agent of resource group ${group} has free`
   if (slot !== undefined) {
     const needs = `needs ${amount(slot, unit.demand.get(slot)!)}`
@@ -201,8 +204,8 @@ function always(words: string): Shortage {
 type Short = { slot: string; most: Quantity } | { slot: undefined; most: bigint }
 
 /**
- * The slot of which no agent has enough for one unit, with the most that any agent has; or else how many units fit in
- * total, if too few.
+ * Finds the slot of which no agent has enough for one unit, with the most that any agent has. If there is none, returns
+ * how many units fit in total, if too few.
  */
 function shortOf(unit: Unit, agents: readonly AgentCapacity[], has: Has): Short | undefined {
   const small = tooSmall(unit, agents, has)
@@ -212,7 +215,7 @@ function shortOf(unit: Unit, agents: readonly AgentCapacity[], has: Has): Short 
   return units >= BigInt(unit.count) ? undefined : { slot: undefined, most: units }
 }
 
-/** The slot of which no agent has enough for one unit. */
+/** Finds the slot of which no agent has enough for one unit. */
 function tooSmall(unit: Unit, agents: readonly AgentCapacity[], has: Has): Short | undefined {
   for (const [slot, needed] of unit.demand) {
     let most = 0n

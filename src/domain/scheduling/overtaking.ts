@@ -1,14 +1,20 @@
 import { HEAD_OF_LINE_SKIPS_MAX } from '../limits.ts'
 import { compareAge, type Sequenced } from './sequence.ts'
 
-/** How often each session that did not fit is overtaken by younger ones of no higher priority. */
+/** Counts how often each waiting session is overtaken by younger sessions of no higher priority. */
 export interface Overtaking<Session extends Sequenced> {
   placed(session: Session): void
-  /** Each session that is placed from now on overtakes it; with the youngest first, so did those placed before. */
+  /**
+   * Registers a session that does not fit. Each session that is placed from now on overtakes it. If the youngest go
+   * first, the sessions placed before have overtaken it too.
+   */
   waits(session: Session): void
-  /** The sessions that have been overtaken `HEAD_OF_LINE_SKIPS_MAX` times by now; each is returned once. */
+  /** Returns the sessions that have now been overtaken `HEAD_OF_LINE_SKIPS_MAX` times; each is returned once. */
   takeOverdue(): Session[]
-  /** By session id; without those that nobody overtook, and those of `takeOverdue` as they were then. */
+  /**
+   * The counts by session id. Sessions that nobody overtook have none; those returned by `takeOverdue` keep their count
+   * of that moment.
+   */
   counts(): Map<string, number>
 }
 
@@ -26,8 +32,8 @@ export function createOvertaking<Session extends Sequenced>(youngestFirst: boole
   const passesOf = ({ since }: Waiting<Session>) => placed.length - since
 
   /**
-   * With the youngest first, the sessions placed before its turn have overtaken it as well; otherwise it might never
-   * start.
+   * The number of sessions that have overtaken this one before its turn. If the youngest go first, all sessions placed
+   * before count; otherwise an old session might never start.
    */
   function passedAlready(session: Session): number {
     if (!youngestFirst) return 0

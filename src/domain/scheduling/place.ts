@@ -8,14 +8,17 @@ import { RESERVATIONS_MAX } from '../limits.ts'
 
 export interface PlaceableSession extends Sequenced, Pick<KeyCandidate, 'keyUse' | 'keyLimit'> {
   kernelIds: readonly string[]
-  /** Sessions of one owner, request and priority form a scheduling class: if one does not fit, none behind it does. */
+  /**
+   * Sessions of one owner, request and priority form a scheduling class: if one does not fit, none of the sessions
+   * behind it fits.
+   */
   schedulingClass: string
   /**
-   * The scheduling class under which it was claimed. Claims distinguish classes by hash, so classes with equal hashes
-   * are one there.
+   * The class under which the session was claimed. Claims identify classes by hash, so classes with equal hashes count
+   * as one there.
    */
   claimedClass: string
-  /** These agents are chosen last, and only if nothing else fits. */
+  /** Agents that are chosen last, only if nothing else fits. */
   avoidAgents: Avoided
   /** The quotas that limit it. */
   quotas: readonly QuotaUse[]
@@ -23,20 +26,23 @@ export interface PlaceableSession extends Sequenced, Pick<KeyCandidate, 'keyUse'
 
 export interface Placement {
   placed: { sessionId: string; kernels: { kernelId: string; agentId: string }[] }[]
-  /** With the reason, in words that stay the same as long as it waits for the same thing. */
+  /** The reason is text that stays the same as long as the session waits for the same thing. */
   skipped: { sessionId: string; reason: string }[]
-  /** Those of the skipped that wait for their concurrency key; `yields`: it has a place, for which others come first. */
+  /**
+   * The skipped sessions that wait for their concurrency key. `yields` means that the key has a free place, but other
+   * sessions come first.
+   */
   forKey: Map<string, { yields: boolean }>
   /** How many younger sessions of no higher priority overtook each session. */
   overtaken: Map<string, number>
-  /** Placement stopped because the next session in order was not among those given: there is more to place. */
+  /** Placement stopped because the next session in order was not among the given ones: there is more to place. */
   ranOut: boolean
 }
 
 export interface Line {
   sessions: readonly PlaceableSession[]
   sequence: Sequence<PlaceableSession>
-  /** Claimed classes that may have more waiting sessions than those given. */
+  /** Claimed classes that may have more waiting sessions than the given ones. */
   longClasses: ReadonlySet<string>
   group: string
 }
@@ -45,7 +51,8 @@ export interface Line {
  * Places sessions on agents, in the order of the sequence. A session that does not fit may be overtaken a bounded
  * number of times; then it is overdue: capacity is reserved for it on the agents that lack the least, and other
  * sessions get only what is left. Sessions of a higher priority may take the reserved capacity too, but only if they
- * fit nowhere else. A quota stops only the sessions that it limits, and a concurrency key only those that have it.
+ * fit nowhere else. A quota stops only the sessions that it limits, and a concurrency key only the sessions that have
+ * it.
  */
 export function place({ sessions, sequence, longClasses, group }: Line, pool: AgentPool): Placement {
   const placed: Placement['placed'] = []
@@ -92,7 +99,7 @@ export function place({ sessions, sequence, longClasses, group }: Line, pool: Ag
     }
     const key = keyShortage(session)
     if (key) {
-      // Those behind it in its class may have other keys, or none.
+      // Sessions behind it in its class may have other keys, or none.
       reservations.release(session)
       skipped.push({ sessionId: session.id, reason: key.short })
       forKey.set(session.id, { yields: key.yields })
@@ -126,12 +133,15 @@ interface Placeable {
 
 /** Backfill reservations: the capacity of a pool that is reserved for overdue sessions. */
 interface Reservations<Session extends Placeable> {
-  /** Reserves capacity for the session, unless `RESERVATIONS_MAX` others have theirs or it could never fit. */
+  /**
+   * Reserves capacity for the session, unless `RESERVATIONS_MAX` others have a reservation or the session could never
+   * fit.
+   */
   reserve(session: Session): void
   release(session: Session): void
   /**
-   * The agent of each kernel. The session may use what is reserved for it, and what is reserved for sessions of a lower
-   * priority if it fits nowhere else. Undefined if it does not fit.
+   * Chooses an agent for each kernel. The session may use its own reservation, and reservations of a lower priority if
+   * it fits nowhere else. Undefined if it does not fit.
    */
   place(session: Session): string[] | undefined
 }
@@ -145,7 +155,7 @@ function createReservations<Session extends Placeable>(pool: AgentPool): Reserva
     reservations.delete(session)
   }
 
-  /** Returns true if capacity was reserved for sessions of a lower priority; it is free now. */
+  /** Releases the reservations of a lower priority. Returns true if there were any. */
   function releaseBelow({ priority }: Session): boolean {
     const lower = [...reservations.keys()].filter((other) => other.priority < priority)
     lower.forEach(release)

@@ -2,35 +2,18 @@ import { describeAmount } from '../amounts.ts'
 import { formatQuantity, type Quantities, type Quantity } from './resource-request.ts'
 import { KEY_HOLDERS_SHOWN_MAX, QUEUE_POSITION_MAX } from '../limits.ts'
 
-/** What one quota allows and how much of it is taken; used up as sessions are placed. */
+/** The limits of one quota and its usage, which grows as sessions are placed. */
 export interface QuotaUse {
-  /** For display: `project demo`. */
+  /** Display name: `project demo`. */
   name: string
-  /** Slots that are not named are not limited. */
+  /** Slots without an entry are unlimited. */
   slots: Quantities
   usedSlots: Map<string, Quantity>
   maxRunning: number | null
   running: number
 }
 
-/** Why a session with this total demand has to wait for the quota, in words with numbers; undefined if it does not. */
-function quotaShortage(quota: QuotaUse, demand: Quantities): { short: string; long: string } | undefined {
-  if (quota.maxRunning !== null && quota.running >= quota.maxRunning) {
-    const short = `the quota of ${quota.name} allows ${quota.maxRunning} running sessions`
-    return { short, long: `${short}, ${quota.running} run` }
-  }
-  for (const [slot, limit] of quota.slots) {
-    const asks = demand.get(slot) ?? 0n
-    const used = quota.usedSlots.get(slot) ?? 0n
-    if (asks === 0n || used + asks <= limit) continue
-    const amount = (quantity: Quantity) => describeAmount(slot, formatQuantity(quantity))
-    const short = `the quota of ${quota.name} allows ${slot} ${amount(limit)} in all, it asks for ${amount(asks)}`
-    return { short, long: asks > limit ? `${short}: more than it ever allows` : `${short}, ${amount(used)} is in use` }
-  }
-  return undefined
-}
-
-/** The shortage under the first of these quotas that has one. */
+/** Finds the first quota with a shortage and explains it. */
 export function firstQuotaShortage(
   quotas: readonly QuotaUse[],
   demand: Quantities,
@@ -57,26 +40,27 @@ export interface KeyPosition {
   createdAt: number
 }
 
-/** How many sessions hold a concurrency key; counted up as sessions are placed. */
+/** The number of sessions that hold a concurrency key; it grows as sessions are placed. */
 export interface KeyUse {
   key: string
   held: number
-  /** The smallest limit of those that hold it; infinite if none does. */
+  /** The smallest limit among the holders; infinite if there are none. */
   limit: number
-  /** The first of those that wait for it and are not themselves considered; null for none. */
+  /** The first waiting session that is not itself considered in this pass; null if there is none. */
   first: KeyPosition | null
 }
 
 export interface KeyCandidate extends KeyPosition {
-  /** Null without a key. */
+  /** Null if the session has no key. */
   keyUse: KeyUse | null
-  /** Its own limit; of no meaning without a key. */
+  /** The session's own limit; meaningless without a key. */
   keyLimit: number
 }
 
 /**
- * Why it has to wait for its key, in words that stay the same; undefined if it does not. A key has a place while fewer
- * hold it than each of them, and the candidate, allows. `yields`: there is a place, but others come first.
+ * Explains why the session has to wait for its key, in text that stays the same; undefined if it does not. A key has a
+ * free place if fewer sessions hold it than each holder's limit, and the candidate's, allow. `yields` means that there
+ * is a place, but other sessions come first.
  */
 export function keyShortage(session: KeyCandidate): { short: string; yields: boolean } | undefined {
   const { keyUse: use, keyLimit } = session
@@ -86,31 +70,26 @@ export function keyShortage(session: KeyCandidate): { short: string; yields: boo
   return isFull || yields ? { short: waitsFor(use.key), yields } : undefined
 }
 
-/** The session was placed. */
+/** Counts the session among the holders of its key. */
 export function takeKey({ keyUse: use, keyLimit }: KeyCandidate): void {
   if (!use) return
   use.held += 1
   use.limit = Math.min(use.limit, keyLimit)
 }
 
-function isBefore(a: KeyPosition, b: KeyPosition): boolean {
-  if (a.priority !== b.priority) return a.priority > b.priority
-  return a.createdAt === b.createdAt ? a.id < b.id : a.createdAt < b.createdAt
-}
-
-/** What holds up one session's key, at one moment. */
+/** A snapshot of one session's key and its holders. */
 export interface HeldKey {
   key: string
   held: number
-  /** The smallest limit of those that hold it and of the session. */
+  /** The smallest limit among the holders and the session. */
   limit: number
-  /** The ids of some that hold it. */
+  /** The ids of some holders. */
   holders: readonly string[]
-  /** How many wait for it that come before the session, counted up to QUEUE_POSITION_MAX + 1. */
+  /** The number of waiting sessions before this one, counted up to QUEUE_POSITION_MAX + 1. */
   before: number
 }
 
-/** The same with names and numbers. */
+/** Explains why the session waits for its key, with names and numbers. */
 export function explainKey({ key, held, limit, holders, before }: HeldKey): string | undefined {
   const isFull = held >= limit
   if (!isFull && before === 0) return undefined
@@ -121,6 +100,28 @@ export function explainKey({ key, held, limit, holders, before }: HeldKey): stri
   const names = shown.join(', ') + (held > shown.length ? ', …' : '')
   const holding = held === 1 ? `which session ${names} holds` : `which ${held} sessions hold: ${names}`
   return `${waitsFor(key)}, ${holding}${queue}`
+}
+
+/** Explains why a session with this total demand has to wait for the quota, with numbers; undefined if it does not. */
+function quotaShortage(quota: QuotaUse, demand: Quantities): { short: string; long: string } | undefined {
+  if (quota.maxRunning !== null && quota.running >= quota.maxRunning) {
+    const short = `the quota of ${quota.name} allows ${quota.maxRunning} running sessions`
+    return { short, long: `${short}, ${quota.running} run` }
+  }
+  for (const [slot, limit] of quota.slots) {
+    const asks = demand.get(slot) ?? 0n
+    const used = quota.usedSlots.get(slot) ?? 0n
+    if (asks === 0n || used + asks <= limit) continue
+    const amount = (quantity: Quantity) => describeAmount(slot, formatQuantity(quantity))
+    const short = `the quota of ${quota.name} allows ${slot} ${amount(limit)} in all, it asks for ${amount(asks)}`
+    return { short, long: asks > limit ? `${short}: more than it ever allows` : `${short}, ${amount(used)} is in use` }
+  }
+  return undefined
+}
+
+function isBefore(a: KeyPosition, b: KeyPosition): boolean {
+  if (a.priority !== b.priority) return a.priority > b.priority
+  return a.createdAt === b.createdAt ? a.id < b.id : a.createdAt < b.createdAt
 }
 
 function waitsFor(key: string): string {

@@ -5,12 +5,15 @@ import type { AgentCapacity } from './agent-pool.ts'
 import type { Mount } from '../session/mounts.ts'
 
 /**
- * Exact slot amounts, in whole billionths: decimals of one scale. Placement adds and compares hundreds of thousands of them, and floating
- * point would oversell after a few thousand kernels of `cpu: 0.1`.
+ * Exact slot amounts, in whole billionths: decimals of one scale. Placement adds and compares hundreds of thousands of
+ * them, and floating point would oversell after a few thousand kernels of `cpu: 0.1`.
  */
 export type Quantity = bigint
 
-/** @throws RangeError if the text is not a plain decimal of at most 9 fraction digits */
+/**
+ * Parses a plain decimal.
+ * @throws RangeError if the text is none, or has more than 9 fraction digits
+ */
 export function parseQuantity(text: string): Quantity {
   const match = /^(-?\d{1,30})(?:\.(\d{1,9}))?$/.exec(trimZeros(text))
   if (!match) throw new RangeError(`no amount of a slot: ${text}`)
@@ -24,11 +27,6 @@ export function formatQuantity(quantity: Quantity): string {
   return quantity < 0n ? `-${text}` : text
 }
 
-/** PostgreSQL's numeric may have zeros beyond the ninth digit. */
-function trimZeros(text: string): string {
-  return text.includes('.') ? text.replace(/0+$/, '').replace(/\.$/, '') : text
-}
-
 export type Quantities = ReadonlyMap<string, Quantity>
 
 export function parseQuantities(amounts: Readonly<Record<string, string>>): Map<string, Quantity> {
@@ -40,29 +38,29 @@ export function addQuantities(to: Map<string, Quantity>, amounts: Quantities): v
 }
 
 /**
- * What a session asks for, and where it may run. Of sessions with equal requests, all fit or none does; only the agents
- * that they avoid make a difference.
+ * A session's demand, and the agents that may run it. Of sessions with equal requests, all fit or none does; only the
+ * agents that they avoid make a difference.
  */
 export interface ResourceRequest {
-  /** Equal for equal requests. */
+  /** Equal keys mean equal requests. */
   key: string
   clusterMode: ClusterMode
   kernels: number
-  /** What each kernel needs. */
+  /** The demand of each kernel. */
   slots: Quantities
-  /** Only these agents; empty for all. */
+  /** The only agents allowed; empty means all. */
   allowAgents: ReadonlySet<string>
-  /** None of these agents. */
+  /** Agents that are not allowed. */
   excludeAgents: ReadonlySet<string>
-  /** An agent must have all of these labels. */
+  /** Labels that an agent must have, all of them. */
   agentLabels: Readonly<Record<string, string>>
-  /** An agent must have all of these volumes; null for none. */
+  /** Volumes that an agent must have, all of them; null for none. */
   volumeNeed: VolumeNeed | null
-  /** Ports of what runs on the agent must be within reach. */
+  /** Whether ports of the agent's kernels must be reachable. */
   needsPorts: boolean
 }
 
-/** The order of the slots does not matter, and a slot with amount 0 counts as not named. */
+/** Builds the request of a session. The order of slots does not matter, and a slot with amount 0 counts as missing. */
 export function resourceRequest(session: {
   clusterMode: ClusterMode
   kernels: number
@@ -94,11 +92,10 @@ export function resourceRequest(session: {
   return { key, clusterMode: mode, kernels, slots, ...agents }
 }
 
-function byKey([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
-  return a < b ? -1 : a > b ? 1 : 0
-}
-
-/** What is placed as a whole: all kernels of a single-node session, or one kernel of a multi-node one. */
+/**
+ * The part of a session that is placed as a whole: all kernels of a single-node session, or one kernel of a multi-node
+ * one.
+ */
 export interface Unit {
   demand: Quantities
   kernels: number
@@ -117,7 +114,7 @@ export function totalOf(request: ResourceRequest): Quantities {
   return times(request.slots, request.kernels)
 }
 
-/** Whether the agent may take the session at all, regardless of what is free on it. */
+/** Whether the agent may run the session at all, regardless of free capacity. */
 export function suits(
   request: ResourceRequest,
   agent: Pick<AgentCapacity, 'id' | 'labels' | 'volumes' | 'ports'>,
@@ -129,37 +126,29 @@ export function suits(
   return Object.entries(request.agentLabels).every(([key, value]) => agent.labels[key] === value)
 }
 
-function times(slots: Quantities, count: number): Quantities {
-  return count === 1 ? slots : new Map([...slots].map(([slot, amount]) => [slot, amount * BigInt(count)]))
-}
-
-/** The volumes that a session needs, and for whom. */
+/** The volumes that a session needs, and its project. */
 export interface VolumeNeed {
-  /** Its name: agents know projects by it. */
+  /** The project's name, by which agents know it. */
   project: string
   mounts: readonly Mount[]
 }
 
-/** A volume that an agent has. */
+/** A volume that an agent offers. */
 export interface OfferedVolume {
   name: string
   readOnly: boolean
-  /** Names of the projects that may use it; null: all. */
+  /** Names of the projects that may use it; null for all projects. */
   projects: readonly string[] | null
 }
 
-/** Whether one agent has all of them for this project, as the session wants them. */
+/** Whether one agent offers all needed volumes to this project, with write access where the session wants it. */
 export function offersAll(volumes: readonly OfferedVolume[], { project, mounts }: VolumeNeed): boolean {
   return mounts.every((mount) => volumes.some((volume) => isOffered(volume, mount, project)))
 }
 
-function isOffered({ name, readOnly, projects }: OfferedVolume, mount: Mount, project: string): boolean {
-  return name === mount.volume && (projects === null || projects.includes(project)) && (mount.readOnly || !readOnly)
-}
-
 /**
- * Why none of these agents, which `who` stands for, has them all, in words. What is there for other projects is not told from what is not there:
- * the words are for members of this one.
+ * Explains why none of these agents has all needed volumes; `who` stands for the agents in the text. Volumes of other
+ * projects are treated like missing ones, because members of this project read the text.
  */
 export function missingVolumes(
   agents: readonly { volumes: readonly OfferedVolume[] }[],
@@ -173,4 +162,21 @@ export function missingVolumes(
   }
   const toRead = has({ ...missing, readOnly: true }) ? ' to write to, though to read: mount it read-only' : ''
   return `${who} has volume ${missing.volume} for project ${project}${toRead}`
+}
+
+/** Removes the zeros that PostgreSQL's numeric may have beyond the ninth digit. */
+function trimZeros(text: string): string {
+  return text.includes('.') ? text.replace(/0+$/, '').replace(/\.$/, '') : text
+}
+
+function byKey([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}
+
+function times(slots: Quantities, count: number): Quantities {
+  return count === 1 ? slots : new Map([...slots].map(([slot, amount]) => [slot, amount * BigInt(count)]))
+}
+
+function isOffered({ name, readOnly, projects }: OfferedVolume, mount: Mount, project: string): boolean {
+  return name === mount.volume && (projects === null || projects.includes(project)) && (mount.readOnly || !readOnly)
 }

@@ -9,7 +9,7 @@ export interface Sequenced {
   priority: number
   /** Milliseconds since 1970. */
   createdAt: number
-  /** The user, or the project if there is none: DRF counts the shares of owners. */
+  /** The user, or the project if there is none. DRF computes shares by owner. */
   owner: string
   request: ResourceRequest
   skips: number
@@ -22,7 +22,10 @@ export interface Sequenced {
 export interface Sequence<Session extends Sequenced> {
   /** Whether later sessions go first. */
   readonly youngestFirst: boolean
-  /** Undefined if all sessions had their turn, or if the next session in order is not among those given (`ranOut`). */
+  /**
+   * Returns the next session; undefined if all had their turn, or if the next session in order is not among the given
+   * ones (`ranOut`).
+   */
   next(): Session | undefined
   /** Reports that the session last returned by `next` was placed. */
   placed(): void
@@ -43,8 +46,8 @@ export function compareAge(a: Sequenced, b: Sequenced): number {
 }
 
 /**
- * `covered`: this many sessions from the head of the line were given without gaps; beyond them, only the first of each
- * class were.
+ * Creates a sequence by age. `covered` is the number of sessions from the head of the line that were given without
+ * gaps; beyond them, only the first of each class were.
  */
 export function inOrderOfAge<Session extends Sequenced>(
   sessions: readonly Session[],
@@ -76,7 +79,7 @@ export function inOrderOfAge<Session extends Sequenced>(
   }
 }
 
-/** What each owner has in use, and the total capacity. */
+/** The usage of each owner, and the total capacity. */
 interface Shares {
   usedByOwner: ReadonlyMap<string, Quantities>
   totals: Quantities
@@ -90,8 +93,8 @@ interface Owner<Session> {
 }
 
 /**
- * Dominant resource fairness by progressive filling: in each priority band the next turn goes to the owner with the
- * smallest dominant share at that moment; an owner's own sessions go oldest first.
+ * Creates a sequence by dominant resource fairness with progressive filling: in each priority band the next turn goes
+ * to the owner with the smallest dominant share at that moment; an owner's own sessions go oldest first.
  */
 export function byDominantShare<Session extends Sequenced>(
   sessions: readonly Session[],
@@ -178,7 +181,9 @@ interface Share {
 
 const NO_SHARE: Share = { used: 0n, total: 1n }
 
-/** The largest share over all slots of what is used out of the total. A slot without capacity does not count. */
+/**
+ * Computes the largest share, over all slots, of what is used out of the total. A slot without capacity does not count.
+ */
 export function dominantShare(used: Quantities, totals: Quantities): Share {
   let dominant = NO_SHARE
   for (const [slot, amount] of used) {

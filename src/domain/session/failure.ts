@@ -18,7 +18,7 @@ export type FailureCause = EligibleCause | (typeof NEVER_RETRIED_CAUSES)[number]
 
 export const FAILURE_CAUSES = [...ELIGIBLE_CAUSES, ...NEVER_RETRIED_CAUSES] as const
 
-/** What agents and handlers name as the failure, and the cause that it is. */
+/** The cause of each failure, by the name that agents and handlers report. */
 export const CAUSE_OF_FAILURE = {
   'agent-lost': 'AGENT_TRANSIENT',
   'agent-fenced': 'AGENT_TRANSIENT',
@@ -69,7 +69,7 @@ export const HOLD_REASONS = ['DISABLED', 'RATE_LIMITED', 'QUOTA', 'PARENT_ALIVE'
 export type HoldReason = (typeof HOLD_REASONS)[number]
 
 /**
- * What ended a session or kept a kernel from starting, as reported by agents and handlers and as stored in
+ * The error that ended a session or kept a kernel from starting, as reported by agents and handlers and as stored in
  * `sessions.status_data` and `kernels.error`.
  */
 export interface FailureError {
@@ -84,19 +84,19 @@ export interface FailureError {
 /** `sessions.status_data`: the envelope that `classifyFailure` reads. */
 export interface StatusData {
   error: FailureError
-  /** The kernel whose end this is, as `sub2`, if one decided; changes while other kernels still end. */
+  /** The name of the kernel whose end decided, such as `sub2`; it may change while other kernels still end. */
   kernel?: string
 }
 
-/** Open on purpose: a well-formed error of another name is classified as UNKNOWN. */
+/** Any name is allowed on purpose: a well-formed error of an unknown name is classified as UNKNOWN. */
 export type FailureName = keyof typeof CAUSE_OF_FAILURE | (string & {})
 
 export const FAILURE_NAMES = Object.keys(CAUSE_OF_FAILURE)
 
-/** The reason of what a person ended, whatever its kernels reported. */
+/** The reason recorded when a person ended the session, whatever its kernels reported. */
 export const USER_CANCELLED = 'user-cancelled'
 
-/** The name of what failed a session, once its cause is known: causes have several. */
+/** The name of the failure, which is more specific than its cause: a cause has several names. */
 export function failureReason(session: {
   failureCause: FailureCause | null
   terminatedBy: string | null
@@ -107,7 +107,7 @@ export function failureReason(session: {
   return (session.statusData as Partial<StatusData> | null)?.error?.name ?? null
 }
 
-/** Of Linux, from 1 on. */
+/** Linux's signals, from 1 on. */
 const NAMES =
   'HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM STKFLT CHLD CONT STOP TSTP TTIN TTOU URG XCPU XFSZ VTALRM PROF WINCH IO PWR SYS'.split(
     ' ',
@@ -119,8 +119,8 @@ export interface ExitSignal {
 }
 
 /**
- * The signal that ended a program, after the custom of shells: an exit code of 128 and the signal's number. A program
- * may also end with such a code by itself, most often to pass on that of a child. Null for any other code.
+ * Decodes the signal that ended a program, by the convention of shells: 128 plus the signal's number. A program may
+ * also exit with such a code by itself, most often to pass on that of a child. Null for any other code.
  */
 export function exitSignalOf(exitCode: number | null): ExitSignal | null {
   const number = (exitCode ?? 0) - 128

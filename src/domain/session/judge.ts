@@ -14,23 +14,26 @@ import {
 /** A handler's outcome for one session that it was given; a session without an outcome only grows older. */
 export type Outcome =
   | { kind: 'success' }
-  /** `giveUpNow`: another try cannot succeed, whatever the group's maximum. */
+  /** `giveUpNow` means that another try cannot succeed, whatever the group's maximum. */
   | { kind: 'failure'; error: FailureError; giveUpNow?: boolean }
-  /** `pauseMs`: the session need not be claimed again before this. */
+  /** `pauseMs` is the time before which the session need not be claimed again. */
   | { kind: 'skipped'; reason: string; pauseMs?: number }
 
-/** What the coordinator knows about the session when it judges. */
+/** The facts about the session that the coordinator judges by. */
 export interface Judged {
   status: SessionStatus
   tries: number
   reschedules: number
   triesMax: number
   reschedulesMax: number
-  /** It has been in its status for longer than the group allows. */
+  /** Whether it has been in its status for longer than the group allows. */
   expired: boolean
-  /** A kernel has been in the queue of another scheduler for longer than the group allows, at last for this reason. */
+  /**
+   * Set if a kernel has been in the queue of another scheduler for longer than the group allows; `reason` is the last
+   * reason of that scheduler.
+   */
   queuedTooLong?: { reason: string | null; timeoutMs: number } | null
-  /** Why it waits, as last recorded; null if nothing was recorded. */
+  /** The recorded reason for waiting; null if none was recorded. */
   pendingReason: string | null
   kernels: readonly {
     status: KernelStatus
@@ -44,13 +47,13 @@ export interface Judgement {
   outcome: SchedulingResult
   to: SessionStatus
   kernelTo: KernelStatus | null
-  /** The statuses whose kernels move to `kernelTo`; null for all kernels that have not ended. */
+  /** The statuses whose kernels move to `kernelTo`; null means all kernels that have not ended. */
   kernelFrom: readonly KernelStatus[] | null
   failedKernelTo: KernelStatus | null
   tries: number
   pauseMs: number | null
   rescheduled: boolean
-  /** The agents that kept it from starting: from now on they go last. */
+  /** The agents that kept the session from starting; from now on they are chosen last. */
   failedAgents: string[]
   result: SessionResult | null
   error: FailureError | null
@@ -58,10 +61,9 @@ export interface Judgement {
 }
 
 /**
- * The coordinator's judgement: success moves the session on; a failure costs a try and, at the group's maximum, makes
- * the session give up; a session that neither succeeded nor failed expires past its timeout. Giving up and expiring
- * lead back to PENDING a bounded number of times; after that the session ends as failed. Undefined if there is nothing
- * to do.
+ * Judges a session. A success moves it on. A failure costs a try and, at the group's maximum, makes the session give
+ * up. A session that neither succeeded nor failed expires after its timeout. Giving up and expiring lead back to
+ * PENDING a bounded number of times; after that the session ends as failed. Undefined if there is nothing to do.
  */
 export function judge(
   handler: LifecycleDeclaration,
@@ -103,14 +105,17 @@ function stay(session: Judged): Omit<Judgement, 'outcome'> {
   }
 }
 
-/** Does nothing if the session already has this reason, unless it is to rest. */
+/** Records a reason for waiting, unless the session already has this reason and no pause is requested. */
 function skipped(session: Judged, outcome: { reason: string; pauseMs?: number }): Judgement | undefined {
   const pauseMs = outcome.pauseMs ?? null
   if (pauseMs === null && session.pendingReason === outcome.reason) return undefined
   return { ...stay(session), outcome: 'SKIPPED', pauseMs, pendingReason: outcome.reason }
 }
 
-/** A session that already has the target status (one of its kernels is tried again) stays there and keeps its tries. */
+/**
+ * Moves a session on. A session that already has the target status (one of its kernels is tried again) keeps it, and
+ * keeps its tries.
+ */
 function success(handler: LifecycleDeclaration, session: Judged): Judgement {
   const target = handler.success.session ?? session.status
   const moves = sessionMayMove(session.status, target)
@@ -133,7 +138,7 @@ function needRetry(handler: LifecycleDeclaration, session: Judged, tries: number
     outcome: 'NEED_RETRY',
     to: to ?? session.status,
     kernelTo,
-    // The handler's own kernel status, so that it works on the kernel again.
+    // The kernel goes back to the handler's own kernel status, so that the handler works on it again.
     failedKernelTo: handler.kernelIn[0] ?? null,
     tries,
     pauseMs: tryPauseMs(tries),
@@ -177,7 +182,7 @@ function end(session: Judged, outcome: 'GIVE_UP' | 'EXPIRED', error: FailureErro
   return { ...stay(session), outcome, to: 'TERMINATING', tries: 0, result: 'FAILURE', error }
 }
 
-/** The agents of the kernels that the session waited for in vain. */
+/** Agents of the kernels that the session waited for in vain. */
 function silentAgents({ name }: LifecycleDeclaration, { kernels }: Judged): string[] {
   const { kernelStatuses } = PROMOTIONS[name === 'prepare-sessions' ? 'promote-to-prepared' : 'promote-to-running']
   const late = kernels.filter(({ status }) => kernelStatuses.includes(status))
@@ -185,8 +190,8 @@ function silentAgents({ name }: LifecycleDeclaration, { kernels }: Judged): stri
 }
 
 /**
- * If it is unknown whether a kernel has started, its agent's fence must have stopped it before the kernel is assigned
- * again.
+ * Computes the pause before a kernel may be assigned again. If it is unknown whether the kernel has started, its
+ * agent's fence must have stopped it first.
  */
 function fencePauseMs(session: Judged): number | null {
   const unknown = session.kernels.filter(
@@ -199,7 +204,10 @@ function timeoutOf(status: SessionStatus): FailureError {
   return { name: 'scheduler-timeout', message: `longer in ${status} than its resource group allows` }
 }
 
-/** Back in Reprise's own queue it would only come to the end of the same other one: what follows is for its policy. */
+/**
+ * The error of a session that waited too long in another scheduler's queue. It is a failure for the retry policy to
+ * judge, because going back to PENDING would only lead to the same queue.
+ */
 function queueTimeout({ reason, timeoutMs }: { reason: string | null; timeoutMs: number }): FailureError {
   const words = `waited longer than the ${timeoutMs / 1000} s that its resource group allows (queueTimeout)`
   return { name: 'scheduler-timeout', message: reason === null ? words : `${words}: ${reason}` }

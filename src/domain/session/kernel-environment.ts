@@ -24,8 +24,8 @@ export const KERNEL_VARIABLES = {
   REPRISE_KERNEL_ID: "The kernel's id",
   REPRISE_CHAIN_DIR: 'A directory that all attempts of the chain share, for [checkpoints](checkpoints.md)',
   REPRISE_CHECKPOINT:
-    'What earlier attempts have left in it: `none`, `here`, `fetched` (brought from elsewhere), or `missing` (there was something, and it could not be had)',
-  REPRISE_CHECKPOINT_ATTEMPT: 'The attempt that left it, also if it is missing; empty for `none`, and if nobody knows',
+    'The checkpoint of earlier attempts in it: `none`, `here`, `fetched` (copied from elsewhere), or `missing` (there is one, but it could not be obtained)',
+  REPRISE_CHECKPOINT_ATTEMPT: 'The attempt that left it, also if it is missing; empty for `none`, and if it is unknown',
   REPRISE_VERDICT_FILE:
     'A file that the program may write to say why it failed ([format](retry-policy.md#what-a-program-says))',
 } as const
@@ -40,13 +40,8 @@ export interface ClusterMember {
   address: string
 }
 
-/** `main1`, `sub1`, `sub2`, … */
-function kernelName({ role, index }: Pick<ClusterMember, 'role' | 'index'>): string {
-  return `${role}${index}`
-}
-
 /**
- * The variables that tell a kernel about itself and the other kernels of its session. The addresses are known once all
+ * Environment variables that describe a kernel and the other kernels of its session. The addresses are known once all
  * kernels are placed, which is before any is prepared; a rescheduled session gets new ones. `members` are in the order
  * main1, sub1, sub2, …; a kernel's rank is its position there, from 0.
  */
@@ -71,47 +66,47 @@ export function clusterEnvironment(
 }
 
 /**
- * What executors are told in their own terms, like the partition of a Slurm cluster. A resource group has options, which
- * hold for all its sessions, and says which of them a session may set itself.
+ * Options in an executor's own terms, such as the partition of a Slurm cluster. A resource group has options for all
+ * its sessions, and lists those that a session may set itself.
  */
 export type ExecutorOptions = Readonly<Record<string, string>>
 
 export const EXECUTOR_OPTION_KEY = /^[a-z][A-Za-z0-9-]{0,63}$/
 export const EXECUTOR_OPTION_KEY_FAULT = 'must be at most 64 letters, digits and -, and begin with a small letter'
-/** Words, safe wherever an executor puts them. */
+/** Characters that are safe wherever an executor puts the value. */
 export const EXECUTOR_OPTION_VALUE = /^[A-Za-z0-9_.,:&|*()[\]-]{1,128}$/
 export const EXECUTOR_OPTION_VALUE_FAULT = 'must be 1 to 128 letters, digits and _ . , : & | * ( ) [ ] -'
 
-/** What the session's resource group has and allows. */
+/** The options of the session's resource group, and those that it allows sessions to set. */
 interface GroupExecutorOptions {
   executorOptions: ExecutorOptions
   allowedExecutorOptions: readonly string[]
 }
 
 /**
- * What a kernel's executor is told. A session that was moved to another group, or whose group allows less than it did,
- * may have options that are not allowed: they do not count.
+ * Merges the options of group and session. Options that the group does not allow are ignored: the session may have been
+ * moved to another group, or the group may allow less than before.
  */
 export function executorOptionsFor(group: GroupExecutorOptions, session: ExecutorOptions): Record<string, string> {
   const allowed = Object.entries(session).filter(([key]) => group.allowedExecutorOptions.includes(key))
   return { ...group.executorOptions, ...Object.fromEntries(allowed) }
 }
 
-/** A secret variable of an environment as it is stored: encrypted, and with what tells it from another value. */
+/** A secret variable as it is stored: encrypted, with a digest that detects changes of the value. */
 export interface SealedVariable {
   name: string
   /** Ciphertext with the id of its key, base64. */
   sealed: string
-  /** Keyed digest of the value, base64: equal for equal values, and of no use without the key. */
+  /** Keyed digest of the value, base64: equal for equal values, and useless without the key. */
   digest: string
 }
 
-/** What encryption adds to a value: the id of its key, a nonce, and a tag. */
+/** Bytes that encryption adds to a value: the id of its key, a nonce, and a tag. */
 export const SEALED_KEY_ID_BYTES = 8
 export const SEALED_NONCE_BYTES = 12
 export const SEALED_TAG_BYTES = 16
 
-/** How long the value is, which its ciphertext shows. */
+/** Number of bytes of the decrypted value, computed from its ciphertext. */
 export function sealedValueBytes(sealed: string): number {
   return Buffer.byteLength(sealed, 'base64') - SEALED_KEY_ID_BYTES - SEALED_NONCE_BYTES - SEALED_TAG_BYTES
 }
@@ -121,8 +116,8 @@ export function secretNames(stored: unknown): string[] {
 }
 
 /**
- * The given variables replace those of the same name among the existing ones, which keep their positions; new ones come
- * last. An existing one with the same value stays as it is, so that nothing seems to have changed.
+ * Merges secret variables. The given ones replace existing ones of the same name, which keep their positions; new ones
+ * come last. An existing variable with an equal value is kept unchanged, so that it does not appear as a difference.
  */
 export function mergeSealed(
   before: readonly SealedVariable[],
@@ -133,4 +128,9 @@ export function mergeSealed(
     if (values.get(variable.name)?.digest !== variable.digest) values.set(variable.name, variable)
   }
   return [...values.values()]
+}
+
+/** `main1`, `sub1`, `sub2`, … */
+function kernelName({ role, index }: Pick<ClusterMember, 'role' | 'index'>): string {
+  return `${role}${index}`
 }

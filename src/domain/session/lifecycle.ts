@@ -1,4 +1,4 @@
-/** Sessions and kernels share one set of statuses, in the order in which they pass through them. */
+/** All statuses of sessions and kernels, in the order in which they are passed through. */
 export const STATUSES = [
   'PENDING',
   'SCHEDULED',
@@ -24,7 +24,7 @@ export type SessionResult = 'UNDEFINED' | 'SUCCESS' | 'FAILURE'
 export type ClusterMode = 'SINGLE_NODE' | 'MULTI_NODE'
 export type SessionOrigin = 'INITIAL' | 'AUTO_RETRY' | 'RESUBMISSION'
 
-/** It has an agent, and does not run yet. */
+/** Whether it has an agent and does not run yet. */
 export function isStarting(status: SessionStatus): boolean {
   return status !== 'PENDING' && STATUSES.indexOf(status) < STATUSES.indexOf('RUNNING')
 }
@@ -34,11 +34,11 @@ export function isTerminal(status: SessionStatus): boolean {
 }
 
 /**
- * The moves a session may make; everything else is refused. Each write names the status it moves from, so a session
- * that somebody else moved meanwhile is left alone.
+ * The allowed moves of a session; all others are refused. Each write names the status it moves from, so a session that
+ * somebody else moved meanwhile is left alone.
  *
- * It is moved by the lifecycle handlers, by the promotions, and by a person who terminates it. TERMINATING ends in
- * ERROR if the result is FAILURE and in TERMINATED otherwise.
+ * The lifecycle handlers, the promotions and a person who terminates it move a session. TERMINATING ends in ERROR if
+ * the result is FAILURE and in TERMINATED otherwise.
  */
 export const SESSION_TRANSITIONS: Readonly<Record<SessionStatus, readonly SessionStatus[]>> = {
   PENDING: ['SCHEDULED', 'CANCELLED'],
@@ -55,7 +55,7 @@ export const SESSION_TRANSITIONS: Readonly<Record<SessionStatus, readonly Sessio
 }
 
 /**
- * The moves a kernel may make. It has more than its session has: an agent may be ahead of the scheduler (a short
+ * The allowed moves of a kernel. There are more than for sessions: an agent may be ahead of the scheduler (a short
  * program may start and finish between two passes), every live kernel can end, and a kernel that failed before it ran
  * is assigned again under a greater assignment (back to SCHEDULED, PREPARED or PENDING).
  */
@@ -81,7 +81,7 @@ export function kernelMayMove(from: KernelStatus, to: KernelStatus): boolean {
   return KERNEL_TRANSITIONS[from].includes(to)
 }
 
-/** The session table as a Mermaid state diagram; docs/concepts.md carries it and a test compares the two. */
+/** Prints the session table as a Mermaid state diagram; docs/concepts.md contains it, and a test compares the two. */
 export function transitionDiagram(): string {
   const lines = ['stateDiagram-v2', '  [*] --> PENDING']
   for (const [from, targets] of Object.entries(SESSION_TRANSITIONS)) {
@@ -91,16 +91,16 @@ export function transitionDiagram(): string {
   return lines.join('\n')
 }
 
-/** Where a judged session and its kernels go; null keeps the status of that entity. */
+/** The statuses to which a judged session and its kernels move; null keeps the status of that entity. */
 interface Move {
   session: SessionStatus | null
   kernel: KernelStatus | null
 }
 
 /**
- * The statuses that one lifecycle handler works on, and where its outcomes lead. It is given a session whose status is
- * in `sessionIn` if a kernel is in `kernelIn` (work to do), if a kernel carries an error (a failure to judge), or if
- * the session has been in its status past the timeout.
+ * The statuses that one lifecycle handler works on, and where its outcomes lead. The handler gets a session whose
+ * status is in `sessionIn` if a kernel is in `kernelIn` (work to do), if a kernel carries an error (a failure to
+ * judge), or if the session has been in its status past the timeout.
  */
 export interface LifecycleDeclaration {
   name: LifecycleName
@@ -159,8 +159,8 @@ export const LIFECYCLE_HANDLERS: Readonly<Record<LifecycleName, LifecycleDeclara
 }
 
 /**
- * A promotion moves the session alone: promote-to-pulling and detect-termination when one of its kernels is in
- * `kernelStatuses`, the others when none is.
+ * The declaration of a promotion, which moves the session alone: promote-to-pulling and detect-termination when one of
+ * its kernels is in `kernelStatuses`, the others when none is.
  */
 interface PromotionDeclaration {
   name: PromotionName

@@ -1,22 +1,25 @@
 import { MOUNT_PATH_LENGTH_MAX } from '../limits.ts'
 
-/** By which an agent offers a volume and sessions ask for it. */
+/** The form of a volume's name. */
 export const VOLUME_NAME = /^[A-Za-z0-9][\w.-]{0,63}$/
 export const VOLUME_NAME_RULE =
   'must be letters, digits, dots, hyphens and underscores, at most 64, beginning with a letter or digit'
 
-/** A directory that agents have under a name, as kernels of a session see it. */
+/** A volume, which is a named directory of agents, and its place in a session's kernels. */
 export interface Mount {
   volume: string
-  /** Absolute. */
+  /** An absolute path in the kernel. */
   path: string
   readOnly: boolean
 }
 
-/** What kernels have there themselves; the rest is the image's. */
+/** Directories that every kernel has already; all other paths belong to the image. */
 const TAKEN = ['/work', '/chain', '/tmp', '/proc', '/sys', '/dev', '/run', '/var/run']
 
-/** Where engines mount files of their own, for which they would leave empty files of root in the volume. */
+/**
+ * Paths at which engines mount files of their own; for a volume mounted there they would leave empty root-owned files
+ * in it.
+ */
 const OF_ENGINES = [
   '/.dockerenv',
   '/bin',
@@ -33,18 +36,21 @@ const OF_ENGINES = [
   '/var',
 ]
 
-/** Why nothing can be mounted there; null if it can. Safe in the terms of every engine. */
+/**
+ * Explains why nothing can be mounted at the path; null if a volume can. The allowed characters are safe in every
+ * engine's syntax.
+ */
 export function mountPathFault(path: string): string | null {
   if (path.length > MOUNT_PATH_LENGTH_MAX) return `must be at most ${MOUNT_PATH_LENGTH_MAX} characters`
   if (!/^(\/[A-Za-z0-9_.@+-]+)+$/.test(path) || path.split('/').some((part) => part === '.' || part === '..')) {
     return 'must be absolute, without . and .., of letters, digits and _ . @ + -'
   }
   const taken = TAKEN.find((place) => isWithin(path, place))
-  if (taken !== undefined) return `${taken} is what kernels have there themselves`
+  if (taken !== undefined) return `${taken} is used by the kernel itself`
   return OF_ENGINES.includes(path) ? `container engines mount files of their own at ${path}` : null
 }
 
-/** Another one of these that is mounted there, too, or above it. */
+/** Finds another mount point that is equal to the path or above it. */
 export function mountAbove(path: string, others: readonly string[]): string | undefined {
   return others.find((other) => isWithin(path, other))
 }

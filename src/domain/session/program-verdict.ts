@@ -1,16 +1,16 @@
 import { REASON_LENGTH_MAX, RETRY_DELAY_CEILING_MS } from '../limits.ts'
 import { toStorableText } from '../storable-text.ts'
 
-/** What a program asks for: no retry, one, or one that uses up no budget. */
+/** A program's request: no retry, a retry, or a retry that uses up no budget. */
 export const VERDICT_RETRIES = ['no', 'yes', 'uncounted'] as const
 export type VerdictRetry = (typeof VERDICT_RETRIES)[number]
 
-/** The verdict of a program on its own failure, in the file named by REPRISE_VERDICT_FILE. */
+/** The verdict of a program on its own failure, from the file named by REPRISE_VERDICT_FILE. */
 export interface ProgramVerdict {
-  /** For people and for rules; null if it gives none. */
+  /** Text for people and for rules; null if the program gives none. */
   reason: string | null
   retry: VerdictRetry | null
-  /** The delay that it asks for. */
+  /** The requested delay. */
   delaySeconds: number | null
   /** Why the file cannot be used; the other fields are then null. */
   fault: string | null
@@ -18,7 +18,7 @@ export interface ProgramVerdict {
 
 const FIELDS: readonly string[] = ['reason', 'retry', 'delaySeconds']
 
-/** Reads the content of the file. Total: what cannot be used is described by `fault`. Fields may be absent or null. */
+/** Parses the file's content. Total: `fault` describes content that cannot be used. Fields may be missing or null. */
 export function parseProgramVerdict(text: string): ProgramVerdict {
   let value: unknown
   try {
@@ -29,11 +29,15 @@ export function parseProgramVerdict(text: string): ProgramVerdict {
   return judge(value)
 }
 
-/** A verdict as stored or received; null if there is none that can be read. */
+/** Reads a stored or received verdict; null if there is none that can be read. */
 export function readProgramVerdict(value: unknown): ProgramVerdict | null {
   if (typeof value !== 'object' || value === null) return null
   const { fault = null, ...said } = value as Record<string, unknown>
   return typeof fault === 'string' ? faulty(fault) : judge(said)
+}
+
+export function faulty(fault: string): ProgramVerdict {
+  return { reason: null, retry: null, delaySeconds: null, fault: cut(fault) }
 }
 
 function judge(value: unknown): ProgramVerdict {
@@ -41,12 +45,12 @@ function judge(value: unknown): ProgramVerdict {
   const unknown = Object.keys(value).find((name) => !FIELDS.includes(name))
   if (unknown !== undefined) return faulty(`it has an unknown field ${JSON.stringify(unknown)}`)
   const { reason = null, retry = null, delaySeconds = null } = value as Record<string, unknown>
-  if (reason !== null && typeof reason !== 'string') return faulty('"reason" is no text')
+  if (reason !== null && typeof reason !== 'string') return faulty('"reason" is not text')
   if (retry !== null && !VERDICT_RETRIES.includes(retry as VerdictRetry)) {
-    return faulty(`"retry" is none of ${VERDICT_RETRIES.map((word) => `"${word}"`).join(', ')}`)
+    return faulty(`"retry" is not one of ${VERDICT_RETRIES.map((word) => `"${word}"`).join(', ')}`)
   }
   if (delaySeconds !== null && !(typeof delaySeconds === 'number' && delaySeconds >= 0)) {
-    return faulty('"delaySeconds" is no number from 0 on')
+    return faulty('"delaySeconds" is not a number of at least 0')
   }
   return {
     reason: reason === null || reason.trim() === '' ? null : cut(reason.trim()),
@@ -54,10 +58,6 @@ function judge(value: unknown): ProgramVerdict {
     delaySeconds: delaySeconds === null ? null : Math.min(delaySeconds, RETRY_DELAY_CEILING_MS / 1000),
     fault: null,
   }
-}
-
-export function faulty(fault: string): ProgramVerdict {
-  return { reason: null, retry: null, delaySeconds: null, fault: cut(fault) }
 }
 
 function cut(text: string): string {

@@ -7,15 +7,15 @@ export interface StatusStep {
   at: Date
 }
 
-/** When a session began and ended; null while it has not. */
+/** The times at which a session began and ended; null until then. */
 export interface SessionTimes {
   createdAt: Date
-  /** When user code began. */
+  /** The start of user code. */
   startedAt: Date | null
   terminatedAt: Date | null
 }
 
-/** Seconds. They sum up to the session's age. */
+/** Durations in seconds. Their sum is the session's age. */
 export interface SessionDurations {
   queued: number
   preparing: number
@@ -38,8 +38,8 @@ const PARTS: Readonly<Record<SessionStatus, keyof SessionDurations | null>> = {
 }
 
 /**
- * How long a session was in what, up to `now` if it has not ended. A session that was placed again and again is queued
- * several times. User code may begin before the scheduler has noticed: from then on the session runs.
+ * Sums up how long a session was in each phase, up to `now` if it has not ended. The time in the queue includes later
+ * returns to it. User code may start before the scheduler notices it; the session counts as running from its start.
  */
 export function durationsOf(times: SessionTimes, steps: readonly StatusStep[], now: Date): SessionDurations {
   const durations: SessionDurations = { queued: 0, preparing: 0, running: 0, ending: 0 }
@@ -51,7 +51,7 @@ export function durationsOf(times: SessionTimes, steps: readonly StatusStep[], n
   let part: keyof SessionDurations | null = 'queued'
   let from = times.createdAt.getTime()
   for (const step of [...steps, { to: null, at: new Date(end) }]) {
-    // The clock that stamps the rows of a transaction may be behind that of the one before.
+    // The clock that stamps the rows of a transaction may be behind that of the transaction before.
     const to = Math.min(end, Math.max(from, step.at.getTime()))
     if (part === 'preparing' && started < to) {
       add('preparing', from, started)
@@ -65,7 +65,7 @@ export function durationsOf(times: SessionTimes, steps: readonly StatusStep[], n
   return durations
 }
 
-/** The number of sessions that ended in one span of time and are alike in these fields. */
+/** The number of sessions that ended in one span of time and have equal values in these fields. */
 export interface OverCount {
   /** The number of the span, from 0. */
   bucket: number
@@ -74,7 +74,7 @@ export interface OverCount {
   /** Whether it was an automatic retry. */
   retry: boolean
   failureCause: FailureCause | null
-  /** Why its parent failed. */
+  /** The cause of its parent's failure. */
   retryCause: FailureCause | null
   count: number
 }
@@ -97,7 +97,7 @@ export interface SessionFigures {
 export interface CauseFigures {
   cause: FailureCause
   failed: number
-  /** Retries because of this cause that ended. */
+  /** Ended sessions that were retries because of this cause. */
   retries: number
   retriesSucceeded: number
   retrySuccessRate: number | null
@@ -124,7 +124,7 @@ export interface BucketFigures extends SessionFigures {
   byCause: CauseFigures[]
 }
 
-/** One entry per span, including spans in which nothing ended. */
+/** Computes the figures of each span, including spans in which nothing ended. */
 export function figuresByBucket(counts: readonly OverCount[], buckets: number): BucketFigures[] {
   const byBucket = Map.groupBy(counts, ({ bucket }) => bucket)
   return Array.from({ length: buckets }, (_, bucket) => {
@@ -133,7 +133,7 @@ export function figuresByBucket(counts: readonly OverCount[], buckets: number): 
   })
 }
 
-/** The causes that occurred, the most frequent first. */
+/** Computes figures for each cause that occurred, the most frequent first. */
 export function figuresByCause(counts: readonly OverCount[]): CauseFigures[] {
   const failures = counts.filter(({ result }) => result === 'FAILURE')
   const causes = new Set([

@@ -80,10 +80,10 @@ function findingOf({ deployment, plan, routes }: Planned, refused: string | unde
 /** The text stays the same until something changes: waiting must not make the history grow. */
 function whyNone(deployment: ClaimedDeployment, plan: ReplicaPlan, refused: string | undefined): string[] {
   const { failures, nextRouteInMs, backoffMs } = deployment
-  if (refused !== undefined) return [`no more can begin: ${refused}`]
+  if (refused !== undefined) return [`no more can be started: ${refused}`]
   if (plan.start === 0 || nextRouteInMs === 0) return []
   const after = failures === 1 ? 'a failure' : `the last of ${failures} failures in a row`
-  return [`the next begins ${(backoffMs / 1000).toFixed(1)} s after ${after}`]
+  return [`the next is started ${(backoffMs / 1000).toFixed(1)} s after ${after}`]
 }
 
 /** READY → SCALING if the number of routes differs from the number of replicas. */
@@ -92,7 +92,7 @@ export const checkReplicaDeployment = handleDeployments(DEPLOYMENT_HANDLERS['che
   async execute(_tx, deployments) {
     return {
       findings: deployments.map(({ id, live, replicas }) => {
-        return { id, result: 'SUCCESS', message: `replicas: ${replicas} wanted, ${live} there` }
+        return { id, result: 'SUCCESS', message: `replicas: ${replicas} wanted, ${live} exist` }
       }),
     }
   },

@@ -115,7 +115,7 @@ interface HealthQuestion {
 }
 
 /**
- * Resolves with null if the route is healthy (a status from 200 to 299), otherwise with what was wrong, in words.
+ * Resolves with null if the route is healthy (a status from 200 to 299), otherwise with a description of the fault.
  * Redirects are not followed and count as a fault.
  */
 export type AskHealth = (question: HealthQuestion, signal: AbortSignal) => Promise<string | null>

@@ -11,10 +11,10 @@ import { logOutcomes } from '../log-outcomes.ts'
 export interface DispatchOutcome {
   claimed: readonly DueRetry[]
   created: readonly DueRetry[]
-  /** By parent. */
+  /** Children by parent. */
   children: ReadonlyMap<string, NewSession>
   held: readonly Hold<DueRetry>[]
-  /** By parent. */
+  /** Refusals by parent. */
   refusals: ReadonlyMap<string, Refusal>
   /** Retries that could only have started later than their policy's `maxElapsed`. */
   exhausted: readonly DueRetry[]

@@ -36,7 +36,7 @@ import type { NewSession } from '../../store/sql/session/session-columns.sql.ts'
 import type { RunReport } from '../background-service.ts'
 import { countDispatched, type DispatchOutcome, logDispatched, NOTHING, traceDispatched } from './dispatch-outcome.ts'
 import { lineKey, paceHeldRetries } from '../../domain/retry/pace-held-retries.ts'
-import { HOLD_WORDS } from '../../domain/retry/retry-state.ts'
+import { HOLD_REASON_TEXT } from '../../domain/retry/retry-state.ts'
 import { lockPendingPlaces } from '../../services/quota.ts'
 import { readLineEnds } from '../../store/sql/scheduling/pending-groups.sql.ts'
 
@@ -118,16 +118,16 @@ function dispatched(retry: DueRetry, child: NewSession) {
 }
 
 interface SiftedRetries {
-  /** May be dispatched if nothing holds them. */
+  /** Retries that may be dispatched if nothing holds them. */
   sound: DueRetry[]
   /** Changes of the children of the sound retries, by parent. */
   changes: Map<string, StoredChildChanges>
   /**
-   * By parent: policy or decision were damaged since the decision, which would otherwise fail the statement that
-   * creates all children of the batch.
+   * Refusals by parent. Their policy or decision was damaged since the decision, which would otherwise fail the
+   * statement that creates all children of the batch.
    */
   unreadable: Map<string, Refusal>
-  /** Waited, held or for a server, until after `maxElapsed`. */
+  /** Retries that waited, held or for a server, until after `maxElapsed`. */
   exhausted: { retry: DueRetry; settled: ExhaustedRetry }[]
 }
 
@@ -149,7 +149,7 @@ function siftDueRetries(due: readonly DueRetry[]): SiftedRetries {
   return sifted
 }
 
-/** By the database's clock. */
+/** The present time by the database's clock. */
 function nowOf({ dueAt, lateMs }: DueRetry): Date {
   return new Date(dueAt.getTime() + lateMs)
 }
@@ -160,7 +160,7 @@ function settledExhausted(retry: DueRetry, maxElapsed: number): ExhaustedRetry {
   return { sessionId: retry.sessionId, explanation: reason, eventData }
 }
 
-/** The children of failed sessions, by parent. */
+/** Builds the children of failed sessions, by parent. */
 async function retryChildren(
   tx: Queryable,
   retries: readonly DueRetry[],
@@ -220,6 +220,6 @@ function heldRetry({ retry, reason, scope }: Hold<DueRetry>, againInMs: number):
     holdReason: reason,
     scope,
     againInMs,
-    eventData: repeated ? null : queuedRetryEventData(retry, { reason: `held: ${HOLD_WORDS[reason]}${where}` }),
+    eventData: repeated ? null : queuedRetryEventData(retry, { reason: `held: ${HOLD_REASON_TEXT[reason]}${where}` }),
   }
 }

@@ -31,8 +31,8 @@ import { placePending, settlePass } from './place-pending.ts'
 import { newQueueProgress, nextClaim, notePass, type QueueProgress } from './queue-progress.ts'
 
 /**
- * Returns sessions to their queue that have rested or whose concurrency key has a free place, then runs one pass over
- * the queue of each resource group.
+ * Returns sessions to their queue whose pause is over or whose concurrency key has a free place, then runs one pass
+ * over the queue of each resource group.
  */
 export async function scheduleGroups(
   context: CoordinatorContext & { sync: SyncPoints },
@@ -181,7 +181,9 @@ async function claimLine(tx: Queryable, group: PendingGroup, progress: QueueProg
   return claimed
 }
 
-/** Filters out sessions that wait for their start time or other chains. Resting sessions are claimed only to expire. */
+/**
+ * Filters out sessions that wait for their start time or for other chains. Paused sessions are claimed only to expire.
+ */
 function mayStart(session: PendingSession, result: HandlerResult): boolean {
   const { id } = session
   if (session.rests) return false
@@ -191,7 +193,7 @@ function mayStart(session: PendingSession, result: HandlerResult): boolean {
     return false
   }
   if (session.startsInMs !== null) {
-    result.skipped.push({ id, reason: 'its start time has not come', pauseMs: session.startsInMs })
+    result.skipped.push({ id, reason: 'its start time has not been reached', pauseMs: session.startsInMs })
     return false
   }
   if (session.dependenciesOpen > 0) {

@@ -8,20 +8,20 @@ import { RepriseError } from '../../domain/errors.ts'
 import { createTurns } from '../../store/turns.ts'
 import type { Viewer } from '../service-context.ts'
 
-/** Counts what each of many parties does against a rate, with a burst of what accrues in BURST_SECONDS. */
+/** A rate limit for each of many parties, with a burst of what accrues in BURST_SECONDS. */
 export interface Rates {
-  /** Whether the party may do it now, which then counts. */
+  /** Returns whether the party may act now; if so, the action is counted. */
   take(party: string): boolean
-  /** The same without counting. */
+  /** Returns whether the party may act now, without counting. */
   allows(party: string): boolean
 }
 
 const BURST_SECONDS = 10
 
-/** @param perSecond 0: no limit */
+/** @param perSecond 0 means no limit */
 export function createRates(perSecond: number, now: () => number = () => performance.now() / 1_000): Rates {
   const burst = perSecond * BURST_SECONDS
-  /** Who has not used up anything is not in it. In the order of their last uses. */
+  /** The used part of each rate, in the order of last use. A party that has used nothing is missing. */
   const used = new Map<string, { amount: number; at: number }>()
 
   function usedBy(party: string): number {
@@ -44,10 +44,10 @@ export function createRates(perSecond: number, now: () => number = () => perform
   }
 }
 
-/** Lets the requests of each token in, a bounded number at once and at a bounded rate. */
+/** Admits the requests of each token, a bounded number at a time and at a bounded rate. */
 export interface Admission {
   /**
-   * Waits for the request's turn. Returns a function that ends it, to be called once.
+   * Waits for the request's turn. Returns a function that ends the request, which must be called once.
    * @throws RepriseError TOO_MANY_REQUESTS
    */
   enter(viewer: Viewer): Promise<() => void>
@@ -55,7 +55,7 @@ export interface Admission {
 
 export interface AdmissionLimits {
   requestsAtOnce?: number
-  /** 0: no limit. */
+  /** 0 means no limit. */
   requestsPerSecond?: number
 }
 

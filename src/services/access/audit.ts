@@ -19,7 +19,7 @@ import type { Database } from '../../store/database.ts'
 
 export type { AuditRow }
 
-/** Which entries. All given conditions must hold; null counts as missing. */
+/** A filter of entries. All given conditions must hold; null counts as missing. */
 interface AuditFilterInput {
   project?: string | null
   tokenId?: string | null
@@ -45,7 +45,7 @@ const filterSchema = z.object({
 })
 
 /**
- * Newest first. For administrators; those of one project see its entries.
+ * Reads entries, newest first. Only for administrators; those of one project see its entries.
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED
  */
 export async function readAudit(
@@ -68,6 +68,49 @@ export async function readAudit(
   return assemblePage({ args: options.page, rows, cursorOf, count: () => countAudit(db, wanted) })
 }
 
+/** Refusals of one kind within this time are one entry, so that a client in a loop does not fill the log. */
+const QUIET_MS = 60_000
+/** An upper bound of the kinds kept in memory; usually there are far fewer. */
+const KINDS_MAX = 10_000
+const MESSAGE_LENGTH_MAX = 300
+
+interface Refusal {
+  /** The mutation, or method and path. */
+  operation: string
+  code: ErrorCode
+  message: string
+}
+
+/** Records refused changes in the audit log. */
+export interface RefusalLog {
+  /** Returns at once. An entry that cannot be written is only logged. */
+  note(viewer: Viewer, refusal: Refusal): void
+}
+
+export function createRefusalLog(options: { db: Database; log: Logger; now?: () => number }): RefusalLog {
+  const { db, log, now = () => performance.now() } = options
+  const known = new Map<string, { until: number; unnoted: number }>()
+  return {
+    note(viewer, { operation, code, message }) {
+      const kind = `${viewer.tokenId} ${operation} ${code}`
+      const last = known.get(kind)
+      if (last && last.until > now()) {
+        last.unnoted++
+        return
+      }
+      if (known.size >= KINDS_MAX) known.clear()
+      known.set(kind, { until: now() + QUIET_MS, unnoted: 0 })
+      // Refusals of the same kind that had no entry of their own.
+      const before = last?.unnoted ?? 0
+      const details = { operation, code, message: toStorableText(message.slice(0, MESSAGE_LENGTH_MAX)), before }
+      const entry = { actor: actorOf(viewer), action: 'refused', projectId: viewer.projectId, details }
+      recordAudit(db, entry).catch((error) =>
+        log.warn({ err: error }, 'a refusal could not be recorded in the audit log'),
+      )
+    },
+  }
+}
+
 /** The database keeps milliseconds. */
 function between({ gt, gte, lt, lte }: NonNullable<AuditFilterInput['at']>): Pick<AuditConditions, 'from' | 'before'> {
   const next = (time: Date | null | undefined) => time && new Date(time.getTime() + MILLISECOND)
@@ -88,45 +131,4 @@ function idOf(name: 'after' | 'before', cursor: string | null | undefined): stri
   const match = /^a:(\d{1,18})$/.exec(Buffer.from(cursor, 'base64url').toString())
   if (!match) throw invalidCursor(name)
   return match[1]!
-}
-
-/** Refusals of one kind within this time are one entry: a client in a loop does not fill the log. */
-const QUIET_MS = 60_000
-/** Kinds remembered: an upper bound, not a working set. */
-const KINDS_MAX = 10_000
-const MESSAGE_LENGTH_MAX = 300
-
-interface Refusal {
-  /** The mutation, or method and path. */
-  operation: string
-  code: ErrorCode
-  message: string
-}
-
-/** Writes down which changes were refused to whom. */
-export interface RefusalLog {
-  /** Returns at once; what cannot be written is logged. */
-  note(viewer: Viewer, refusal: Refusal): void
-}
-
-export function createRefusalLog(options: { db: Database; log: Logger; now?: () => number }): RefusalLog {
-  const { db, log, now = () => performance.now() } = options
-  const known = new Map<string, { until: number; unnoted: number }>()
-  return {
-    note(viewer, { operation, code, message }) {
-      const kind = `${viewer.tokenId} ${operation} ${code}`
-      const last = known.get(kind)
-      if (last && last.until > now()) {
-        last.unnoted++
-        return
-      }
-      if (known.size >= KINDS_MAX) known.clear()
-      known.set(kind, { until: now() + QUIET_MS, unnoted: 0 })
-      // Those of the same kind that had no entry of their own.
-      const before = last?.unnoted ?? 0
-      const details = { operation, code, message: toStorableText(message.slice(0, MESSAGE_LENGTH_MAX)), before }
-      const entry = { actor: actorOf(viewer), action: 'refused', projectId: viewer.projectId, details }
-      recordAudit(db, entry).catch((error) => log.warn({ err: error }, 'a refusal could not be written down'))
-    },
-  }
 }

@@ -13,10 +13,10 @@ const BROWSER = /^Browser +([\w,-]+)(?:~([\w-]+))?$/i
 
 const NO_TOKEN = 'A valid token is needed: `Authorization: Bearer …`.'
 const NO_KEY =
-  'This browser has only a part of its login: the server was updated, or its storage was cleared. Log in again.'
+  "This browser's login is incomplete: the server was updated, or the browser's storage was cleared. Log in again."
 
 /**
- * Who asks, by an `Authorization` header.
+ * Identifies the viewer by an `Authorization` header.
  * @throws RepriseError UNAUTHENTICATED, TOO_MANY_REQUESTS
  */
 export async function identifyBearer(
@@ -36,25 +36,23 @@ export async function identifyBearer(
   throw new RepriseError('UNAUTHENTICATED', NO_TOKEN)
 }
 
-/**
- * How the requests of browsers are passed on inside this server: the secrets of their cookies, and the key of the page.
- */
+/** The internal `Authorization` header for a browser's request: the secrets of its cookies, and the key of the page. */
 export function browserAuthorization(secrets: readonly string[], key: string | undefined): string {
   return withBrowserKey(`Browser ${secrets.join(',')}`, key)!
 }
 
-/** For a token or credential that has been authenticated. */
+/** Builds the header for an authenticated token or credential. */
 export function authorizationOf(token: string): string {
   return `${isBrowserCredential(token) ? 'Browser' : 'Bearer'} ${token}`
 }
 
-/** Adds the key that the first message of a WebSocket has: its request cannot have it. */
+/** Adds the key from the first message of a WebSocket, whose request cannot carry it. */
 export function withBrowserKey(authorization: string | undefined, key: unknown): string | undefined {
   const isIncomplete = authorization?.startsWith('Browser ') && !authorization.includes('~')
   return isIncomplete && typeof key === 'string' && isBrowserKey(key) ? `${authorization}~${key}` : authorization
 }
 
-/** Others may have set cookies of the same name: one of them fits the key, or none. */
+/** Other programs may have set cookies of the same name: at most one of them fits the key. */
 async function identifyBrowser(
   authenticate: Authenticate,
   { secrets, key }: { secrets: readonly string[]; key: string },
@@ -76,41 +74,45 @@ async function identifyBrowser(
 
 const announced = new WeakSet()
 
-/** A valid token has come on this connection: what is bounded for strangers, such as slow reading, is not bounded here. */
+/**
+ * Records that a valid token was used on this connection; limits for strangers, such as those on slow reading, no
+ * longer apply to it.
+ */
 export function noteKnown(connection: object): void {
   announced.add(connection)
 }
 
-/** Whether a valid token has come on this connection. */
+/** Whether a valid token was used on this connection. */
 export function isKnown(connection: object): boolean {
   return announced.has(connection)
 }
 
 /**
- * The viewer of this token, or of a browser's credential; null if it is unknown, revoked or expired.
- * @throws RepriseError TOO_MANY_REQUESTS if it is, and too many with its prefix from its address were
+ * Finds the viewer of a token or of a browser's credential; null if it is unknown, revoked or expired.
+ * @throws RepriseError TOO_MANY_REQUESTS if it is unknown, and this address has sent too many unknown tokens with its
+ * prefix
  */
 export type Authenticate = (token: string, address?: string) => Promise<Viewer | null>
 
-/** How long a revoked token may still work, in exchange for no database lookup per request. */
+/** How long a revoked token may still work; in exchange, requests need no database lookup. */
 const TRUST_MS = 3_000
-/** Far more than there are tokens in use: an upper bound, not a working set. */
+/** An upper bound of the cached tokens, far more than there are in use. */
 const CACHED_TOKENS_MAX = 10_000
 
 /** Tokens that are looked up in one statement. */
 const CROWD_STATEMENT_MAX = 1_000
 
 /**
- * Looks each token up once in TRUST_MS. Only valid tokens are remembered, so that guessing cannot
- * push them out. Their use is recorded once a minute, without anybody waiting for it.
+ * Creates an authenticator that looks each token up once in TRUST_MS. Only valid tokens are cached, so that guessing
+ * cannot evict them. Their use is recorded once a minute, and no request waits for that.
  *
- * Many users may share an address, so a valid token is never refused because of others. An address that has sent too
- * many unknown tokens only waits longer: its tokens are looked up together, in one statement at a time.
+ * Many users may share an address, so a valid token is never refused because of others. If an address has sent too many
+ * unknown tokens, its tokens only wait longer: they are looked up together, in one statement at a time.
  */
 export function createAuthenticator(options: {
   db: Database
   log: Logger
-  /** Of addresses that send tokens which are not valid. */
+  /** Limits the invalid tokens of an address. */
   failures?: Rates
   now?: () => number
 }): Authenticate {
@@ -127,7 +129,7 @@ export function createAuthenticator(options: {
 
   async function lookUp(hash: Buffer, ofBrowser: boolean): Promise<Viewer | null> {
     const row = await findToken(db, hash)
-    // The cookies of servers before this one were tokens by themselves.
+    // In earlier versions, the cookie itself was a token.
     if (!row || (row.sessionOf !== null) !== ofBrowser) return null
     const viewer = viewerOf(row)
     if (viewer && row.useUnnoted)
@@ -142,10 +144,10 @@ export function createAuthenticator(options: {
     const key = hash.toString('base64')
     const cached = known.get(key)
     if (cached && cached.until > now()) return cached.viewer
-    // One that was valid a moment ago is looked up by itself, whoever else is behind its address.
+    // A token that was valid a moment ago is looked up separately, whoever else uses the same address.
     if (!cached && failures?.allows(address) === false && !(await crowd.has(hash))) return failed(address, token)
     if (known.size >= CACHED_TOKENS_MAX) known.clear()
-    // Other requests with this token wait for it, too.
+    // Other requests with this token also wait for this lookup.
     const viewer = readForServer(() => lookUp(hash, ofBrowser))
     known.set(key, { viewer, until: now() + TRUST_MS })
     const forget = () => known.get(key)?.viewer === viewer && known.delete(key)
@@ -155,8 +157,8 @@ export function createAuthenticator(options: {
 }
 
 /**
- * Looks up many hashes in one statement, and the next ones once it has answered. Each that waits is a request whose
- * connection is open, so their number needs no bound of its own.
+ * Looks up many hashes in one statement; later ones wait for the next statement. Each waiting hash belongs to a request
+ * with an open connection, so their number needs no bound of its own.
  */
 function createCrowd(find: (hashes: Buffer[]) => Promise<Buffer[]>): { has(hash: Buffer): Promise<boolean> } {
   let waiting: { hash: Buffer; answer: (isValid: boolean) => void; fail: (error: unknown) => void }[] = []
@@ -192,14 +194,17 @@ function tooManyFailures(): RepriseError {
   return new RepriseError('TOO_MANY_REQUESTS', message)
 }
 
-/** Null if the token gives no access. */
+/** Builds the viewer of a token; null if the token gives no access. */
 export function viewerOf(row: TokenRow): Viewer | null {
   if (!isWellFormed(row)) return null
   const { id: tokenId, name, role, projectId, userId, resourceGroups, sessionOf } = row
   return { tokenId, name, role, projectId, userId, resourceGroups, sessionOf }
 }
 
-/** Of those that read tenants' data, only administrators may have no project: null stands for all of them. */
+/**
+ * Whether role and project go together. Among the roles that read tenants' data, only administrators may have no
+ * project, which means all projects.
+ */
 function isWellFormed({ role, projectId }: TokenRow): boolean {
   return projectId !== null || role === 'ADMIN' || role === 'AGENT' || role === 'METRICS'
 }

@@ -4,17 +4,20 @@ import { RepriseError } from '../../domain/errors.ts'
 import type { Queryable } from '../../store/database.ts'
 import { findOpenAgent } from '../../store/sql/agent/register-agent.sql.ts'
 
-/** The viewer, as the audit log names it. */
+/** The viewer as an actor in the audit log. */
 export function actorOf({ name, tokenId, userId, request }: Viewer): Actor {
   return { name, tokenId, userId, requestId: request?.id ?? null, address: request?.address ?? null }
 }
 
-/** For work that a person asked for earlier, in a request that the log has already. */
+/** The actor of work that a person requested earlier, in a request that is already in the log. */
 export function actorNamed(name: string): Actor {
   return { name, tokenId: null, userId: null, requestId: null, address: null }
 }
 
-/** AGENT tokens may use the gateway and nothing else; METRICS tokens `/metrics` and service discovery. */
+/**
+ * Whether the token may read tenants' data. AGENT tokens may use only the gateway; METRICS tokens only `/metrics` and
+ * service discovery.
+ */
 export function mayRead({ role }: Viewer): boolean {
   return role !== 'AGENT' && role !== 'METRICS'
 }
@@ -23,17 +26,20 @@ export function mayDiscover(viewer: Viewer): boolean {
   return mayRead(viewer) || viewer.role === 'METRICS'
 }
 
-/** Its figures are of all projects together: nothing of it is for a token of one. */
+/** Whether the token may read metrics. The figures cover all projects, so a token of one project may not. */
 export function mayReadMetrics({ role, projectId }: Pick<Viewer, 'role' | 'projectId'>): boolean {
   return projectId === null && (role === 'ADMIN' || role === 'METRICS')
 }
 
-/** Environments hold passwords more often than not: only who may write them reads them. */
+/**
+ * Whether the token may read environments. They often contain passwords, so only tokens that may write them may read
+ * them.
+ */
 export function mayReadEnviron({ role }: Pick<Viewer, 'role'>): boolean {
   return role === 'ADMIN' || role === 'MEMBER'
 }
 
-/** The message for a token that may not read here. */
+/** The message for a token that has no access. */
 export function noAccess({ name, role }: Viewer): string {
   const uses = role === 'AGENT' ? 'which is for agents' : 'which is for /metrics and service discovery'
   return `The token "${name}" has the role ${role}, ${uses}; it has no access here.`
@@ -43,7 +49,7 @@ export function mayChange({ role }: Pick<Viewer, 'role'>): boolean {
   return role === 'ADMIN' || role === 'MEMBER'
 }
 
-/** Its project, if it is for one, or everything. */
+/** Whether the token may administer its project, or everything if it has no project. */
 export function mayAdminister({ role }: Pick<Viewer, 'role'>): boolean {
   return role === 'ADMIN'
 }
@@ -53,14 +59,17 @@ export function assertMayChange(viewer: Viewer): void {
   if (refusal) throw refusal
 }
 
-/** Undefined if the viewer may change what it sees. */
+/** Returns undefined if the viewer may change what it sees. */
 export function refuseChange(viewer: Viewer): RepriseError | undefined {
   if (mayChange(viewer)) return undefined
   const message = `The token "${viewer.name}" has the role ${viewer.role}, which may not change anything.`
   return new RepriseError('FORBIDDEN', message)
 }
 
-/** An administrator of one project has no rights over other projects, its domain or the cluster. */
+/**
+ * Checks administration rights. An administrator of one project has none over other projects, its domain or the
+ * cluster.
+ */
 export function assertMayAdminister(viewer: Viewer, scope: 'CLUSTER' | 'DOMAIN' | 'PROJECT'): void {
   if (!mayAdminister(viewer)) {
     throw new RepriseError('FORBIDDEN', `The token "${viewer.name}" has the role ${viewer.role}; this needs ADMIN.`)
@@ -71,8 +80,8 @@ export function assertMayAdminister(viewer: Viewer, scope: 'CLUSTER' | 'DOMAIN' 
 }
 
 /**
- * Before strangers are let in: nobody else's sessions may come to an agent on which they could read everything, unless
- * somebody has decided so there.
+ * Refuses to admit anybody but administrators while there is an agent without isolation, because sessions of any project
+ * can read whatever that agent's user can. An agent that somebody has configured without isolation does not count.
  *
  * @throws RepriseError ISOLATION_REQUIRED
  */
@@ -81,7 +90,7 @@ export async function requireIsolation(db: Queryable, what: string): Promise<voi
   if (agent === null) return
   throw new RepriseError(
     'ISOLATION_REQUIRED',
-    `${what} would let others run sessions on agent ${agent}, where nothing keeps sessions from the server's and each other's data. ` +
+    `${what} would let others run sessions on agent ${agent}, where sessions can read the server's data and each other's. ` +
       'Install bubblewrap there, or set REPRISE_ISOLATION (docs/executors.md); REPRISE_ISOLATION=none accepts it as it is.',
   )
 }

@@ -20,15 +20,15 @@ import { readForServer } from '../consistent-reads.ts'
 import { viewerOf } from './authenticate.ts'
 
 interface Login {
-  /** That the browser has made for it: `isBrowserKey`. */
+  /** A key that the browser has made for this login, see `isBrowserKey`. */
   key: string
   request: RequestOrigin
 }
 
 /**
- * A browser does not keep the token that somebody pastes: it gets one of its own, the child of that one, with the same
- * rights. It ends with its parent, 12 hours after its last use, and after 7 days.
- * @returns the secret for the browser's cookie, which is worth nothing without the key
+ * Logs a browser in. The browser does not store the pasted token: it gets its own, a child of that token with the same
+ * rights. The child ends with its parent, 12 hours after its last use, and after 7 days.
+ * @returns the secret for the browser's cookie, which is useless without the key
  * @throws RepriseError FORBIDDEN, UNAUTHENTICATED
  */
 export async function logIn(db: Database, viewer: Viewer, login: Login): Promise<string> {
@@ -37,8 +37,8 @@ export async function logIn(db: Database, viewer: Viewer, login: Login): Promise
 }
 
 /**
- * A code with which a browser is logged in once within 60 seconds, as if the token had been pasted. A newer one takes
- * its place.
+ * Issues a code that logs a browser in once, within 60 seconds, as if the token had been pasted. A newer code replaces
+ * it.
  * @throws RepriseError FORBIDDEN
  */
 export async function issueLoginCode(db: Database, viewer: Viewer): Promise<string> {
@@ -58,7 +58,7 @@ export async function logInByCode(db: Database, code: string, login: Login): Pro
   })
 }
 
-/** Ends it within seconds on every server. */
+/** Ends the browser's token within seconds on every server. */
 export async function logOut(db: Database, viewer: Viewer): Promise<void> {
   const { sessionOf: tokenId, name, projectId } = viewer
   if (!tokenId) return
@@ -66,6 +66,39 @@ export async function logOut(db: Database, viewer: Viewer): Promise<void> {
     await endBrowserSession(tx, viewer.tokenId)
     await recordAudit(tx, { actor: actorOf(viewer), action: 'browser.logout', projectId, details: { tokenId, name } })
   })
+}
+
+/** Paths that browsers may download from; they answer with a file. */
+const DOWNLOADS = /^\/v2\/kernels\/[\da-f-]{36}\/log(?:\?stream=(?:stdout|stderr))?$/i
+
+/**
+ * Issues a code for one download. A browser follows a link without the key of its page, so the page requests a code
+ * first. The code opens this path once within 60 seconds, with the rights of the page's login, and ends with that
+ * login.
+ * @throws RepriseError FORBIDDEN, NO_SUCH_PATH
+ */
+export async function issueDownloadLink(db: Database, viewer: Viewer, path: string): Promise<string> {
+  if (!mayRead(viewer)) throw new RepriseError('FORBIDDEN', noAccess(viewer))
+  if (!DOWNLOADS.test(path)) throw new RepriseError('NO_SUCH_PATH', 'Nothing is downloaded from this path.')
+  const code = newToken()
+  await insertDownloadLink(db, {
+    hash: hashOf(code, path),
+    tokenId: viewer.tokenId,
+    max: DOWNLOAD_LINKS_PER_BROWSER_MAX,
+  })
+  return code
+}
+
+/**
+ * Uses up a download code and returns its viewer.
+ * @throws RepriseError UNAUTHENTICATED
+ */
+export async function followDownloadLink(db: Database, code: string, path: string): Promise<Viewer> {
+  const mayBe = isToken(code) && DOWNLOADS.test(path)
+  const viewer = mayBe ? await readForServer(() => take(db, hashOf(code, path))) : null
+  if (viewer) return viewer
+  const message = 'This link has been used, or is older than a minute, or its login has ended: download it again.'
+  throw new RepriseError('UNAUTHENTICATED', message)
 }
 
 async function addSession(
@@ -92,39 +125,10 @@ async function addSession(
   })
 }
 
-/** The session of a browser could otherwise make itself another one for ever. */
+/** Refuses logins with a browser's own session; otherwise it could renew itself for ever. */
 function assertMayLogIn(viewer: Viewer): void {
   if (!mayRead(viewer)) throw new RepriseError('FORBIDDEN', noAccess(viewer))
   if (viewer.sessionOf) throw new RepriseError('FORBIDDEN', 'A browser logs in with a token, not with its own session.')
-}
-
-/** What browsers download: paths that answer with a file. */
-const DOWNLOADS = /^\/v2\/kernels\/[\da-f-]{36}\/log(?:\?stream=(?:stdout|stderr))?$/i
-
-/**
- * A browser follows a link without the key of the page that it is on. So that page asks for a code first: it opens this
- * path once within 60 seconds, with the rights of the page's login, and ends with that.
- * @throws RepriseError FORBIDDEN, NO_SUCH_PATH
- */
-export async function issueDownloadLink(db: Database, viewer: Viewer, path: string): Promise<string> {
-  if (!mayRead(viewer)) throw new RepriseError('FORBIDDEN', noAccess(viewer))
-  if (!DOWNLOADS.test(path)) throw new RepriseError('NO_SUCH_PATH', 'Nothing is downloaded from this path.')
-  const code = newToken()
-  await insertDownloadLink(db, {
-    hash: hashOf(code, path),
-    tokenId: viewer.tokenId,
-    max: DOWNLOAD_LINKS_PER_BROWSER_MAX,
-  })
-  return code
-}
-
-/** Whose link it is. It is used up. @throws RepriseError UNAUTHENTICATED */
-export async function followDownloadLink(db: Database, code: string, path: string): Promise<Viewer> {
-  const mayBe = isToken(code) && DOWNLOADS.test(path)
-  const viewer = mayBe ? await readForServer(() => take(db, hashOf(code, path))) : null
-  if (viewer) return viewer
-  const message = 'This link has been used, or is older than a minute, or its login has ended: download it again.'
-  throw new RepriseError('UNAUTHENTICATED', message)
 }
 
 async function take(db: Database, hash: Buffer): Promise<Viewer | null> {
@@ -133,7 +137,7 @@ async function take(db: Database, hash: Buffer): Promise<Viewer | null> {
   return row ? viewerOf(row) : null
 }
 
-/** A code of one path is none of another. */
+/** Hashes code and path together, so that a code for one path is invalid for any other. */
 function hashOf(code: string, path: string): Buffer {
   return hashToken(`${code} ${path}`)
 }

@@ -6,8 +6,8 @@ import type { Queryable } from '../../store/database.ts'
 import { adoptSecretsKey, noteSecretsKey } from '../../store/sql/server.sql.ts'
 
 /**
- * A file that only its owner reads, written completely or not at all. If two servers start at once, one of them writes
- * it; false: the other one did, or it was there.
+ * Writes a file that only its owner can read, completely or not at all. If two servers start at once, one of them
+ * writes it. Returns false if the file existed already, or the other server wrote it.
  */
 export async function writeOnce(path: string, text: string): Promise<boolean> {
   const draft = `${path}.${process.pid}-${randomBytes(4).toString('hex')}`
@@ -31,26 +31,26 @@ export async function writeOnce(path: string, text: string): Promise<boolean> {
 }
 
 /**
- * Encrypts what has to be read again but should not lie in the database, its dumps and its logs: AES-256-GCM. A sealed
- * value is the id of its key (8 bytes), a nonce (12), the ciphertext and the tag (16). `about` names what the value is
- * for, and is authenticated: a value that is moved elsewhere does not open there.
+ * Encrypts values that have to be read again but must not be readable in the database, its dumps and its logs:
+ * AES-256-GCM. A sealed value consists of the id of its key (8 bytes), a nonce (12), the ciphertext and the tag (16).
+ * `about` names the purpose of the value and is authenticated: a value that is moved elsewhere cannot be opened there.
  *
- * Values are sealed with the first key of the file, and opened with whichever of them it was: so that a key can be
- * replaced, the old one goes on to stand below the new one.
+ * Values are sealed with the first key of the file, and opened with whichever key sealed them. So a key can be
+ * replaced: the old one stays below the new one.
  */
 export interface SecretBox {
-  /** Of the key that seals. */
+  /** The id of the key that seals. */
   readonly keyId: string
-  /** Whether the file holds the key of this id. */
+  /** Whether the file contains the key with this id. */
   knows(keyId: string): boolean
   seal(value: Uint8Array, about: string): Buffer
   /** @throws SecretKeyError */
   open(sealed: Uint8Array, about: string): Buffer
-  /** Equal for equal values about the same. */
+  /** Computes a digest that is equal for equal values with the same `about`. */
   digest(value: Uint8Array, about: string): Buffer
 }
 
-/** A value that none of the server's keys opens. */
+/** Thrown if none of the server's keys opens a value. */
 export class SecretKeyError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options)
@@ -59,7 +59,7 @@ export class SecretKeyError extends Error {
 }
 
 export const SECRET_KEY_BYTES = 32
-/** Of a digest: enough to compare the values of one name, too few to look like the values. */
+/** Bytes of a digest: enough to compare the values of one name, too few to resemble the values. */
 const DIGEST_BYTES = 16
 
 interface Key {
@@ -68,7 +68,7 @@ interface Key {
   digests: Buffer
 }
 
-/** `keys`: of SECRET_KEY_BYTES each, at least one, the one that seals first. */
+/** Creates a box. `keys` has at least one key of SECRET_KEY_BYTES each; the first one seals. */
 export function createSecretBox(keys: readonly Uint8Array[]): SecretBox {
   const known = new Map(keys.map((key) => deriveKeys(key)).map((key) => [key.id, key]))
   const [current] = known.values()
@@ -106,21 +106,12 @@ export function createSecretBox(keys: readonly Uint8Array[]): SecretBox {
   }
 }
 
-function deriveKeys(key: Uint8Array): Key {
-  const derive = (use: string) => Buffer.from(hkdfSync('sha256', key, '', `reprise ${use}`, SECRET_KEY_BYTES))
-  const id = createHash('sha256')
-    .update(derive('key id'))
-    .digest('hex')
-    .slice(0, 2 * SEALED_KEY_ID_BYTES)
-  return { id, encryption: derive('encryption'), digests: derive('digests') }
-}
-
 const HOW_TO_MAKE = 'Make one with: (umask 077; openssl rand -base64 32 > FILE)'
 
 /**
- * The keys of the file that REPRISE_SECRETS_KEY_FILE names, or of the one in the data directory, which the first start
- * makes. One key a line, 32 bytes in base64; the first one encrypts.
- * @throws Error for people, where a named file is missing and where what is there is no key
+ * Reads the keys of the file that REPRISE_SECRETS_KEY_FILE names, or of the one in the data directory, which the first
+ * start creates. Each line is a key, 32 bytes in base64; the first one encrypts.
+ * @throws Error with a message for people, if a named file is missing or does not contain keys
  */
 export async function readSecretsKey(options: {
   file: string | undefined
@@ -131,9 +122,38 @@ export async function readSecretsKey(options: {
   const lines = text.split('\n').map((line) => line.trim())
   const keys = lines.filter((line) => line !== '' && !line.startsWith('#')).map((line) => Buffer.from(line, 'base64'))
   if (keys.length === 0 || keys.some(({ length }) => length !== SECRET_KEY_BYTES)) {
-    throw new Error(`${path} holds no key: it needs ${SECRET_KEY_BYTES} bytes in base64, on a line. ${HOW_TO_MAKE}`)
+    throw new Error(`${path} contains no key: it needs ${SECRET_KEY_BYTES} bytes in base64, on a line. ${HOW_TO_MAKE}`)
   }
   return { ...createSecretBox(keys), path }
+}
+
+/**
+ * Checks that all servers of a database use the same key, because each server has to read what another one encrypts.
+ * The first server to start records its key's id in the database. A server whose file has another key first replaces
+ * the recorded id, if its file contains the recorded key as well.
+ * @throws Error with a message for people
+ */
+export async function assertSharedKey(
+  db: Queryable,
+  { keyId, knows, path }: SecretBox & { path: string },
+): Promise<void> {
+  const noted = await noteSecretsKey(db, keyId)
+  if (noted === keyId) return
+  if (knows(noted)) return adoptSecretsKey(db, keyId, noted)
+  throw new Error(
+    `The secrets in this database are encrypted with the key ${noted}, and ${path} holds ${keyId}. ` +
+      'All servers of a database share one key: copy the file from a server that has it, and name it with REPRISE_SECRETS_KEY_FILE. ' +
+      'docs/security.md says what to do if it is lost.',
+  )
+}
+
+function deriveKeys(key: Uint8Array): Key {
+  const derive = (use: string) => Buffer.from(hkdfSync('sha256', key, '', `reprise ${use}`, SECRET_KEY_BYTES))
+  const id = createHash('sha256')
+    .update(derive('key id'))
+    .digest('hex')
+    .slice(0, 2 * SEALED_KEY_ID_BYTES)
+  return { id, encryption: derive('encryption'), digests: derive('digests') }
 }
 
 async function read(path: string): Promise<string | null> {
@@ -146,26 +166,7 @@ async function read(path: string): Promise<string | null> {
 }
 
 async function make(path: string, named: boolean): Promise<string> {
-  if (named) throw new Error(`REPRISE_SECRETS_KEY_FILE names ${path}, which is not there. ${HOW_TO_MAKE}`)
+  if (named) throw new Error(`REPRISE_SECRETS_KEY_FILE names ${path}, which does not exist. ${HOW_TO_MAKE}`)
   await writeOnce(path, `${randomBytes(SECRET_KEY_BYTES).toString('base64')}\n`)
   return readFile(path, 'utf8')
-}
-
-/**
- * All servers of a database need the same key: what one of them encrypts, any other has to read. The first one to start
- * notes the id of its key there; a server whose file has another key first replaces it, if it has the noted one as well.
- * @throws Error for people
- */
-export async function assertSharedKey(
-  db: Queryable,
-  { keyId, knows, path }: SecretBox & { path: string },
-): Promise<void> {
-  const noted = await noteSecretsKey(db, keyId)
-  if (noted === keyId) return
-  if (knows(noted)) return adoptSecretsKey(db, keyId, noted)
-  throw new Error(
-    `The secrets in this database are encrypted with the key ${noted}, and ${path} holds ${keyId}. ` +
-      'All servers of a database share one key: copy the file from a server that has it, and name it with REPRISE_SECRETS_KEY_FILE. ' +
-      'docs/security.md says what to do where it is lost.',
-  )
 }

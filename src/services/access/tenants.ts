@@ -7,12 +7,12 @@ import { actorOf, assertMayAdminister, requireIsolation } from './authorize.ts'
 import { entityName } from '../input/input-fields.ts'
 import { parseInput } from '../input/parse-input.ts'
 
-/** The part of a `where` that restricts a viewer to its project. Every read for a viewer passes through it. */
+/** The part of a `where` that restricts a viewer to its project. Every read for a viewer uses it. */
 export function projectScope({ projectId }: Viewer): { projectId?: string } {
   return projectId === null ? {} : { projectId }
 }
 
-/** The same for the projects themselves. */
+/** The same restriction for reads of projects. */
 export function ownProject({ projectId }: Viewer): { id?: string } {
   return projectId === null ? {} : { id: projectId }
 }
@@ -29,16 +29,16 @@ export async function createDomain(context: ServiceContext, input: CreateNamedIn
 }
 
 /**
- * A person whose sessions can be limited and who can own tokens. @throws RepriseError FORBIDDEN, VALIDATION_FAILED,
- * NAME_TAKEN
+ * Creates a user: a person whose sessions can be limited and who can own tokens.
+ * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, NAME_TAKEN
  */
 export async function createUser(context: ServiceContext, input: CreateNamedInput): Promise<{ id: string }> {
   return create(context, 'user', parsed(context, named, input), addUser)
 }
 
 /**
- * In the domain `default` unless another is named. @throws RepriseError FORBIDDEN, VALIDATION_FAILED, NAME_TAKEN,
- * DOMAIN_NOT_FOUND, ISOLATION_REQUIRED
+ * Creates a project, in the domain `default` unless another is named.
+ * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, NAME_TAKEN, DOMAIN_NOT_FOUND, ISOLATION_REQUIRED
  */
 export async function createProject(context: ServiceContext, input: CreateProjectInput): Promise<{ id: string }> {
   const { name, domain } = parsed(context, inDomain, input)
@@ -48,22 +48,6 @@ export async function createProject(context: ServiceContext, input: CreateProjec
     if (!domainFound) throw new RepriseError('DOMAIN_NOT_FOUND', `no domain ${domain}`)
     return added
   })
-}
-
-function parsed<Schema extends z.ZodType>(context: ServiceContext, schema: Schema, input: unknown): z.output<Schema> {
-  assertMayAdminister(context.viewer, 'CLUSTER')
-  return parseInput(schema, input)
-}
-
-async function create(
-  { db, viewer }: ServiceContext,
-  kind: 'domain' | 'project' | 'user',
-  { name }: { name: string },
-  add: typeof addDomain,
-): Promise<{ id: string }> {
-  const id = uuidv7()
-  if (await add(db, { id, name, actor: actorOf(viewer) })) return { id }
-  throw new RepriseError('NAME_TAKEN', `there is a ${kind} ${name} already`)
 }
 
 const whom = z.strictObject({ project: entityName, user: entityName })
@@ -79,8 +63,8 @@ export async function setProjectMember(context: ServiceContext, input: SetProjec
 }
 
 /**
- * Does nothing if the user is not a member. @throws RepriseError FORBIDDEN, VALIDATION_FAILED, PROJECT_NOT_FOUND,
- * USER_NOT_FOUND
+ * Removes a member; does nothing if the user is none.
+ * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, PROJECT_NOT_FOUND, USER_NOT_FOUND
  */
 export async function removeProjectMember(
   context: ServiceContext,
@@ -88,6 +72,22 @@ export async function removeProjectMember(
 ): Promise<{ id: string; userId: string }> {
   assertMayAdminister(context.viewer, 'CLUSTER')
   return write(context, { ...parseInput(whom, input), role: null })
+}
+
+function parsed<Schema extends z.ZodType>(context: ServiceContext, shape: Schema, input: unknown): z.output<Schema> {
+  assertMayAdminister(context.viewer, 'CLUSTER')
+  return parseInput(shape, input)
+}
+
+async function create(
+  { db, viewer }: ServiceContext,
+  kind: 'domain' | 'project' | 'user',
+  { name }: { name: string },
+  add: typeof addDomain,
+): Promise<{ id: string }> {
+  const id = uuidv7()
+  if (await add(db, { id, name, actor: actorOf(viewer) })) return { id }
+  throw new RepriseError('NAME_TAKEN', `there is a ${kind} ${name} already`)
 }
 
 async function write(

@@ -25,7 +25,10 @@ import { join } from 'node:path'
 import type { Database } from '../../store/database.ts'
 import { writeOnce } from './secrets.ts'
 
-/** The roles in which these tokens act at present; those that are not valid are missing. The caller may see them. */
+/**
+ * Reads the present roles of these tokens; tokens that are not valid are missing. The caller has checked that the
+ * viewer may see them.
+ */
 export function readTokenRoles(
   { db }: Pick<ServiceContext, 'db'>,
   tokenIds: readonly string[],
@@ -33,7 +36,10 @@ export function readTokenRoles(
   return readValidRoles(db, tokenIds)
 }
 
-/** Bearer tokens: 256 random bits behind a prefix that secret scanners can find. Only their hash is stored. */
+/**
+ * The prefix of bearer tokens, by which secret scanners can find them. 256 random bits follow; only their hash is
+ * stored.
+ */
 const PREFIX = 'rpr_'
 const TOKEN = /^rpr_[A-Za-z0-9_-]{43}$/
 
@@ -41,7 +47,7 @@ export function newToken(): string {
   return PREFIX + randomBytes(32).toString('base64url')
 }
 
-/** Text that cannot be a token needs no database lookup. */
+/** Whether the text has the form of a token; other texts need no database lookup. */
 export function isToken(text: string): boolean {
   return TOKEN.test(text)
 }
@@ -49,14 +55,15 @@ export function isToken(text: string): boolean {
 const BROWSER_KEY = /^[A-Za-z0-9_-]{43}$/
 const BROWSER_CREDENTIAL = /^rpr_[A-Za-z0-9_-]{43}~[A-Za-z0-9_-]{43}$/
 
-/** 256 random bits that the browser makes at login. */
+/** Whether the text has the form of a browser's key: 256 random bits that the browser makes at login. */
 export function isBrowserKey(text: string): boolean {
   return BROWSER_KEY.test(text)
 }
 
 /**
- * Authenticates a browser: the secret of its cookie, which it sends to every port of the host, and the key of its pages,
- * which it sends to their own origin only. Only the hash of both together is stored, so neither works without the other.
+ * The credential of a browser: the secret of its cookie, which it sends to every port of the host, and the key of its
+ * pages, which it sends to their own origin only. Only the hash of both together is stored, so neither works without
+ * the other.
  */
 export function browserCredential(secret: string, key: string): string {
   return `${secret}~${key}`
@@ -66,27 +73,36 @@ export function isBrowserCredential(text: string): boolean {
   return BROWSER_CREDENTIAL.test(text)
 }
 
-/** A fast hash is enough: there is nothing to guess in 256 random bits. */
+/** A fast hash is enough, because 256 random bits cannot be guessed. */
 export function hashToken(token: string): Buffer {
   return hash('sha256', token, 'buffer')
 }
 
-/** Enough to tell tokens apart in a list, too little to be useful to an attacker. */
+/** The beginning of a token: enough to tell tokens apart in a list, too little to be useful to an attacker. */
 export function tokenPrefix(token: string): string {
   return token.slice(0, PREFIX.length + 6)
 }
 
 interface CreateTokenInput {
-  /** A label for people; need not be unique. */
+  /** A label for people; it need not be unique. */
   name: string
   role: Role
-  /** Name of the only project that it sees. Not for AGENT; ADMIN and METRICS without one see all of them. */
+  /**
+   * The name of the only project that the token sees. Not allowed for AGENT; ADMIN and METRICS tokens without a project
+   * see all projects.
+   */
   project?: string | null
-  /** Name of the user who owns the sessions it creates. Within a project it never has more rights than that user. */
+  /**
+   * The name of the user who owns the sessions that the token creates. Within a project the token never has more rights
+   * than that user.
+   */
   user?: string | null
-  /** Names of the only resource groups that agents with it may join. Only for AGENT; missing: any. */
+  /**
+   * The names of the only resource groups that agents with this token may join; only for AGENT. Missing means any
+   * group.
+   */
   resourceGroups?: string[] | null
-  /** Missing: never. */
+  /** Missing means that the token never expires. */
   expiresAt?: Date | null
 }
 
@@ -97,7 +113,7 @@ interface CreatedToken {
 }
 
 /**
- * For administrators; those of one project create tokens for that project only.
+ * Creates a token. Only for administrators; those of one project create tokens for that project only.
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, PROJECT_NOT_FOUND, USER_NOT_FOUND, ISOLATION_REQUIRED
  */
 export async function createToken(context: ServiceContext, input: CreateTokenInput): Promise<CreatedToken> {
@@ -131,6 +147,76 @@ export async function createToken(context: ServiceContext, input: CreateTokenInp
     await recordAudit(tx, { actor: actorOf(viewer), action: 'token.create', projectId, details })
   })
   return { tokenId: id, secret }
+}
+
+/** The roles in the same order as the database's enum. */
+const BY_POWER: readonly Role[] = ['ADMIN', 'MEMBER', 'VIEWER', 'AGENT', 'METRICS']
+
+/**
+ * Revokes a token. It stops working on every server within a few seconds, for which servers cache valid tokens.
+ * Revoking it again changes nothing. A token cannot revoke itself, so that an administrator remains.
+ * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, TOKEN_NOT_FOUND
+ */
+export async function revokeToken({ db, viewer }: ServiceContext, tokenId: string): Promise<void> {
+  assertMayAdminister(viewer, 'PROJECT')
+  if (tokenId === viewer.tokenId || tokenId === viewer.sessionOf) {
+    const message = 'A token cannot revoke itself: use another one'
+    refuseInput([{ path: 'tokenId', message }])
+  }
+  await db.transaction(async (tx) => {
+    const token = validate(tokenId) ? await revokeTokenRow(tx, tokenId, viewer.projectId) : undefined
+    if (!token) throw new RepriseError('TOKEN_NOT_FOUND', `no token ${tokenId.slice(0, 100)}`)
+    const { name, projectId } = token
+    await recordAudit(tx, { actor: actorOf(viewer), action: 'token.revoke', projectId, details: { tokenId, name } })
+  })
+}
+
+export interface AdminToken {
+  /** Null if the servers of this database have one that this directory does not contain. */
+  token: string | null
+  /** The file in which it is stored, readable by its owner only. */
+  path: string
+  /** Whether this call made it. */
+  created: boolean
+}
+
+type AdminTokenPolicy =
+  /** The database belongs to this directory: if the file was removed, a new token is wanted. */
+  | 'one-per-directory'
+  /** Other servers may use the database, so a token is created only if there is none. */
+  | 'one-per-database'
+  /** The existing tokens were lost: they are revoked, and this directory gets a new one. */
+  | 'replace'
+
+/**
+ * The admin token of this data directory, created at the first start. The file is written first: after a crash in
+ * between, or if the directory is used with another database, the next start stores the hash again. A lock in the
+ * database serialises servers that start at the same time, so that only one of them creates the token.
+ */
+export async function ensureAdminToken(db: Database, dataDir: string, policy: AdminTokenPolicy): Promise<AdminToken> {
+  const path = join(dataDir, 'admin-token')
+  return db.transaction(async (tx) => {
+    await lockAdminTokens(tx)
+    if (policy === 'replace') {
+      await revokeAdminTokens(tx)
+      await rm(path, { force: true })
+    }
+    const existing = await read(path)
+    if (existing === null && policy === 'one-per-database' && (await hasAdminToken(tx))) {
+      return { token: null, path, created: false }
+    }
+    const created = existing === null && (await writeOnce(path, `${newToken()}\n`))
+    const token = existing ?? (await read(path))!
+    await insertToken(tx, {
+      id: uuidv7(),
+      name: 'admin',
+      hash: hashToken(token),
+      prefix: tokenPrefix(token),
+      role: 'ADMIN',
+      projectId: null,
+    })
+    return { token, path, created }
+  })
 }
 
 async function groupIssues(
@@ -169,9 +255,6 @@ async function findUser(
   return user.id
 }
 
-/** In the same order as the database's enum. */
-const BY_POWER: readonly Role[] = ['ADMIN', 'MEMBER', 'VIEWER', 'AGENT', 'METRICS']
-
 function issuesOf({ name, role, project, user }: CreateTokenInput): ValidationIssue[] {
   const issues: ValidationIssue[] = []
   if (name.trim() === '') issues.push({ path: 'name', message: 'Must not be empty' })
@@ -180,80 +263,16 @@ function issuesOf({ name, role, project, user }: CreateTokenInput): ValidationIs
   if (!isStorableText(name)) issues.push({ path: 'name', message: STORABLE_TEXT })
   else if (!isPlainText(name)) issues.push({ path: 'name', message: PLAIN_TEXT })
   if (role === 'AGENT' && project != null) {
-    issues.push({ path: 'project', message: 'An agent runs the sessions of all projects' })
+    issues.push({
+      path: 'project',
+      message: 'An agent’s token has no project, because agents run the sessions of all projects',
+    })
   }
-  if (role === 'AGENT' && user != null) issues.push({ path: 'user', message: 'An agent is nobody’s' })
+  if (role === 'AGENT' && user != null) issues.push({ path: 'user', message: 'An agent’s token has no user' })
   if ((role === 'MEMBER' || role === 'VIEWER') && project == null) {
-    issues.push({ path: 'project', message: `Which project? A ${role} sees one` })
+    issues.push({ path: 'project', message: `A project is required: a ${role} sees exactly one` })
   }
   return issues
-}
-
-/**
- * The token stops working on every server within a few seconds, for which servers cache valid tokens. Revoking it again
- * changes nothing. A token cannot revoke itself, so that an administrator remains.
- * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, TOKEN_NOT_FOUND
- */
-export async function revokeToken({ db, viewer }: ServiceContext, tokenId: string): Promise<void> {
-  assertMayAdminister(viewer, 'PROJECT')
-  if (tokenId === viewer.tokenId || tokenId === viewer.sessionOf) {
-    const message = 'A token does not revoke itself: use another'
-    refuseInput([{ path: 'tokenId', message }])
-  }
-  await db.transaction(async (tx) => {
-    const token = validate(tokenId) ? await revokeTokenRow(tx, tokenId, viewer.projectId) : undefined
-    if (!token) throw new RepriseError('TOKEN_NOT_FOUND', `no token ${tokenId.slice(0, 100)}`)
-    const { name, projectId } = token
-    await recordAudit(tx, { actor: actorOf(viewer), action: 'token.revoke', projectId, details: { tokenId, name } })
-  })
-}
-
-export interface AdminToken {
-  /** Null if the servers of this database have one that this directory does not hold. */
-  token: string | null
-  /** File in which it is stored, readable by its owner only. */
-  path: string
-  /** Whether this call made it. */
-  created: boolean
-}
-
-type AdminTokenPolicy =
-  /** The database is this directory's own: whoever removes the file wants another. */
-  | 'one-per-directory'
-  /** Others may serve the database: one is made only if there is none. */
-  | 'one-per-database'
-  /** Those that there are have been lost: they end, and this directory gets a new one. */
-  | 'replace'
-
-/**
- * The admin token of this data directory, created at the first start. The file is written first: after a crash in
- * between, or if the directory is used with another database, the next start stores the hash again. A lock in the
- * database makes servers that start at once take turns, so that one of them makes it.
- */
-export async function ensureAdminToken(db: Database, dataDir: string, policy: AdminTokenPolicy): Promise<AdminToken> {
-  const path = join(dataDir, 'admin-token')
-  return db.transaction(async (tx) => {
-    await lockAdminTokens(tx)
-    if (policy === 'replace') {
-      await revokeAdminTokens(tx)
-      await rm(path, { force: true })
-    }
-    const existing = await read(path)
-    if (existing === null && policy === 'one-per-database' && (await hasAdminToken(tx))) {
-      return { token: null, path, created: false }
-    }
-    const created = existing === null && (await writeOnce(path, `${newToken()}\n`))
-    const token = existing ?? (await read(path))!
-    await insertToken(tx, {
-      id: uuidv7(),
-      name: 'admin',
-      hash: hashToken(token),
-      prefix: tokenPrefix(token),
-      role: 'ADMIN',
-      projectId: null,
-    })
-    return { token, path, created }
-  })
 }
 
 async function read(path: string): Promise<string | null> {

@@ -17,19 +17,19 @@ export type { AgentWorkRow, GroupAgentRow }
 
 type Reader = Pick<ServiceContext, 'db' | 'viewer'>
 
-/** Only what is older than `before` (all of it without); newest first. */
+/** A page, newest first: only entries older than `before`, or all if it is missing. */
 interface WorkPage {
   agentIds: readonly string[]
   before: string | null
   limit: number
 }
 
-/** Kernels that agents have now: of the sessions that the viewer sees. */
+/** Reads the kernels that agents have now, of sessions that the viewer sees. */
 export function readKernelsOnAgents({ db, viewer }: Reader, page: WorkPage): Promise<AgentWorkRow[]> {
   return readKernels(db, { ...page, visibleProjectId: viewer.projectId })
 }
 
-/** The sessions of these kernels. */
+/** Reads the sessions of these kernels. */
 export function readSessionsOnAgents({ db, viewer }: Reader, page: WorkPage): Promise<AgentWorkRow[]> {
   return readSessions(db, { ...page, visibleProjectId: viewer.projectId })
 }
@@ -43,7 +43,7 @@ export async function countOnAgents(
   return new Map([...counts].map(([id, count]) => [id, count[what]]))
 }
 
-/** A page of the agents of each group, by name. Everybody sees them. */
+/** Reads a page of the agents of each group, by name. Every viewer sees agents. */
 export function readGroupAgents(
   { db }: Pick<Reader, 'db'>,
   { groups, after, limit }: { groups: readonly string[]; after: { name: string; id: string } | null; limit: number },
@@ -56,7 +56,7 @@ export function countGroupAgents({ db }: Pick<Reader, 'db'>, groups: readonly st
 }
 
 /**
- * The uploaded code of a kernel that the agent has now.
+ * Opens the uploaded code of a kernel that the agent has now.
  * @throws RepriseError KERNEL_NOT_FOUND, CODE_NOT_FOUND
  */
 export async function openKernelCode(

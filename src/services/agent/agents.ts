@@ -18,13 +18,12 @@ import { actorOf, assertMayAdminister } from '../access/authorize.ts'
 import { parseInput } from '../input/parse-input.ts'
 import { drainReason } from '../resource-group.ts'
 
-/** Complete agents, for REST; GraphQL reads only what its query selects. Everybody sees them. */
+const RELATED = { slots: { orderBy: { slot: 'asc' } } } as const satisfies Prisma.AgentInclude
 
-const BESIDE = { slots: { orderBy: { slot: 'asc' } } } as const satisfies Prisma.AgentInclude
+/** A complete agent, for REST; GraphQL reads only what its query selects. Every viewer sees all agents. */
+export type AgentRecord = Prisma.AgentGetPayload<{ include: typeof RELATED }>
 
-export type AgentRecord = Prisma.AgentGetPayload<{ include: typeof BESIDE }>
-
-/** All given conditions must match; null counts as missing. */
+/** A filter; all given conditions must match, and null counts as missing. */
 interface AgentFilterInput {
   status?: AgentRecord['status'][] | null | undefined
   resourceGroup?: string | null | undefined
@@ -36,12 +35,15 @@ export function agentWhere({ status, resourceGroup }: AgentFilterInput): Prisma.
 
 /** @throws RepriseError AGENT_NOT_FOUND */
 export async function readAgent({ prisma }: Pick<ReadContext, 'prisma'>, id: string): Promise<AgentRecord> {
-  const agent = await prisma.agent.findUnique({ where: { id }, include: BESIDE })
+  const agent = await prisma.agent.findUnique({ where: { id }, include: RELATED })
   if (!agent) throw new RepriseError('AGENT_NOT_FOUND', `no agent ${id}`)
   return agent
 }
 
-/** By name. @throws RepriseError VALIDATION_FAILED */
+/**
+ * Reads agents by name.
+ * @throws RepriseError VALIDATION_FAILED
+ */
 export function readAgents(
   { prisma }: Pick<ReadContext, 'prisma'>,
   { filter, page }: { filter: AgentFilterInput; page: PageArguments },
@@ -50,21 +52,27 @@ export function readAgents(
   return keysetPage({
     args: page,
     order: AGENTS_BY_NAME,
-    find: ({ where, ...rest }) => prisma.agent.findMany({ ...rest, where: { AND: [wanted, where] }, include: BESIDE }),
+    find: ({ where, ...rest }) => prisma.agent.findMany({ ...rest, where: { AND: [wanted, where] }, include: RELATED }),
     count: () => prisma.agent.count({ where: wanted }),
   })
 }
 
 export type { Volume }
 
-/** Of all agents, those that sessions of the viewer's project may use, by name; of no project: all. */
+/**
+ * Reads the volumes of all agents that sessions of the viewer's project may use, by name; all volumes for a viewer
+ * without a project.
+ */
 export function readVolumes({ db }: Pick<ServiceContext, 'db'>, { projectId }: Viewer): Promise<Volume[]> {
   return readVolumeRows(db, projectId)
 }
 
 export type KernelRecord = Prisma.KernelGetPayload<object>
 
-/** The kernels of a session, `main` first. @throws RepriseError SESSION_NOT_FOUND */
+/**
+ * Reads the kernels of a session, `main` first.
+ * @throws RepriseError SESSION_NOT_FOUND
+ */
 export async function readKernels(
   { prisma, viewer }: Pick<ReadContext, 'prisma' | 'viewer'>,
   sessionId: string,
@@ -82,7 +90,8 @@ const schema = z.strictObject({ agentId: z.uuid(), reason: drainReason.nullish()
 export type ChangeAgentInput = z.input<typeof schema>
 
 /**
- * Its kernels keep running. It gets no new ones until it is resumed, even if it restarts, or is lost and returns.
+ * Drains an agent. Its kernels keep running. It gets no new ones until it is resumed, even if it restarts, or is lost
+ * and returns.
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, AGENT_NOT_FOUND
  */
 export async function drainAgent(context: ServiceContext, input: ChangeAgentInput): Promise<{ agentId: string }> {
@@ -97,7 +106,8 @@ export async function resumeAgent(context: ServiceContext, input: ChangeAgentInp
 }
 
 /**
- * A lost or drained agent without kernels becomes TERMINATED. It takes part again when its program is restarted.
+ * Removes an agent: a lost or drained agent without kernels becomes TERMINATED. It can be used again after its program
+ * is restarted.
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, AGENT_NOT_FOUND, AGENT_IN_USE
  */
 export async function removeAgent(context: ServiceContext, input: ChangeAgentInput): Promise<{ agentId: string }> {

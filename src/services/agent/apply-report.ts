@@ -6,31 +6,31 @@ import type { ServiceContext } from '../service-context.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import { type KernelImage, readImageDigests, recordImageDigests } from '../../store/sql/agent/image-digests.sql.ts'
 import type { Queryable } from '../../store/database.ts'
-import { applyKernelChanges, readBooked } from '../../store/sql/agent/sync-agent.sql.ts'
+import { applyKernelChanges, readRecordedKernels } from '../../store/sql/agent/sync-agent.sql.ts'
 
-/** Maximum number of comparisons of one report, if kernels are changed by others between comparison and write. */
+/** The most comparisons of one report, if others change kernels between comparison and write. */
 const ROUNDS_MAX = 3
 
-export interface BookedReport {
-  /** Of the last comparison: the agent is told to forget only what is settled. */
+export interface AppliedReport {
+  /** The result of the last comparison, in which the agent is told to forget only what is settled. */
   result: Reconciliation
   /** Services that have work because of the changes. */
   topics: WakeTopic[]
 }
 
 /**
- * Compares an agent's report with the records, and writes the differences. Undefined if a newer report of the agent has
- * been recorded, here or by another server: this one came late and changes nothing.
+ * Compares an agent's report with the records, and writes the differences. Returns undefined if this report came late:
+ * this or another server has already recorded a newer report of the agent, so this one changes nothing.
  */
-export async function bookReport(
+export async function applyReport(
   { db, metrics }: Pick<ServiceContext, 'db' | 'metrics'>,
   sync: SyncRequest,
-): Promise<BookedReport | undefined> {
+): Promise<AppliedReport | undefined> {
   const observedIds = sync.observed.map(({ kernelId }) => kernelId)
   const topics = new Set<WakeTopic>()
   const digests = await settleDigests(db, sync)
   for (let round = 1; ; round++) {
-    const booked = await readBooked(db, sync.agentId, observedIds)
+    const booked = await readRecordedKernels(db, sync.agentId, observedIds)
     const result = reconcile(sync.agentId, booked, sync.observed, digests)
     if (result.changes.length === 0 && result.stale.length === 0) return { result, topics: [...topics] }
     const applied = await applyKernelChanges(db, sync, result)
@@ -45,16 +45,19 @@ export async function bookReport(
   }
 }
 
-/** What kernels that are about to start have to run. Whichever agent first tells what its kernel's image is decides it. */
+/**
+ * Records reported image digests and returns those that kernels about to start must have. The agent that first reports
+ * its kernel's digest decides it.
+ */
 async function settleDigests(db: Queryable, sync: SyncRequest): Promise<ReadonlyMap<string, string>> {
-  const told = sync.observed.flatMap(({ kernelId, assignment, status, imageDigest }) =>
+  const reported = sync.observed.flatMap(({ kernelId, assignment, status, imageDigest }) =>
     imageDigest != null && TELLS_IMAGE.includes(status) ? [{ kernelId, assignment, digest: imageDigest }] : [],
   )
-  if (told.length === 0) return new Map()
-  const before = await readImageDigests(db, sync.agentId, told)
+  if (reported.length === 0) return new Map()
+  const before = await readImageDigests(db, sync.agentId, reported)
   if (!before.some(({ recorded }) => recorded === null)) return digestsOf(before)
-  await recordImageDigests(db, sync, told)
-  return digestsOf(await readImageDigests(db, sync.agentId, told))
+  await recordImageDigests(db, sync, reported)
+  return digestsOf(await readImageDigests(db, sync.agentId, reported))
 }
 
 const TELLS_IMAGE: readonly ObservedStatus[] = ['PREPARING', 'PULLING', 'PREPARED']
@@ -68,7 +71,7 @@ function digestsOf(rows: readonly KernelImage[]): ReadonlyMap<string, string> {
   )
 }
 
-/** What has been counted is recorded, and is not recorded again. */
+/** Counts the usage of ended kernels. The end of a kernel is recorded once, so it is counted once. */
 function countUsage({ used }: Metrics, made: readonly KernelChange[]): void {
   for (const { usage, stopped, to } of made) {
     if (usage === null) continue
@@ -78,7 +81,7 @@ function countUsage({ used }: Metrics, made: readonly KernelChange[]): void {
   }
 }
 
-/** Without results that depend on a change that was not made: an end that is not recorded must not be forgotten. */
+/** Removes results that depend on a change that was not made: an end that is not recorded must not be forgotten. */
 function settled(result: Reconciliation, applied: ReadonlySet<string>): Reconciliation {
   const open = new Set(result.changes.flatMap(({ id }) => (applied.has(id) ? [] : [id])))
   return {
@@ -88,9 +91,11 @@ function settled(result: Reconciliation, applied: ReadonlySet<string>): Reconcil
   }
 }
 
-/** Services that continue with a kernel after this change. The service that moves its session wakes the next ones. */
+/**
+ * The services that continue with a kernel after this change. The service that moves its session wakes the next ones.
+ */
 function topicsOf(change: KernelChange): WakeTopic[] {
-  // The session may have been ended in the same instant, and then only waits for its kernels.
+  // The session may have been ended at the same moment, and then only waits for its kernels.
   if (change.ended) return [...(ENDED_WAKES[change.from] ?? ['promote-to-running']), ...AFTER_ANY_END]
   if (change.error !== null) return ['prepare-sessions', 'start-sessions']
   if (change.to === change.from && !change.gone) return []
@@ -102,7 +107,7 @@ function topicsOf(change: KernelChange): WakeTopic[] {
 
 const AFTER_ANY_END: readonly WakeTopic[] = ['promote-to-terminated', 'schedule-sessions']
 
-/** By the status of the kernel before it ended. */
+/** Topics by the status of the kernel before it ended. */
 const ENDED_WAKES: Partial<Record<KernelStatus, readonly WakeTopic[]>> = {
   RUNNING: ['detect-termination'],
   TERMINATING: [],

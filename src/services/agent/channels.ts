@@ -37,7 +37,7 @@ import { toStorableText } from '../../domain/storable-text.ts'
 import { recordAudit } from '../../store/sql/access/audit.sql.ts'
 import type { ChannelHolders } from '../../channel/channel-holders.ts'
 
-/** A kernel that runs, on an agent that can be asked. */
+/** A running kernel, on an agent that answers. */
 export interface ChannelTarget {
   sessionId: string
   projectId: string
@@ -49,9 +49,10 @@ export interface ChannelTarget {
 }
 
 /**
- * The kernel of a session that a channel is to lead to. Who may change a session may do in it what its program may do.
+ * Finds the kernel of a session for a channel. A viewer who may change a session may do in it whatever its program may
+ * do.
  *
- * @param name `main1`, …; without it the first one
+ * @param name `main1`, …; the first kernel if it is missing
  * @throws RepriseError FORBIDDEN, SESSION_NOT_FOUND, KERNEL_NOT_FOUND, SESSION_NOT_RUNNING, CHANNEL_NOT_OPENED
  */
 export async function findChannelKernel(
@@ -69,17 +70,6 @@ export async function findChannelKernel(
     throw new RepriseError('KERNEL_NOT_FOUND', `no kernel ${name!.slice(0, 100)} of this session, but ${names}`)
   }
   return { sessionId, ...placeOf(sessionId, kernel) }
-}
-
-function placeOf(sessionId: string, kernel: ChannelKernel): Omit<ChannelTarget, 'sessionId'> {
-  const { projectId, sessionStatus, kernelId, name: kernelName, status, assignment, agentId, agentName } = kernel
-  if (sessionStatus !== 'RUNNING' || status !== 'RUNNING' || agentId === null || agentName === null) {
-    const what = sessionStatus === 'RUNNING' ? `kernel ${kernelName} is ${status}` : `it is ${sessionStatus}`
-    throw new RepriseError('SESSION_NOT_RUNNING', `session ${sessionId} does not run: ${what}`)
-  }
-  if (kernel.agentStatus === 'LOST')
-    throw new RepriseError('CHANNEL_NOT_OPENED', `its agent ${agentName} is not heard from`)
-  return { projectId, kernelId, kernelName, assignment, agentId, agentName }
 }
 
 const side = z.int().min(1).max(TERMINAL_SIDE_MAX)
@@ -105,19 +95,13 @@ const schema = z.object({
   rows: side.default(24),
 })
 
-/** What a client says first about a command. @throws RepriseError VALIDATION_FAILED */
-function readExecRequest(message: ChannelMessage): ExecRequest {
-  const { type: _, ...request } = parseInput(schema, typeof message === 'string' ? parseControl(message) : null)
-  return { kind: 'exec', ...request }
-}
-
 interface ChannelContext extends Pick<ServiceContext, 'db' | 'viewer' | 'wake' | 'log'> {
   holders: ChannelHolders
-  /** Where agents reach this server; null if only by chance. */
+  /** The address at which agents reach this server; null if none is configured. */
   url: string | null
 }
 
-/** What is written down of a channel at its end. */
+/** The record of a channel, written to the audit log at its end. */
 interface Account {
   exitCode?: number | null
   reason?: string
@@ -128,10 +112,11 @@ interface Account {
 const CHECK_MS = 5_000
 
 /**
- * A channel from the client's request to its end. The agent is told through the database, whichever server it asks, and
- * comes to this one. Both sides' messages are passed on one at a time, so a slow one slows the other down.
+ * Serves a channel from the client's request to its end. The agent is notified through the database, whichever server
+ * it contacts, and connects to this server. Messages of both sides are forwarded one at a time, so that a slow side
+ * slows the other one down.
  *
- * @param port of a connection; null of a command, which the client names first
+ * @param port the port of a connection; null for a command, which the client names first
  */
 export async function serveClient(
   context: ChannelContext,
@@ -163,15 +148,38 @@ export async function serveClient(
     const seconds = Math.round(performance.now() - began) / 1000
     if (action !== null) {
       await noteAudit(context, target, `${action}.ended`, { ...account, seconds }).catch((error: unknown) =>
-        context.log.warn({ err: error, sessionId: target.sessionId }, 'the end of a channel could not be written down'),
+        context.log.warn(
+          { err: error, sessionId: target.sessionId },
+          'the end of a channel could not be recorded in the audit log',
+        ),
       )
     }
   }
 }
 
+function placeOf(sessionId: string, kernel: ChannelKernel): Omit<ChannelTarget, 'sessionId'> {
+  const { projectId, sessionStatus, kernelId, name: kernelName, status, assignment, agentId, agentName } = kernel
+  if (sessionStatus !== 'RUNNING' || status !== 'RUNNING' || agentId === null || agentName === null) {
+    const what = sessionStatus === 'RUNNING' ? `kernel ${kernelName} is ${status}` : `it is ${sessionStatus}`
+    throw new RepriseError('SESSION_NOT_RUNNING', `session ${sessionId} does not run: ${what}`)
+  }
+  if (kernel.agentStatus === 'LOST')
+    throw new RepriseError('CHANNEL_NOT_OPENED', `its agent ${agentName} has not been heard from lately`)
+  return { projectId, kernelId, kernelName, assignment, agentId, agentName }
+}
+
+/**
+ * Parses the client's first message about a command.
+ * @throws RepriseError VALIDATION_FAILED
+ */
+function readExecRequest(message: ChannelMessage): ExecRequest {
+  const { type: _, ...request } = parseInput(schema, typeof message === 'string' ? parseControl(message) : null)
+  return { kind: 'exec', ...request }
+}
+
 interface Inbox {
   first: Promise<ChannelMessage>
-  /** What follows waits until then. */
+  /** Forwards messages to `take`; until then they wait. */
   pass(take: (message: ChannelMessage) => Promise<void> | void): void
 }
 
@@ -187,15 +195,18 @@ function holdMessages(port: ChannelPort, withRequest: boolean): Inbox {
   return { first: first.promise, pass: given.resolve }
 }
 
-/** Null if the client has left. */
+/** Reads the client's request; null if the client has left. */
 async function readRequest(client: ChannelPort, { first }: Inbox): Promise<ChannelRequest | null> {
   const late = sleep(CHANNEL_REQUEST_WITHIN_MS, undefined, { ref: false })
   const message = await Promise.race([first, client.closed.then(() => null), late])
-  if (message === undefined) throw new RepriseError('REQUEST_TIMEOUT', 'the client has not said what it wants')
+  if (message === undefined) throw new RepriseError('REQUEST_TIMEOUT', 'the client has not sent its request')
   return message === null ? null : readExecRequest(message)
 }
 
-/** Null if the client has left. @throws RepriseError CHANNEL_NOT_OPENED */
+/**
+ * Waits for the agent's connection; null if the client has left.
+ * @throws RepriseError CHANNEL_NOT_OPENED
+ */
 async function awaitAgent(
   { db, wake, holders, url }: ChannelContext,
   { agentId, agentName }: ChannelTarget,
@@ -210,8 +221,9 @@ async function awaitAgent(
     const late = sleep(CHANNEL_OPENED_WITHIN_MS, undefined, { ref: false })
     const agent = await Promise.race([expected.agent, client.closed.then(() => null), late])
     if (agent !== undefined) return agent
-    const advice = url === null ? 'set REPRISE_ADVERTISED_URL if there are several' : `it was told ${url}`
-    const message = `the agent ${agentName} has not come to this server within ${CHANNEL_OPENED_WITHIN_MS / 1000} s; ${advice}`
+    const advice =
+      url === null ? 'set REPRISE_ADVERTISED_URL if there are several servers' : `it was given the address ${url}`
+    const message = `the agent ${agentName} has not connected to this server within ${CHANNEL_OPENED_WITHIN_MS / 1000} s; ${advice}`
     throw new RepriseError('CHANNEL_NOT_OPENED', message)
   } finally {
     expected.stop()
@@ -223,7 +235,10 @@ function openingOf({ kernelId, assignment }: ChannelTarget, request: ChannelRequ
   return { type: 'open', kernelId, assignment, request }
 }
 
-/** Until one of the two leaves. @throws RepriseError CHANNEL_LOST */
+/**
+ * Forwards messages until one of the two sides leaves.
+ * @throws RepriseError CHANNEL_LOST
+ */
 async function relay(ends: { client: ChannelPort; agent: ChannelPort; inbox: Inbox; account: Account }): Promise<void> {
   const { client, agent, inbox, account } = ends
   const began = performance.now()
@@ -266,7 +281,7 @@ function lostBecause(message: string): ChannelControl {
   return { type: 'failed', code: 'CHANNEL_LOST', message }
 }
 
-/** @returns whether the agent says with it how the channel ended */
+/** @returns whether the message tells how the channel ended */
 function noteEnd(message: string, account: Account): boolean {
   const control = parseControl(message) as ChannelControl | null
   if (control?.type === 'ended') account.exitCode = control.exitCode

@@ -17,12 +17,18 @@ import { RepriseError } from '../../domain/errors.ts'
 import { LOG_CHUNK_BYTES_MAX, LOG_PIECES_PER_READ_MAX } from '../../domain/limits.ts'
 import { readKernelState } from '../../store/sql/agent/agent-work.sql.ts'
 
-/** Of all pieces that a chunk was joined from: what follows it follows the last, what is before it is before the first. */
+/**
+ * The cursor of a chunk names all pieces that it was joined from: a page after it follows the last piece, and a page
+ * before it ends before the first.
+ */
 export function logCursor({ firstId, id }: Pick<LogChunkRow, 'firstId' | 'id'>): string {
   return Buffer.from(firstId === id ? `n:${id}` : `n:${firstId}-${id}`).toString('base64url')
 }
 
-/** The position behind this cursor; '0' without one. @throws RepriseError */
+/**
+ * Returns the position after this cursor; '0' without one.
+ * @throws RepriseError
+ */
 export function behindLogCursor(cursor: string | null | undefined): string {
   return piecesOf(cursor, 'after')?.last ?? '0'
 }
@@ -38,38 +44,43 @@ export function piecesOf(
   return { first: match[1]!, last: match[2] ?? match[1]! }
 }
 
-/** Of one stream, or of both as they arrived. */
+/** Selects the log of one stream, or of both in the order of arrival. */
 export interface LogTextOf {
   kernelId: string
   stream: 'STDOUT' | 'STDERR' | null
 }
 
-/** What a log is as a text, at one moment. */
+/** The size of a log text at one moment. */
 interface MeasuredLog {
   bytes: number
-  /** The last piece, decimal; 0 if there is none. */
+  /** The last piece, in decimal; 0 if there is none. */
   lastId: string
-  /** Where some pieces begin, in their order. */
+  /** The places at which some pieces begin, in order. */
   marks: readonly LogTextPlace[]
 }
 
-/** What lies between two marks is summed up to find a byte: some thousand lines. */
+/** Distance of marks. To find a byte, the pieces between two marks are summed up: some thousand lines. */
 const MARK_EVERY_BYTES = 256 * 1024
-/** A log has at most some 64 marks. */
+/** Logs kept in memory. Each has at most some 64 marks. */
 const LOGS_REMEMBERED_MAX = 500
 
 interface Remembered extends MeasuredLog {
-  /** The first piece that there was: an older log is not the same once its beginning has been removed. */
+  /**
+   * The first piece at that time. If the beginning of the log has been removed since, the measurement is not reused.
+   */
   firstId: string
-  /** Up to `lastId` all is settled as soon as no transaction is under way that was when it was measured. */
+  /**
+   * All pieces up to `lastId` are settled as soon as the transactions that were running at the measurement have ended.
+   */
   unsettled: { lastId: string; next: string } | null
 }
 
 const NOTHING: Remembered = { bytes: 0, lastId: '0', marks: [], firstId: '0', unsettled: null }
 
 /**
- * Measures logs by what has been added to them since they were last measured, whoever asked. Pieces are numbered before
- * they are committed, so that an earlier one may still come: remembered is only what none can come before.
+ * Measures logs incrementally: by the pieces that were added since the last measurement, whoever made it. Pieces are
+ * numbered before they are committed, so that a piece with a smaller number may still appear; only the part before
+ * which none can appear is reused.
  */
 export function createLogTextIndex() {
   const known = new Map<string, Remembered>()
@@ -89,58 +100,25 @@ export function createLogTextIndex() {
 
 type LogTextIndex = ReturnType<typeof createLogTextIndex>
 
-async function readOn(
-  db: ServiceContext['db'],
-  of: LogTextOf,
-  before: Remembered,
-): Promise<{ measured: MeasuredLog; remembered: Remembered }> {
-  const { firstId, settled, next, places } = await readLogTextPlaces(db, {
-    ...of,
-    afterId: before.lastId,
-    bytes: before.bytes,
-    everyBytes: MARK_EVERY_BYTES,
-    wantedId: before.unsettled?.lastId ?? null,
-  })
-  if (before !== NOTHING && firstId !== before.firstId) return readOn(db, of, NOTHING)
-  const upTo = (last: LogTextPlace | undefined): MeasuredLog => ({
-    bytes: last?.ends ?? before.bytes,
-    lastId: last?.id ?? before.lastId,
-    marks: [...before.marks, ...places.filter((place) => isMark(place) && place.ends <= (last?.ends ?? 0))],
-  })
-  const measured = upTo(places.at(-1))
-  const waited = before.unsettled
-  const over = waited !== null && BigInt(settled) >= BigInt(waited.next)
-  // Where no transaction is under way, nothing can come before what there is.
-  const lastSettled =
-    settled === next ? places.at(-1) : over ? places.find(({ id }) => id === waited.lastId) : undefined
-  const kept = lastSettled ? upTo(lastSettled) : before
-  const unsettled = waited && !over ? waited : { lastId: measured.lastId, next }
-  return { measured, remembered: { ...kept, firstId, unsettled } }
-}
-
-function isMark({ begins, ends }: LogTextPlace): boolean {
-  return Math.floor(begins / MARK_EVERY_BYTES) !== Math.floor(ends / MARK_EVERY_BYTES)
-}
-
 export type { LogSize }
-/** Adjacent pieces of one stream are joined. */
+/** A chunk of adjacent pieces of one stream. */
 export type LogChunkRow = LogPieceRow
 
-/** Which page of a kernel's log. */
+/** A page of a kernel's log. */
 export interface LogPlace extends Pick<LogWindow, 'after' | 'before' | 'backward' | 'since'> {
   size: number
 }
 
 export interface LogPage {
-  /** Oldest first: at most so many, and fewer where they would have been put together from very many pieces. */
+  /** Chunks, oldest first: at most as many as requested, and fewer if they would be joined from very many pieces. */
   chunks: LogChunkRow[]
-  /** Whether there are others in the direction in which it was read. */
+  /** Whether there are more in the direction of reading. */
   more: boolean
 }
 
 type Source = Pick<ServiceContext, 'db'>
 
-/** The same page of each kernel, by id. The caller has checked that the viewer may see them. */
+/** Reads the same page of each kernel, by id. The caller has checked that the viewer may see them. */
 export async function readKernelLogs(
   { db }: Source,
   kernelIds: readonly string[],
@@ -151,7 +129,7 @@ export async function readKernelLogs(
   const rows = await read(db, kernelIds, { ...place, piecesMax, bytesMax })
   const pages = [...Map.groupBy(rows, ({ kernelId }) => kernelId)].map(([kernelId, pieces]) => {
     const bytes = pieces.reduce((sum, piece) => sum + piece.bytes, 0)
-    // The last one that was read is then only seen to be there.
+    // The last piece was read only to find out whether it exists.
     const cut = pieces.length === piecesMax || bytes > bytesMax
     const within = cut ? withoutFarthest(pieces, pieces.length - 1, place) : pieces
     const joined = joinChunks(within, place.backward ? 'back' : 'front')
@@ -160,16 +138,12 @@ export async function readKernelLogs(
   return new Map(pages)
 }
 
-function withoutFarthest<Row>(rows: Row[], size: number, { backward }: Pick<LogPlace, 'backward'>): Row[] {
-  return backward ? rows.slice(Math.max(0, rows.length - size)) : rows.slice(0, size)
-}
-
-/** Pieces, as they arrived. */
+/** Counts the pieces of each kernel. */
 export function countKernelLogs({ db }: Source, kernelIds: readonly string[]): Promise<Map<string, number>> {
   return count(db, kernelIds)
 }
 
-/** By kernel. The caller has checked that the viewer may see them. */
+/** Reads the sizes by kernel. The caller has checked that the viewer may see them. */
 export async function readLogSizes({ db }: Source, kernelIds: readonly string[]): Promise<Map<string, LogSize>> {
   return new Map((await readSizes(db, kernelIds)).map((size) => [size.kernelId, size]))
 }
@@ -187,10 +161,13 @@ export async function assertKernelVisible(
 type TextSource = Pick<ServiceContext, 'db'>
 
 const PIECES_PER_READ = 2_000
-/** Held in memory for a client, however much it reads. */
+/** Bytes held in memory for a client, however much it reads. */
 const BYTES_PER_READ = 2 * LOG_CHUNK_BYTES_MAX
 
-/** How much of a kernel's log there is now. @throws RepriseError KERNEL_NOT_FOUND */
+/**
+ * Measures the present log of a kernel.
+ * @throws RepriseError KERNEL_NOT_FOUND
+ */
 export async function measureLogText(
   context: Pick<ServiceContext, 'db' | 'viewer'>,
   index: LogTextIndex,
@@ -201,9 +178,9 @@ export async function measureLogText(
 }
 
 /**
- * Bytes of the text from the first to the last that is asked for, read as they are taken. What was measured stays as it
- * is: logs only grow.
- * @throws if it has been removed meanwhile
+ * Yields the requested bytes of the text, read as the consumer takes them. The measured part does not change, because
+ * logs only grow.
+ * @throws if the log has been removed meanwhile
  */
 export async function* readLogText(
   { db }: TextSource,
@@ -232,4 +209,41 @@ export async function* readLogText(
     skip = 0
     id = String(BigInt(pieces.at(-1)!.id) + 1n)
   }
+}
+
+async function readOn(
+  db: ServiceContext['db'],
+  of: LogTextOf,
+  before: Remembered,
+): Promise<{ measured: MeasuredLog; remembered: Remembered }> {
+  const { firstId, settled, next, places } = await readLogTextPlaces(db, {
+    ...of,
+    afterId: before.lastId,
+    bytes: before.bytes,
+    everyBytes: MARK_EVERY_BYTES,
+    wantedId: before.unsettled?.lastId ?? null,
+  })
+  if (before !== NOTHING && firstId !== before.firstId) return readOn(db, of, NOTHING)
+  const upTo = (last: LogTextPlace | undefined): MeasuredLog => ({
+    bytes: last?.ends ?? before.bytes,
+    lastId: last?.id ?? before.lastId,
+    marks: [...before.marks, ...places.filter((place) => isMark(place) && place.ends <= (last?.ends ?? 0))],
+  })
+  const measured = upTo(places.at(-1))
+  const waited = before.unsettled
+  const over = waited !== null && BigInt(settled) >= BigInt(waited.next)
+  // If no transaction is running, no piece can appear before the existing ones.
+  const lastSettled =
+    settled === next ? places.at(-1) : over ? places.find(({ id }) => id === waited.lastId) : undefined
+  const kept = lastSettled ? upTo(lastSettled) : before
+  const unsettled = waited && !over ? waited : { lastId: measured.lastId, next }
+  return { measured, remembered: { ...kept, firstId, unsettled } }
+}
+
+function isMark({ begins, ends }: LogTextPlace): boolean {
+  return Math.floor(begins / MARK_EVERY_BYTES) !== Math.floor(ends / MARK_EVERY_BYTES)
+}
+
+function withoutFarthest<Row>(rows: Row[], size: number, { backward }: Pick<LogPlace, 'backward'>): Row[] {
+  return backward ? rows.slice(Math.max(0, rows.length - size)) : rows.slice(0, size)
 }

@@ -24,22 +24,26 @@ import {
 import { isPlainText, isStorableText, PLAIN_TEXT, UNSTORABLE } from '../../domain/storable-text.ts'
 import { parseInput } from '../input/parse-input.ts'
 
-/** Far more than there are agents: an upper bound, not a working set. */
+/** An upper bound of the agents kept in memory, far more than there are. */
 const REMEMBERED_AGENTS_MAX = 50_000
 
 /**
- * Which token may act for which agent: the one that registered it. Another token can take over only after that one is
- * revoked or has expired. Administrators of the whole cluster may act for any agent.
+ * Decides which token may act for an agent: the one that registered it. Another token can take over only after that one
+ * is revoked or has expired. Administrators of the whole cluster may act for any agent.
  */
 export interface AgentOwnership {
   /** @throws RepriseError FORBIDDEN */
   assertIsAgent(viewer: Viewer): void
-  /** An unknown agent belongs to nobody. @throws RepriseError FORBIDDEN */
+  /**
+   * Checks the token of an agent; an unknown agent belongs to nobody.
+   * @throws RepriseError FORBIDDEN
+   */
   assertOwns(viewer: Viewer, agentId: string): Promise<void>
 }
 
 export function createAgentOwnership(db: Database): AgentOwnership {
-  // Entries never become wrong: when an agent changes owner, the old token is invalid or its instance is superseded.
+  // Entries never become wrong: when an agent changes its token, the old token is invalid or its instance is
+  // superseded.
   const known = new Map<string, string>()
   return {
     assertIsAgent(viewer) {
@@ -58,43 +62,19 @@ export function createAgentOwnership(db: Database): AgentOwnership {
   }
 }
 
-/** A token may be bound to resource groups, whose work is all that its agents get. @throws RepriseError FORBIDDEN */
-function assertMayServe(viewer: Viewer | null, resourceGroup: string): void {
-  const { resourceGroups = null, name = '' } = viewer ?? {}
-  if (resourceGroups === null || resourceGroups.includes(resourceGroup)) return
-  const message = `The token "${name}" is for agents of ${resourceGroups.join(', ')}, not of ${resourceGroup}.`
-  throw new RepriseError('FORBIDDEN', message)
-}
-
-/** The embedded agent has no token: it is the server. An administrator of one project would see all tenants' work. */
+/**
+ * Whether the caller may act for any agent: the embedded agent, which has no token, or an administrator of the whole
+ * cluster. An administrator of one project would see the work of all tenants.
+ */
 export function speaksForAll(viewer: Viewer | null): boolean {
   return viewer === null || (viewer.role === 'ADMIN' && viewer.projectId === null)
-}
-
-function notYours(viewer: Viewer, agentId: string): RepriseError {
-  const message = `The agent ${agentId} came with another token than "${viewer.name}", which is still in force.`
-  return new RepriseError(
-    'FORBIDDEN',
-    `${message} Revoke that one first, or give this agent a data directory of its own.`,
-  )
-}
-
-/** The names of other groups are not for everybody. */
-function storeOfOthers(viewer: Viewer, resourceGroup: string, others: readonly string[]): RepriseError {
-  const whose = others.length === 1 ? 'another resource group' : 'other resource groups'
-  return new RepriseError(
-    'FORBIDDEN',
-    `The directory of chains (REPRISE_CHAINS_DIR, --chains-dir) belongs to agents of ${whose}, and the token ` +
-      `"${viewer.name}" may not serve them. Register once with a token for those groups and ${resourceGroup}, or give ` +
-      'this agent a directory of its own.',
-  )
 }
 
 const amount = z.string().regex(/^\d{1,21}(\.\d{1,9})?$/, 'must be a plain decimal of at most 9 fraction digits')
 
 const text = textOf(NAME_LENGTH_MAX)
 const warning = z.object({
-  // A newer agent may know more of them.
+  // A newer agent may know more kinds.
   kind: z.string().regex(/^[a-z][a-z-]{0,63}$/),
   text: textOf(AGENT_WARNING_LENGTH_MAX).min(1),
 })
@@ -114,7 +94,7 @@ const schema = z.object({
   instanceId: z.uuid(),
   name: text.min(1),
   resourceGroup: text.min(1),
-  // Used in lists of `name=address`.
+  // The address is used in lists of `name=address`.
   address: text.regex(/^[^\s,=]*$/, 'must be without spaces, commas and ='),
   version: text,
   slots,
@@ -145,7 +125,7 @@ const schema = z.object({
 })
 
 /**
- * @param viewer whose token the agent comes with; null for the embedded one
+ * @param viewer the viewer of the agent's token; null for the embedded agent
  * @throws RepriseError VALIDATION_FAILED, RESOURCE_GROUP_NOT_FOUND, FORBIDDEN
  */
 export async function registerAgent(
@@ -173,6 +153,33 @@ export async function registerAgent(
   })
   wake.wake('schedule-sessions')
   return { logOffsets, heartbeatMs: lease.heartbeatMs, fenceAfterMs, heedsGone: true }
+}
+
+/**
+ * Checks the resource group. A token may be bound to groups, and its agents get only their work. @throws RepriseError
+ * FORBIDDEN
+ */
+function assertMayServe(viewer: Viewer | null, resourceGroup: string): void {
+  const { resourceGroups = null, name = '' } = viewer ?? {}
+  if (resourceGroups === null || resourceGroups.includes(resourceGroup)) return
+  const message = `The token "${name}" is for agents of ${resourceGroups.join(', ')}, not of ${resourceGroup}.`
+  throw new RepriseError('FORBIDDEN', message)
+}
+
+function notYours(viewer: Viewer, agentId: string): RepriseError {
+  const message = `The agent ${agentId} is registered with another token than "${viewer.name}", and that token is still valid.`
+  return new RepriseError('FORBIDDEN', `${message} Revoke that token first, or give this agent its own data directory.`)
+}
+
+/** The error for a store of other groups, whose names not every viewer may see. */
+function storeOfOthers(viewer: Viewer, resourceGroup: string, others: readonly string[]): RepriseError {
+  const whose = others.length === 1 ? 'another resource group' : 'other resource groups'
+  return new RepriseError(
+    'FORBIDDEN',
+    `The directory of chains (REPRISE_CHAINS_DIR, --chains-dir) belongs to agents of ${whose}, and the token ` +
+      `"${viewer.name}" may not serve them. Register once with a token for those groups and ${resourceGroup}, or give ` +
+      'this agent its own directory.',
+  )
 }
 
 function textOf(lengthMax: number) {

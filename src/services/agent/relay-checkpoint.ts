@@ -30,32 +30,37 @@ import {
 } from '../../store/sql/agent/relayed-checkpoints.sql.ts'
 
 /**
- * Copies of checkpoints on their way between agents, in `<directory>/relay/<chain id>/<SHA-256 of the archive>.tar.zst`.
- * All servers of a database share the directory. A file has its name only once it is complete, checked and on the disk;
- * until then it is a `.part`, which a crash leaves behind. The record of the chain's checkpoint says which file counts.
+ * Copies of checkpoints in transit between agents, in `<directory>/relay/<chain id>/<SHA-256 of the archive>.tar.zst`.
+ * All servers of a database share the directory. A file gets its name only once it is complete, checked and on the
+ * disk; until then it is a `.part`, which a crash leaves behind. The record of the chain's checkpoint names the valid
+ * file.
  */
 export interface CheckpointStore {
-  /** Of an archive, before it is compressed; 0: nothing is relayed. */
+  /** The largest archive before compression; 0 turns relaying off. */
   readonly bytesMax: number
   /**
-   * Receives a copy beside the one that there is; nobody sees it before it is kept.
+   * Receives a copy beside the existing one; it becomes visible only by `keep`.
    *
    * @throws RepriseError REQUEST_TOO_LARGE, VALIDATION_FAILED, SERVER_DISK_FULL
    */
   receive(source: AsyncIterable<Uint8Array>, chainId: string, copy: CheckpointCopy): Promise<ReceivedCheckpoint>
   has(chainId: string, sha256: string): Promise<boolean>
-  /** Null if it is gone. */
+  /** Null if the copy is gone. */
   open(chainId: string, sha256: string): Promise<{ bytes: number; chunks: AsyncIterable<Uint8Array> } | null>
   /** Chains that have files. */
   chains(): Promise<string[]>
-  /** Removes what is not the copy that counts. @param ageMs what was written to since is left; @returns how many files */
+  /**
+   * Removes all files but the valid copy.
+   * @param ageMs files written to within this time are kept
+   * @returns the number of removed files
+   */
   removeOthers(chainId: string, sha256: string | null, ageMs?: number): Promise<number>
 }
 
 interface ReceivedCheckpoint {
-  /** Gives it its name. */
+  /** Renames the file to its final name. */
   keep(): Promise<void>
-  /** Removes it unless it was kept. */
+  /** Removes the file unless it was kept. */
   [Symbol.asyncDispose](): Promise<void>
 }
 
@@ -112,23 +117,23 @@ export function createCheckpointStore(options: { directory: string; bytesMax: nu
   }
 }
 
-/** Checks it while it is written as it comes, compressed; returns once it is on the disk. */
+/** Writes the compressed archive as it arrives and checks it meanwhile; returns once it is on the disk. */
 async function write(source: AsyncIterable<Uint8Array>, path: string, copy: CheckpointCopy): Promise<void> {
   await using file = await open(path, 'wx', 0o600)
-  // What cannot be compressed grows a little.
+  // Incompressible data grows a little.
   const packedMax = copy.archiveBytes + copy.archiveBytes / 64 + READ_BYTES
   const kept = Readable.from(keeping(source, file, packedMax), { objectMode: false })
   const zstd = createZstdDecompress()
   await pipeline(kept, zstd, (archive: AsyncIterable<Uint8Array>) => check(archive, copy))
-  // What follows in the same chunk is not looked at, and in another chunk it is read as more.
-  if (zstd.bytesWritten !== (await file.stat()).size) throw new ArchiveError('something follows its end')
+  // The decompressor ignores data after the end if it is in the same chunk; in another chunk it is counted as too long.
+  if (zstd.bytesWritten !== (await file.stat()).size) throw new ArchiveError('data follows its end')
   await file.sync()
 }
 
 async function* keeping(source: AsyncIterable<Uint8Array>, file: FileHandle, most: number): AsyncGenerator<Uint8Array> {
   let bytes = 0
   for await (const chunk of source) {
-    if ((bytes += chunk.length) > most) throw new ArchiveError('it is longer than what was announced')
+    if ((bytes += chunk.length) > most) throw new ArchiveError('it is longer than announced')
     for (let at = 0; at < chunk.length;) at += (await file.write(chunk, at)).bytesWritten
     yield chunk
   }
@@ -139,7 +144,7 @@ async function check(archive: AsyncIterable<Uint8Array>, { archiveBytes, sha256 
   const reader = createArchiveReader({ entriesMax: RELAY_ENTRIES_MAX })
   let bytes = 0
   for await (const chunk of archive) {
-    if ((bytes += chunk.length) > archiveBytes) throw new ArchiveError('it is longer than what was announced')
+    if ((bytes += chunk.length) > archiveBytes) throw new ArchiveError('it is longer than announced')
     hash.update(chunk)
     for await (const _ of reader.read(chunk));
   }
@@ -176,8 +181,8 @@ export interface RelayContext {
 }
 
 /**
- * What an agent asks before it sends a copy, first whether one would be of use at all. One that the servers have is
- * recorded at once, and need not be sent.
+ * Answers an agent that offers a copy; the first offer only asks whether a copy would be of use at all. A copy that the
+ * servers already have is recorded at once, and need not be sent.
  *
  * @throws RepriseError KERNEL_NOT_FOUND
  */
@@ -206,8 +211,8 @@ export async function offerCheckpoint(
 }
 
 /**
- * Receives a copy, whole or not at all: its file has its name before its record can be read. A crash in between leaves a
- * file that no record names, which is removed later; the one that it replaces is removed at once.
+ * Receives a copy, whole or not at all: its file has its final name before its record becomes visible. A crash in
+ * between leaves a file without a record, which is removed later; the replaced file is removed at once.
  *
  * @throws RepriseError KERNEL_NOT_FOUND, REQUEST_TOO_LARGE, VALIDATION_FAILED, SERVER_DISK_FULL
  */
@@ -231,8 +236,8 @@ export async function receiveCheckpoint(
 }
 
 /**
- * The copy of the newest checkpoint, for a kernel that the agent has now. One that is older than the record is not given
- * away.
+ * Opens the copy of the newest checkpoint, for a kernel that the agent has now. A copy that is older than the record is
+ * not sent.
  *
  * @throws RepriseError KERNEL_NOT_FOUND, CODE_NOT_FOUND
  */
@@ -241,14 +246,14 @@ export async function openRelayed({ db, relay }: RelayContext, request: CodeRequ
   if (!found.isCurrent) throw notAssigned(request)
   const { chainId, relayAttempt, relaySha256: sha256, relayBytes, newestAttempt } = found
   if (sha256 === null || relayAttempt === null || relayAttempt !== newestAttempt)
-    throw new RepriseError('CODE_NOT_FOUND', 'there is none of the newest attempt')
+    throw new RepriseError('CODE_NOT_FOUND', "there is no copy of the newest attempt's checkpoint")
   const opened = await relay.open(chainId, sha256)
   if (opened !== null) return { ...opened, attempt: relayAttempt, sha256, archiveBytes: relayBytes! }
   const advice = 'all servers must share one REPRISE_CHECKPOINT_DIR'
   throw new RepriseError('CODE_NOT_FOUND', `it is gone from this server's directory; ${advice}`)
 }
 
-/** Removes files that no record names: of dropped checkpoints, removed chains and interrupted uploads. */
+/** Removes files without a record: those of dropped checkpoints, removed chains and interrupted uploads. */
 export async function removeRelayLeftovers(
   { db, relay }: RelayContext,
   ageMs = RELAY_LEFTOVER_AFTER_MS,

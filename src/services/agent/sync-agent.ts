@@ -28,21 +28,23 @@ import { type OrderSource, readOrderSources } from '../../store/sql/agent/agent-
 import { failUnreadable, type UnreadableSecrets } from '../../store/sql/retry/retry-waits.sql.ts'
 import { storeLogs } from '../../store/sql/agent/kernel-logs.sql.ts'
 import { recordHeartbeat } from '../../store/sql/agent/sync-agent.sql.ts'
-import { bookReport } from './apply-report.ts'
+import { applyReport } from './apply-report.ts'
 import { SecretKeyError } from '../access/secrets.ts'
 import { openEnviron } from '../session/plan-attempt.ts'
 import type { ServiceContext } from '../service-context.ts'
 import { issuesOf, refuseInput } from '../input/parse-input.ts'
 
-/** Exit codes have 8 bits, or are 128 + signal; on Windows they have 32 bits, which the column holds as signed. */
+/** Exit codes have 8 bits, or are 128 + signal; on Windows they have 32 bits, which the column stores as signed. */
 const exitCode = z
   .int()
   .min(-2_147_483_648)
   .max(4_294_967_295)
   .transform((code) => code | 0)
-/** Never refused because of its characters, or the end of a kernel would not be recorded. */
+/**
+ * Text that is never refused because of its characters, because otherwise the end of a kernel would not be recorded.
+ */
 const words = (max: number) => z.string().max(max).transform(toStorableText)
-/** Never refused either. */
+/** One line of text that is never refused either. */
 const line = (max: number) =>
   z
     .unknown()
@@ -93,9 +95,9 @@ const schema = z.object({
       stream: z.enum(['STDOUT', 'STDERR']),
       offset: z.int().min(0),
       bytes: z.int().min(1).max(LOG_CHUNK_BYTES_MAX),
-      // Each byte that is not UTF-8 is decoded as a character of three bytes.
+      // Each byte that is not valid UTF-8 is decoded as a character of three bytes.
       text: z.string().max(LOG_CHUNK_BYTES_MAX).refine(isStorableText, STORABLE_TEXT),
-      // There is no year 0 in the database's calendar.
+      // The database's calendar has no year 0.
       at: z.iso.datetime().refine((at) => at >= '0001', 'must not lie before the year 1'),
     }),
   ),
@@ -124,14 +126,14 @@ export type SyncContext = Pick<ServiceContext, 'db' | 'wake' | 'secrets' | 'metr
 
 export interface AgentSync {
   answer: SyncAnswer
-  /** Kernels whose logs grew. */
+  /** Kernels whose logs have grown. */
   loggedKernelIds: string[]
 }
 
 /**
- * One exchange with an agent: records what it observed, and returns what it should do. Everything is compared with the
- * records, so a message that is lost, late or repeated does no harm, whichever server receives it; changes take effect
- * only on the assignment and status for which they were made.
+ * Runs one exchange with an agent: records what it observed, and returns what it should do. Everything is compared with
+ * the records, so a message that is lost, late or repeated does no harm, whichever server receives it; changes take
+ * effect only on the assignment and status for which they were made.
  * @throws RepriseError VALIDATION_FAILED, AGENT_UNKNOWN, AGENT_SUPERSEDED
  */
 export async function syncAgent(context: SyncContext, request: SyncRequest): Promise<AgentSync> {
@@ -140,13 +142,14 @@ export async function syncAgent(context: SyncContext, request: SyncRequest): Pro
   const { agentId, instanceId, logs } = sync
   const heard = await recordHeartbeat(db, agentId, instanceId)
   if (!heard) throw new RepriseError('AGENT_UNKNOWN', `no agent ${agentId}: register first`)
-  if (!heard.current) throw new RepriseError('AGENT_SUPERSEDED', `another process registered as agent ${agentId} since`)
+  if (!heard.current)
+    throw new RepriseError('AGENT_SUPERSEDED', `another process has since registered as agent ${agentId}`)
   if (heard.wasAway) wake.wake('schedule-sessions')
-  // Logs first, so that a kernel recorded as ended has all of its output.
+  // Logs are stored first, so that a kernel recorded as ended has all of its output.
   await storeLogs(db, agentId, logs)
   const loggedKernelIds = [...new Set(logs.map(({ kernelId }) => kernelId))]
   await recordChainSizes(db, agentId, sync.chainSizes ?? [])
-  const report = await bookReport(context, sync)
+  const report = await applyReport(context, sync)
   const channels = heard.channels === null ? {} : { channels: heard.channels }
   if (!report) return { answer: { orders: [], forget: [], ...channels }, loggedKernelIds }
   wake.wake(...report.topics)
@@ -156,7 +159,7 @@ export async function syncAgent(context: SyncContext, request: SyncRequest): Pro
   return { answer: { orders, forget, ...drops, ...channels }, loggedKernelIds }
 }
 
-/** What the agent stores for nobody. */
+/** Returns the directories that the agent can delete, because nothing needs them. */
 async function dropsOf(
   db: Queryable,
   agentId: string,
@@ -208,7 +211,7 @@ async function makeOrders({ db, secrets }: SyncContext, { orders }: Reconciliati
   return made
 }
 
-/** Without its secrets, which are for kernels that start. */
+/** The specification without secrets, which are only for kernels that start. */
 function specOf(source: OrderSource) {
   const {
     retryCount,

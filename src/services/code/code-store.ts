@@ -10,25 +10,28 @@ import { inputError } from '../input/parse-input.ts'
 
 /**
  * The archives of uploaded code, in `<directory>/code/<project id>/`, by their SHA-256. All servers of a database share
- * the directory. A file has its name only once it is complete and on the disk; until then it is
+ * the directory. A file gets its name only once it is complete and on the disk; until then it is
  * `<sha256>.<random>.part`, which a crash leaves behind.
  */
 export interface CodeStore {
   readonly bytesMax: number
   readonly projectBytesMax: number
   /**
-   * Receives an archive beside those that there are; nobody sees it before it is kept.
+   * Receives an archive beside the existing ones; it becomes visible only by `keep`.
    *
    * @throws RepriseError REQUEST_TOO_LARGE, VALIDATION_FAILED (it is no archive, or has another hash)
    */
   receive(source: AsyncIterable<Uint8Array>, key: CodeKey): Promise<ReceivedCode>
   has(key: CodeKey): Promise<boolean>
-  /** Null if it is gone. */
+  /** Null if the archive is gone. */
   open(key: CodeKey): Promise<{ bytes: number; chunks: AsyncIterable<Uint8Array> } | null>
   remove(key: CodeKey): Promise<void>
   /** Projects that have files. */
   projects(): Promise<string[]>
-  /** Its archives, and what interrupted uploads left, that nobody has written to for so long. */
+  /**
+   * Lists the project's archives and the remains of interrupted uploads that were last written to at least this long
+   * ago.
+   */
   filesOlderThan(projectId: string, ageMs: number): Promise<{ name: string; sha256: string | null }[]>
   removeFile(projectId: string, name: string): Promise<void>
 }
@@ -36,9 +39,9 @@ export interface CodeStore {
 export interface ReceivedCode {
   bytes: number
   files: number
-  /** Gives it its name; replaces one that has it. */
+  /** Renames the file to its final name, replacing an existing one. */
   keep(): Promise<void>
-  /** Removes it unless it was kept. */
+  /** Removes the file unless it was kept. */
   [Symbol.asyncDispose](): Promise<void>
 }
 
@@ -98,7 +101,7 @@ export function createCodeStore(options: { directory: string; bytesMax: number; 
 
 const READ_BYTES = 256 * 1024
 
-/** Opens the file with the first read: one that nobody comes to read is never open, and another is closed at the end. */
+/** Opens the file with the first read, so that a file that is never read is never opened; closes it at the end. */
 export async function* readFileChunks(path: string): AsyncGenerator<Uint8Array, void> {
   await using file = await open(path)
   for (;;) {
@@ -108,7 +111,23 @@ export async function* readFileChunks(path: string): AsyncGenerator<Uint8Array, 
   }
 }
 
-/** Checks it while it is written; returns once it is on the disk. */
+/** Syncs a directory, so that the names in it survive a crash of the machine. */
+export async function syncDirectory(directory: string): Promise<void> {
+  await using handle = await open(directory)
+  await handle.sync()
+}
+
+export function ifMissing(error: NodeJS.ErrnoException): null {
+  if (error.code === 'ENOENT') return null
+  throw error
+}
+
+export function tooLarge(bytesMax: number): RepriseError {
+  const message = `The archive is too large: the limit is ${bytesMax} bytes (REPRISE_UPLOAD_BYTES_MAX).`
+  return new RepriseError('REQUEST_TOO_LARGE', message)
+}
+
+/** Writes the archive and checks it meanwhile; returns once it is on the disk. */
 async function write(
   source: AsyncIterable<Uint8Array>,
   path: string,
@@ -132,26 +151,10 @@ async function write(
   return { bytes, files }
 }
 
-/** So that the names in it survive a crash of the machine. */
-export async function syncDirectory(directory: string): Promise<void> {
-  await using handle = await open(directory)
-  await handle.sync()
-}
-
 async function sizeOf(path: string): Promise<number | null> {
   return (await stat(path).catch(ifMissing))?.size ?? null
 }
 
-export function ifMissing(error: NodeJS.ErrnoException): null {
-  if (error.code === 'ENOENT') return null
-  throw error
-}
-
 function notReadable(why: string): RepriseError {
   return inputError([{ path: '', message: `the archive is refused: ${why}` }])
-}
-
-export function tooLarge(bytesMax: number): RepriseError {
-  const message = `The archive is too large: the limit is ${bytesMax} bytes (REPRISE_UPLOAD_BYTES_MAX).`
-  return new RepriseError('REQUEST_TOO_LARGE', message)
 }

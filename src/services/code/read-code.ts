@@ -9,8 +9,8 @@ import { validate as isUuid } from 'uuid'
 export type { CodeRow }
 
 /**
- * What a client asks before it uploads: whether sessions of the project find this code. One whose file is lost is not
- * there: it can be uploaded again.
+ * Tells a client before an upload whether its project already has this code. Code whose file is lost counts as missing,
+ * so that it can be uploaded again.
  *
  * @throws RepriseError VALIDATION_FAILED, PROJECT_NOT_FOUND, CODE_NOT_FOUND
  */
@@ -27,8 +27,8 @@ export async function readUploadedCode(
 
 /**
  * Removes archives that no session and no schedule names and that were last used so many days ago; returns how many. A
- * crash between the file and its record leaves a record of a file that is gone: clients are told that there is none, and
- * the next pass removes it.
+ * crash between file and record leaves a record of a missing file: clients are told that the code is missing, and the
+ * next pass removes the record.
  */
 export async function removeUnusedCode(
   db: Database,
@@ -47,7 +47,7 @@ export async function removeUnusedCode(
   return removed
 }
 
-/** Removes files that no record names: what interrupted uploads and deleted projects left. */
+/** Removes files without a record, left by interrupted uploads and deleted projects. */
 export async function removeCodeLeftovers(
   db: Database,
   store: CodeStore,

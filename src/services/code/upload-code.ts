@@ -9,7 +9,7 @@ import { recordAudit } from '../../store/sql/access/audit.sql.ts'
 import { actorOf, assertMayChange } from '../access/authorize.ts'
 import { type CodeStore, tooLarge } from './code-store.ts'
 
-/** Of an archive. */
+/** The SHA-256 of an archive. */
 export const codeSha256 = z
   .string()
   .toLowerCase()
@@ -17,7 +17,7 @@ export const codeSha256 = z
 
 export interface CodeInput {
   sha256: string
-  /** Its name. */
+  /** The project's name. */
   project: string
 }
 
@@ -40,15 +40,15 @@ export function codeNotFound(sha256: string, project: string): RepriseError {
 
 export interface UploadedCode {
   code: CodeRow
-  /** False if the project had it already. */
+  /** False if the project already had the archive. */
   created: boolean
 }
 
 /**
- * Receives an archive of files for sessions of a project. The file has its name before the record is there: a crash in
- * between leaves a file that nobody knows, which is removed later.
+ * Receives an archive of files for sessions of a project. The file gets its name before the record is written: a crash
+ * in between leaves a file without a record, which is removed later.
  *
- * @param bytes as announced; null if they were not
+ * @param bytes the announced size; null if none was announced
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, PROJECT_NOT_FOUND, REQUEST_TOO_LARGE, QUOTA_EXCEEDED
  */
 export async function uploadCode(

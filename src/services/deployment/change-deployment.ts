@@ -34,7 +34,7 @@ import { text } from '../input/input-fields.ts'
 
 /**
  * Changes a deployment that the viewer may change, with an entry in the audit log, in one transaction. `change` returns
- * the details of the entry, or undefined if there was nothing to change. Another project's deployment is not found.
+ * the details of the entry, or undefined if there was nothing to change. A deployment of another project is not found.
  * @throws RepriseError FORBIDDEN, DEPLOYMENT_NOT_FOUND
  */
 export async function changeDeployment(
@@ -68,8 +68,8 @@ export type UpdateDeploymentInput = { deploymentId: string } & {
 } & { healthCheck?: HealthCheckInput | null }
 
 /**
- * Adds a revision, to which the routes are brought one after the other. If nothing differs from the present revision,
- * none is added, so repeating an update does nothing.
+ * Adds a revision, to which the routes are moved gradually. If nothing differs from the present revision, none is
+ * added, so repeating an update does nothing.
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, DEPLOYMENT_NOT_FOUND, DEPLOYMENT_DESTROYED,
  * RESOURCE_GROUP_NOT_FOUND
  */
@@ -87,92 +87,11 @@ export async function updateDeployment(
     assertFits(after, change)
     if (after.resourceGroup !== before.resourceGroup) await assertServes(tx, after.resourceGroup)
     if (isDeepStrictEqual(after, before)) return undefined
-    if (!isDeepStrictEqual(placeOf(after), placeOf(before))) await assertHasVolumes(tx, deployment.projectId, after)
+    if (!isDeepStrictEqual(volumeCheckInputs(after), volumeCheckInputs(before)))
+      await assertHasVolumes(tx, deployment.projectId, after)
     const next = await insertRevision(tx, { deploymentId, actor: context.viewer.name, spec: after })
     return { revision: next, changed: changedFields(before, after) }
   })
-}
-
-/** Only now is it known how long the stored secrets are that stay. */
-function assertFits({ environ, secretEnviron }: DeploymentSpec, change: Partial<UpdateDeploymentInput>): void {
-  const message = environFault(environ, secretEnviron)
-  if (message === null) return
-  refuseInput([{ path: change.environ == null ? 'secretEnviron' : 'environ', message }])
-}
-
-/** Values that are given again stay as they are stored, so that an update that changes nothing adds no revision. */
-function keptIfEqual(before: readonly SealedVariable[], given: readonly SealedVariable[]): SealedVariable[] {
-  const stored = new Map(before.map((variable) => [variable.name, variable]))
-  return given.map((variable) => {
-    const known = stored.get(variable.name)
-    return known?.digest === variable.digest ? known : variable
-  })
-}
-
-function merged(before: DeploymentSpec, change: Omit<UpdateDeploymentInput, 'deploymentId'>): unknown {
-  const { healthCheck: check, image, ...rest } = change
-  const stored = inputOf(before)
-  return {
-    ...stored,
-    ...withoutNulls(rest),
-    image: (image === undefined ? stored.image : image) ?? undefined,
-    healthCheck: mergedCheck(stored.healthCheck, check),
-  }
-}
-
-/** A value that is not an object is kept, so that validation refuses it. */
-function mergedCheck(stored: HealthCheckInput, change: HealthCheckInput | null | undefined): unknown {
-  if (change === null || change === undefined) return stored
-  if (typeof change !== 'object') return change
-  const staleAfter = change.staleAfter === undefined ? stored.staleAfter : change.staleAfter
-  return { ...stored, ...withoutNulls(change), staleAfter: staleAfter ?? undefined }
-}
-
-/** A stored spec as client input. A `staleAfter` derived from the interval is derived again from a new interval. */
-function inputOf(spec: DeploymentSpec) {
-  const interval = spec.healthIntervalMs / 1000
-  const timeout = spec.healthTimeoutMs / 1000
-  const followsInterval = spec.staleAfterMs === defaultStaleAfterMs({ interval, timeout })
-  return {
-    resourceGroup: spec.resourceGroup,
-    image: spec.image ?? undefined,
-    command: spec.command,
-    environ: spec.environ,
-    // For their names, which are compared with others: the values stay as they are stored.
-    secretEnviron: spec.secretEnviron.map(({ name }) => ({ name, value: '' })),
-    resourceSlots: Object.entries(spec.resourceSlots).map(([slot, amount]) => ({ slot, amount })),
-    priority: spec.priority,
-    labels: pairs(spec.labels),
-    agentLabels: pairs(spec.agentLabels),
-    mounts: spec.mounts,
-    portVariable: spec.portVariable,
-    healthCheck: {
-      path: spec.healthPath,
-      interval,
-      timeout,
-      healthyThreshold: spec.healthyThreshold,
-      unhealthyThreshold: spec.unhealthyThreshold,
-      initialDelay: spec.initialDelayMs / 1000,
-      staleAfter: followsInterval ? undefined : spec.staleAfterMs / 1000,
-    },
-    startTimeout: spec.startTimeoutMs / 1000,
-    evictAfter: spec.evictAfterMs / 1000,
-    drain: spec.drainMs / 1000,
-  }
-}
-
-function pairs(entries: Record<string, string>): { key: string; value: string }[] {
-  return Object.entries(entries).map(([key, value]) => ({ key, value }))
-}
-
-/** What the volumes of a revision that stands need not be asked about again without a change of. */
-function placeOf({ resourceGroup, mounts }: DeploymentSpec): unknown {
-  return { resourceGroup, mounts }
-}
-
-function changedFields(before: DeploymentSpec, after: DeploymentSpec): string[] {
-  const names = Object.keys(after) as (keyof DeploymentSpec)[]
-  return names.filter((name) => !isDeepStrictEqual(before[name], after[name]))
 }
 
 export const scaleSchema = z.strictObject({
@@ -181,7 +100,7 @@ export const scaleSchema = z.strictObject({
   maxSurge: replicas.nullish(),
 })
 
-/** A missing field leaves a setting as it is; null means the default of `minHealthy` and `maxSurge`. */
+/** A missing field keeps its setting; null means the default for `minHealthy` and `maxSurge`. */
 export type ScaleDeploymentInput = z.input<typeof scaleSchema> & { deploymentId: string }
 
 /**
@@ -212,7 +131,7 @@ export async function scaleDeployment(
   })
 }
 
-/** Contradictions between these settings, by path. */
+/** Finds contradictions between these settings, by path. */
 export function rolloutIssues({ replicas: wanted, minHealthy, maxSurge }: RolloutSettings): ValidationIssue[] {
   if (minHealthy !== null && minHealthy > wanted) {
     return [{ path: 'minHealthy', message: 'must be at most replicas' }]
@@ -245,9 +164,95 @@ export async function destroyDeployment(
   const { deploymentId, reason: given } = parseInput(schema, input)
   const reason = given ?? `destroyed by ${viewer.name}`
   return changeDeployment(context, deploymentId, 'deployment.destroy', async (tx, { id, status }) => {
-    if (status === 'DESTROYED') throw new RepriseError('DEPLOYMENT_DESTROYED', `deployment ${id} is gone already`)
+    if (status === 'DESTROYED')
+      throw new RepriseError('DEPLOYMENT_DESTROYED', `deployment ${id} has already been destroyed`)
     if (status === 'DESTROYING') return undefined
     await destroyDeploymentRow(tx, { id, actor: viewer.name, reason })
     return { reason }
   })
+}
+
+/** Checks the environment's size here, because the length of the kept secrets is known only now. */
+function assertFits({ environ, secretEnviron }: DeploymentSpec, change: Partial<UpdateDeploymentInput>): void {
+  const message = environFault(environ, secretEnviron)
+  if (message === null) return
+  refuseInput([{ path: change.environ == null ? 'secretEnviron' : 'environ', message }])
+}
+
+/** Keeps the stored form of values that are given again, so that an update that changes nothing adds no revision. */
+function keptIfEqual(before: readonly SealedVariable[], given: readonly SealedVariable[]): SealedVariable[] {
+  const stored = new Map(before.map((variable) => [variable.name, variable]))
+  return given.map((variable) => {
+    const known = stored.get(variable.name)
+    return known?.digest === variable.digest ? known : variable
+  })
+}
+
+function merged(before: DeploymentSpec, change: Omit<UpdateDeploymentInput, 'deploymentId'>): unknown {
+  const { healthCheck: check, image, ...rest } = change
+  const stored = inputOf(before)
+  return {
+    ...stored,
+    ...withoutNulls(rest),
+    image: (image === undefined ? stored.image : image) ?? undefined,
+    healthCheck: mergedCheck(stored.healthCheck, check),
+  }
+}
+
+/** Merges a health check. A value that is not an object is kept, so that validation refuses it. */
+function mergedCheck(stored: HealthCheckInput, change: HealthCheckInput | null | undefined): unknown {
+  if (change === null || change === undefined) return stored
+  if (typeof change !== 'object') return change
+  const staleAfter = change.staleAfter === undefined ? stored.staleAfter : change.staleAfter
+  return { ...stored, ...withoutNulls(change), staleAfter: staleAfter ?? undefined }
+}
+
+/**
+ * Converts a stored spec to client input. A `staleAfter` that was derived from the interval is derived again from a new
+ * interval.
+ */
+function inputOf(spec: DeploymentSpec) {
+  const interval = spec.healthIntervalMs / 1000
+  const timeout = spec.healthTimeoutMs / 1000
+  const followsInterval = spec.staleAfterMs === defaultStaleAfterMs({ interval, timeout })
+  return {
+    resourceGroup: spec.resourceGroup,
+    image: spec.image ?? undefined,
+    command: spec.command,
+    environ: spec.environ,
+    // Only the names matter, because they are compared with others; the values stay as they are stored.
+    secretEnviron: spec.secretEnviron.map(({ name }) => ({ name, value: '' })),
+    resourceSlots: Object.entries(spec.resourceSlots).map(([slot, amount]) => ({ slot, amount })),
+    priority: spec.priority,
+    labels: pairs(spec.labels),
+    agentLabels: pairs(spec.agentLabels),
+    mounts: spec.mounts,
+    portVariable: spec.portVariable,
+    healthCheck: {
+      path: spec.healthPath,
+      interval,
+      timeout,
+      healthyThreshold: spec.healthyThreshold,
+      unhealthyThreshold: spec.unhealthyThreshold,
+      initialDelay: spec.initialDelayMs / 1000,
+      staleAfter: followsInterval ? undefined : spec.staleAfterMs / 1000,
+    },
+    startTimeout: spec.startTimeoutMs / 1000,
+    evictAfter: spec.evictAfterMs / 1000,
+    drain: spec.drainMs / 1000,
+  }
+}
+
+function pairs(entries: Record<string, string>): { key: string; value: string }[] {
+  return Object.entries(entries).map(([key, value]) => ({ key, value }))
+}
+
+/** The volume check is repeated only if one of these fields changes. */
+function volumeCheckInputs({ resourceGroup, mounts }: DeploymentSpec): unknown {
+  return { resourceGroup, mounts }
+}
+
+function changedFields(before: DeploymentSpec, after: DeploymentSpec): string[] {
+  const names = Object.keys(after) as (keyof DeploymentSpec)[]
+  return names.filter((name) => !isDeepStrictEqual(before[name], after[name]))
 }

@@ -51,14 +51,14 @@ export const createDeploymentSchema = z
 type Written = z.input<typeof createDeploymentSchema>
 type Required = 'name' | 'command'
 
-/** A deployment as given by a client. Everything but name and command has a default; null counts as missing. */
+/** A deployment as a client gives it. Everything but name and command has a default; null counts as missing. */
 export type CreateDeploymentInput = Pick<Written, Required> & {
   [Field in Exclude<keyof Written, Required | 'healthCheck'>]?: Written[Field] | null
 } & { healthCheck?: HealthCheckInput | null }
 
 export interface CreatedDeployment {
   deploymentId: string
-  /** False if the creation id was known: it is the deployment created then. */
+  /** False if the creation id was known: the result is the existing deployment. */
   created: boolean
 }
 
@@ -111,7 +111,7 @@ function add({ db }: ServiceContext, deployment: NewDeployment): Promise<Created
     if (known) return repeated(deployment, known)
     await assertHasVolumes(tx, projectId, deployment.spec)
     if (count >= DEPLOYMENTS_PER_PROJECT_MAX) {
-      const message = `there are ${DEPLOYMENTS_PER_PROJECT_MAX} deployments already, and no more may be`
+      const message = `the project already has ${DEPLOYMENTS_PER_PROJECT_MAX} deployments, and that is the limit`
       throw new RepriseError('QUOTA_EXCEEDED', message)
     }
     if (!(await insertDeployment(tx, deployment))) {
@@ -121,7 +121,7 @@ function add({ db }: ServiceContext, deployment: NewDeployment): Promise<Created
   })
 }
 
-/** The deployment that the creation id already names, if it was asked for in the same way. */
+/** The deployment that the creation id already names, if the inputs are equal. */
 function repeated(asked: NewDeployment, known: KnownDeployment): CreatedDeployment {
   if (known.creationDigest === null || known.creationDigest === asked.creationDigest) {
     return { deploymentId: known.id, created: false }

@@ -35,7 +35,7 @@ import { readGroupScopes } from '../../store/sql/session/creation-scope.sql.ts'
 import { readGroupVolumes } from '../../store/sql/agent/agents.sql.ts'
 import { refuseInput } from '../input/parse-input.ts'
 
-/** Fields of a deployment as clients give them, durations in seconds. */
+/** Fields of a deployment as clients give them, with durations in seconds. */
 
 export const deploymentName = z
   .string()
@@ -49,7 +49,7 @@ export const replicas = z.int().min(0).max(REPLICAS_MAX)
 
 const wait = z.number().max(DEPLOYMENT_WAIT_MAX_SECONDS)
 const threshold = z.int().min(1).max(HEALTH_THRESHOLD_MAX)
-/** As stored in the columns, in whole milliseconds. */
+/** The unit of the columns: whole milliseconds. */
 const MILLISECOND = 0.001
 
 const healthCheck = z
@@ -76,7 +76,7 @@ const healthCheck = z
   })
   .refine(({ interval, timeout, staleAfter }) => !((staleAfter ?? Infinity) <= interval + timeout), {
     path: ['staleAfter'],
-    message: 'must be more than interval and timeout together: what is checked on time would be stale',
+    message: 'must be more than interval and timeout together: otherwise even checks on time would be stale',
     when: besideOtherFaults,
   })
 
@@ -98,12 +98,12 @@ const fields = {
   drain: z.number().min(0).max(DRAIN_MAX_SECONDS).default(2),
 }
 
-/** The spec from which a revision's routes are made, with GraphQL's names. */
+/** The spec from which a revision's routes are created, with GraphQL's names. */
 export const deploymentSpecFields = fields
 const specSchema = z.strictObject(fields)
 export type DeploymentSpecInput = z.input<typeof specSchema>
 type HealthCheck = NonNullable<DeploymentSpecInput['healthCheck']>
-/** Null counts as not given. */
+/** Null counts as missing. */
 export type HealthCheckInput = { [Field in keyof HealthCheck]?: HealthCheck[Field] | null }
 export type ParsedDeploymentSpec = z.output<typeof specSchema>
 
@@ -120,12 +120,12 @@ export function checkPortVariable(
   }
 }
 
-/** All faults at once. */
+/** Reports all faults at once. */
 export const deploymentSpecSchema = specSchema
   .superRefine(checkPortVariable, { when: besideOtherFaults })
   .superRefine(checkSecrets, { when: besideOtherFaults })
 
-/** After this many missing checks, the last result no longer counts. */
+/** After this many missed checks, the last result no longer counts. */
 const STALE_CHECKS = 3
 
 export function defaultStaleAfterMs({ interval, timeout }: { interval: number; timeout: number }): number {
@@ -166,7 +166,7 @@ function ms(seconds: number): number {
 }
 
 /**
- * Routes are INFERENCE sessions: their resource group must take them.
+ * Checks that the resource group accepts INFERENCE sessions, because routes are such sessions.
  * @throws RepriseError RESOURCE_GROUP_NOT_FOUND, VALIDATION_FAILED
  */
 export async function assertServes(db: Queryable, resourceGroup: string): Promise<void> {
@@ -177,8 +177,8 @@ export async function assertServes(db: Queryable, resourceGroup: string): Promis
 }
 
 /**
- * Its agents, alive or not, must have what it mounts for its project: sessions wait for an agent that comes, but a
- * deployment is to serve now. What is there for other projects is not told from what is not there.
+ * Checks that the group's agents, alive or not, offer the volumes to the deployment's project. Sessions may wait for an
+ * agent to come, but a deployment has to serve now. Volumes of other projects are treated like missing ones.
  * @throws RepriseError VALIDATION_FAILED
  */
 export async function assertHasVolumes(

@@ -36,11 +36,11 @@ import type { Service } from '../../domain/deployment/discovery.ts'
 export type { EndpointRow, RevisionKey, RevisionRow, RouteCountRow }
 export type DeploymentRecord = Prisma.DeploymentGetPayload<object>
 
-/** Which deployments. All given conditions must match; null counts as missing. */
+/** A filter of deployments. All given conditions must match; null counts as missing. */
 export interface DeploymentFilterInput {
   status?: DeploymentStatus[] | null
   project?: string | null
-  /** The beginning of its id, at least 8 hexadecimal digits. */
+  /** The beginning of the id, at least 8 hexadecimal digits. */
   idPrefix?: string | null
   name?: TextFilterInput | null
   createdAt?: TimeFilterInput | null
@@ -49,10 +49,10 @@ export interface DeploymentFilterInput {
 interface Reader extends Pick<ServiceContext, 'viewer'> {
   prisma: PrismaClient
 }
-/** Reads deployments that the viewer is known to see. */
+/** A reader of deployments that the viewer is known to see. */
 type SeenReader = Pick<ServiceContext, 'db'>
 
-/** Those that the viewer sees, in no order. */
+/** Reads the deployments that the viewer sees, in no order. */
 export function readDeployments({ prisma, viewer }: Reader, ids: readonly string[]): Promise<DeploymentRecord[]> {
   return prisma.deployment.findMany({ where: { id: { in: [...ids] }, ...projectScope(viewer) } })
 }
@@ -72,25 +72,11 @@ export function listDeployments(
   })
 }
 
-function deploymentWhere(filter: DeploymentFilterInput): Prisma.DeploymentWhereInput {
-  const { status, project, idPrefix, name, createdAt } = filter
-  if ((status?.length ?? 0) > FILTER_LIST_MAX) {
-    throw argumentError('filter.status', `At most ${FILTER_LIST_MAX} values.`)
-  }
-  return {
-    ...(status && { status: { in: status } }),
-    ...(project != null && { project: { name: project } }),
-    ...(idPrefix != null && { id: idsBeginningWith(idPrefix, 'filter.idPrefix') }),
-    ...(name && { name: withoutNulls(textConditions(name, 'filter.name')!) }),
-    ...(createdAt && { createdAt: withoutNulls(createdAt) }),
-  }
-}
-
 export function readRevisions({ db }: SeenReader, keys: readonly RevisionKey[]): Promise<RevisionRow[]> {
   return readByKey(db, keys)
 }
 
-/** Oldest first, one page for each deployment. */
+/** Reads one page for each deployment, oldest first. */
 export function readRevisionPages(
   { db }: SeenReader,
   page: { deploymentIds: readonly string[]; after: string; limit: number },
@@ -106,7 +92,7 @@ export function readRouteCounts({ db }: SeenReader, deploymentIds: readonly stri
   return countRoutes(db, deploymentIds)
 }
 
-/** The endpoints listed by service discovery, oldest first. */
+/** Reads the endpoints that service discovery lists, oldest first. */
 export function readEndpoints({ db }: SeenReader, deploymentIds: readonly string[]): Promise<EndpointRow[]> {
   return read(db, deploymentIds)
 }
@@ -114,7 +100,7 @@ export function readEndpoints({ db }: SeenReader, deploymentIds: readonly string
 /** Complete deployments with related data, for REST; GraphQL reads only what its query selects. */
 export interface DescribedDeployment extends Omit<DeploymentRecord, 'revision'> {
   projectName: string
-  /** With the environment as the viewer may read it. */
+  /** Includes the part of the environment that the viewer may read. */
   revision: RevisionRow & { environ: ShownVariable[] }
   routeCounts: RouteCountRow[]
 }
@@ -126,7 +112,10 @@ export async function describeDeployment(context: ReadContext, id: string): Prom
   return described
 }
 
-/** Newest first. @throws RepriseError VALIDATION_FAILED */
+/**
+ * Reads deployments, newest first.
+ * @throws RepriseError VALIDATION_FAILED
+ */
 export async function describeDeployments(
   context: ReadContext,
   options: { filter: DeploymentFilterInput; page: PageArguments },
@@ -139,14 +128,72 @@ export async function describeDeployments(
   return { ...page, edges: page.edges.map(({ cursor }, index) => ({ cursor, node: nodes[index]! })) }
 }
 
-/** Oldest first. @throws RepriseError DEPLOYMENT_NOT_FOUND */
+/**
+ * Reads endpoints, oldest first.
+ * @throws RepriseError DEPLOYMENT_NOT_FOUND
+ */
 export async function endpointsOfDeployment(context: ReadContext, id: string): Promise<EndpointRow[]> {
   const [deployment] = await readDeployments(context, [id])
   if (!deployment) throw new RepriseError('DEPLOYMENT_NOT_FOUND', `no deployment ${id}`)
   return readEndpoints(context, [id])
 }
 
-/** Three statements, however many deployments. */
+export type { RouteList, RoutePlace, RouteRow }
+
+type RouteReader = Pick<ServiceContext, 'db' | 'viewer'>
+
+/** Reads the routes that the viewer sees, in no order. */
+export function readRoutes(
+  { db, viewer }: RouteReader,
+  by: 'id' | 'sessionId',
+  ids: readonly string[],
+): Promise<RouteRow[]> {
+  return readRouteRows(db, by, ids, viewer.projectId)
+}
+
+/** Identifies a list: the key is equal for the same deployment and statuses. */
+export function routeListKey({ deploymentId, statuses }: RouteList): string {
+  return `${deploymentId}/${statuses.join()}`
+}
+
+/** Reads routes, newest first, by `routeListKey`. The caller has checked that the viewer may see the deployments. */
+export async function listRoutes(
+  { db }: Pick<RouteReader, 'db'>,
+  lists: readonly RouteList[],
+  { after, limit }: { after: RoutePlace | null; limit: number },
+): Promise<Map<string, RouteRow[]>> {
+  return Map.groupBy(await readRoutePages(db, lists, after, limit), keyOf)
+}
+
+/** Counts routes by `routeListKey`. */
+export async function countListedRoutes(
+  { db }: Pick<RouteReader, 'db'>,
+  lists: readonly RouteList[],
+): Promise<Map<string, number>> {
+  const rows = await countRoutesOfLists(db, lists)
+  return new Map(rows.map((row) => [keyOf(row), row.count]))
+}
+
+/** Reads the deployments that the viewer sees, with their published endpoints, in a stable order. */
+export function readDiscovery({ db, viewer }: Pick<ServiceContext, 'db' | 'viewer'>): Promise<Service[]> {
+  return readServices(db, viewer.projectId)
+}
+
+function deploymentWhere(filter: DeploymentFilterInput): Prisma.DeploymentWhereInput {
+  const { status, project, idPrefix, name, createdAt } = filter
+  if ((status?.length ?? 0) > FILTER_LIST_MAX) {
+    throw argumentError('filter.status', `At most ${FILTER_LIST_MAX} values.`)
+  }
+  return {
+    ...(status && { status: { in: status } }),
+    ...(project != null && { project: { name: project } }),
+    ...(idPrefix != null && { id: idsBeginningWith(idPrefix, 'filter.idPrefix') }),
+    ...(name && { name: withoutNulls(textConditions(name, 'filter.name')!) }),
+    ...(createdAt && { createdAt: withoutNulls(createdAt) }),
+  }
+}
+
+/** Needs three statements, however many deployments there are. */
 async function describe(
   context: ReadContext,
   deployments: readonly DeploymentRecord[],
@@ -177,47 +224,6 @@ async function describe(
   }))
 }
 
-export type { RouteList, RoutePlace, RouteRow }
-
-type RouteReader = Pick<ServiceContext, 'db' | 'viewer'>
-
-/** Those that the viewer sees, in no order. */
-export function readRoutes(
-  { db, viewer }: RouteReader,
-  by: 'id' | 'sessionId',
-  ids: readonly string[],
-): Promise<RouteRow[]> {
-  return readRouteRows(db, by, ids, viewer.projectId)
-}
-
-/** Key of a list: equal for the same deployment and statuses. */
-export function routeListKey({ deploymentId, statuses }: RouteList): string {
-  return `${deploymentId}/${statuses.join()}`
-}
-
-/** Newest first, by `routeListKey`. The caller has checked that the viewer may see the deployments. */
-export async function listRoutes(
-  { db }: Pick<RouteReader, 'db'>,
-  lists: readonly RouteList[],
-  { after, limit }: { after: RoutePlace | null; limit: number },
-): Promise<Map<string, RouteRow[]>> {
-  return Map.groupBy(await readRoutePages(db, lists, after, limit), keyOf)
-}
-
-/** By `routeListKey`. */
-export async function countListedRoutes(
-  { db }: Pick<RouteReader, 'db'>,
-  lists: readonly RouteList[],
-): Promise<Map<string, number>> {
-  const rows = await countRoutesOfLists(db, lists)
-  return new Map(rows.map((row) => [keyOf(row), row.count]))
-}
-
 function keyOf({ deploymentId, listStatuses }: Pick<ListedRoute, 'deploymentId' | 'listStatuses'>): string {
   return `${deploymentId}/${listStatuses}`
-}
-
-/** The deployments that the viewer sees, with their published endpoints, in a stable order. */
-export function readDiscovery({ db, viewer }: Pick<ServiceContext, 'db' | 'viewer'>): Promise<Service[]> {
-  return readServices(db, viewer.projectId)
 }

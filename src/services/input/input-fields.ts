@@ -10,11 +10,11 @@ import {
 import { argumentError } from './parse-input.ts'
 import { parseAmount } from '../../domain/amounts.ts'
 
-/** A name of something, or a key. */
+/** The text of a name or a key. */
 export const text = (max: number) =>
   z.string().min(1).max(max).refine(isStorableText, UNSTORABLE).refine(isPlainText, PLAIN_TEXT)
 
-/** Whether anything may have this name; the database would refuse to compare one that it cannot store. */
+/** Whether anything may have this name. The database would refuse to compare a text that it cannot store. */
 export function mayBeName(name: string): boolean {
   return name.length <= NAME_LENGTH_MAX && isStorableText(name)
 }
@@ -25,7 +25,7 @@ export const entityName = z
   .max(NAME_LENGTH_MAX)
   .regex(/^[\p{L}\p{N}][\p{L}\p{N}._@+-]*$/u, 'must be letters, digits and . _ @ + -, and begin with a letter or digit')
 
-/** All given conditions must match; null counts as missing. */
+/** A filter of a text; all given conditions must match, and null counts as missing. */
 export interface TextFilterInput {
   equals?: string | null
   in?: string[] | null
@@ -37,8 +37,8 @@ export interface TextFilterInput {
 const PARTS = ['contains', 'startsWith', 'endsWith'] as const
 
 /**
- * The filter as Prisma takes it. It puts parts of texts into patterns of LIKE as they are, where `%` and `_` would match
- * anything and a backslash at the end is an error of the database.
+ * Converts the filter for Prisma. Prisma puts parts of texts into LIKE patterns unescaped, where `%` and `_` would
+ * match anything and a final backslash is a database error.
  * @throws RepriseError VALIDATION_FAILED for too many values
  */
 export function textConditions<Filter extends TextFilterInput>(
@@ -60,17 +60,17 @@ export function textConditions<Filter extends TextFilterInput>(
 const PREFIX = /^[0-9a-f]{8}[0-9a-f-]*$/i
 const UUID_DIGITS = 32
 
-/** What a filter by the beginning of an id says of itself. */
-export const ID_PREFIX_WORDS = 'Whose id begins so: its first 8 hexadecimal digits, or more of it.'
+/** The description of filters by the beginning of an id. */
+export const ID_PREFIX_WORDS = 'The beginning of the id: at least its first 8 hexadecimal digits.'
 
 /**
- * From the first id with the prefix to the last, which the primary key finds.
+ * Computes the range from the first id with the prefix to the last, which the primary key can search.
  * @throws RepriseError VALIDATION_FAILED
  */
 export function idsBeginningWith(prefix: string, path: string): { gte: string; lte: string } {
   const digits = prefix.replaceAll('-', '').toLowerCase()
   if (!PREFIX.test(prefix) || digits.length > UUID_DIGITS) {
-    throw argumentError(path, 'It must be the first 8 hexadecimal digits of an id, or more of it.')
+    throw argumentError(path, 'It must be the beginning of an id: at least its first 8 hexadecimal digits.')
   }
   return { gte: asUuid(digits.padEnd(UUID_DIGITS, '0')), lte: asUuid(digits.padEnd(UUID_DIGITS, 'f')) }
 }
@@ -81,7 +81,7 @@ function asUuid(digits: string): string {
 
 const FAULT = `must be a decimal of at most ${SLOT_FRACTION_DIGITS_MAX} fraction digits; bytes may end in k, m, g or t`
 
-/** [{ slot, amount }], each slot once → { slot: amount } as plain decimals. */
+/** Converts [{ slot, amount }], with each slot once, to { slot: amount } as plain decimals. */
 export const slotAmounts = z
   .array(
     z.strictObject({

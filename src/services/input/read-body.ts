@@ -1,22 +1,25 @@
 import type { IncomingMessage } from 'node:http'
 import { RepriseError } from '../../domain/errors.ts'
 
-/** The client disconnected before its request was complete, so there is nobody to answer. */
+/** The client disconnected before its request was complete, so no answer can be sent. */
 export class RequestGone extends Error {}
 
 export interface BodyBounds {
   bytesMax: number
-  /** For receiving all of it; without it, the HTTP server's own limit holds. */
+  /** The time to receive the whole body; if missing, only the HTTP server's own limit applies. */
   withinMs?: number
-  /** Looks at each piece. @returns what is too much, in words */
+  /**
+   * Checks each chunk.
+   * @returns a description of the exceeded bound
+   */
   excessOf?: (chunk: Buffer) => string | undefined
-  /** The message that refuses what is too much. */
+  /** Builds the message of the refusal. */
   messageOf?: (excess: string) => string
 }
 
 /**
- * Reads the body of a request. One that exceeds a bound is not kept in memory, and its rest is discarded: a client that
- * is still writing would otherwise not read the answer.
+ * Reads the body of a request. A body that exceeds a bound is not kept in memory, and its rest is discarded, because a
+ * client that is still writing would otherwise not read the answer.
  *
  * @throws RepriseError REQUEST_TOO_LARGE, REQUEST_TIMEOUT
  * @throws RequestGone
@@ -39,7 +42,7 @@ export async function readBody(
     else refuse(excess)
   }
   const onEnd = () => {
-    // It closes before whoever waits here goes on: no error is made of that.
+    // The request closes before the waiting caller continues; that must not become an error.
     request.off('close', onGone)
     resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, bytes))
   }
@@ -55,20 +58,23 @@ export async function readBody(
     return await promise
   } finally {
     clearTimeout(timer)
-    // The listener of errors stays: what breaks off later is nobody's fault.
+    // The error listener stays, because a connection that breaks later is no error of ours.
     request.off('data', onData).off('end', onEnd).off('close', onGone).resume()
   }
 }
 
-function limitOf(bytesMax: number): string {
-  return `the limit is ${bytesMax} bytes`
-}
-
-/** Bytes as JSON in UTF-8. @throws RepriseError MALFORMED_REQUEST; its message begins with `what` */
+/**
+ * Parses UTF-8 bytes as JSON.
+ * @throws RepriseError MALFORMED_REQUEST; its message begins with `what`
+ */
 export function parseJson(bytes: Uint8Array, what: string): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
   } catch (error) {
     throw new RepriseError('MALFORMED_REQUEST', `${what}: ${(error as Error).message.slice(0, 200)}`)
   }
+}
+
+function limitOf(bytesMax: number): string {
+  return `the limit is ${bytesMax} bytes`
 }

@@ -26,8 +26,8 @@ export interface ActionVerdict {
 }
 
 /**
- * What the viewer could do with these sessions now, by the rules of the mutations themselves, each called for one
- * session, without options. Sessions that the viewer does not see are missing.
+ * Finds the actions that the viewer could take on these sessions now, by the rules of the mutations themselves, each
+ * called for one session without options. Sessions that the viewer does not see are missing.
  */
 export async function readSessionActions(
   { db, viewer }: Pick<ServiceContext, 'db' | 'viewer'>,
@@ -47,21 +47,9 @@ export async function readSessionActions(
   return verdicts(targets, ({ id }, action) => refusals.get(action)!.get(id)?.message)
 }
 
-function verdicts(
-  targets: readonly LockedTarget[],
-  refuse: (target: LockedTarget, action: ActionVerdict['action']) => string | undefined,
-): Map<string, ActionVerdict[]> {
-  return new Map(
-    targets.map((target) => [
-      target.id,
-      SESSION_ACTIONS.map((action) => ({ action, reason: refuse(target, action) ?? null })),
-    ]),
-  )
-}
-
 /**
- * Does to each of these sessions what `terminateSession`, `cancelRetry` or `retryNow` would do to it, by their rules.
- * Lock order: sessions by id, their decisions, then kernels; as resubmissions have it.
+ * Applies to each of these sessions what `terminateSession`, `cancelRetry` or `retryNow` would do, by their rules. Lock
+ * order: sessions by id, their decisions, then kernels, as in resubmissions.
  */
 export async function actOnBatch(
   tx: Queryable,
@@ -80,6 +68,58 @@ export async function actOnBatch(
       ? await terminate(tx, context, held, found, refused)
       : await changeRetries(tx, held, found, refused)
   return { targets: sessions, refused, children: new Map(), superseded, decided: [] }
+}
+
+export interface BatchOutcome {
+  action: SessionAction
+  /** Number of sessions that were processed successfully. */
+  done: number
+  /** The created children. */
+  created: NewSession[]
+  refusals: TargetRefusal[]
+  /** Number of pending retries that were cancelled or replaced. */
+  superseded: number
+  /** Decisions about sessions that had none yet. */
+  decided: MadeDecision[]
+  /** Whether nothing is left to do. */
+  finished: boolean
+}
+
+/**
+ * Processes the next sessions of a resubmission, or of another action on many sessions, that the transaction has
+ * locked. A crash undoes the whole batch, and the record still lists it as open.
+ */
+export async function runBatch(tx: Queryable, context: BatchContext, held: HeldResubmission): Promise<BatchOutcome> {
+  const items = await readPendingItems(tx, held.id, RESUBMIT_BATCH_SESSIONS_MAX)
+  const sessionIds = items.map(({ sessionId }) => sessionId)
+  const { dependentsFrom } = held
+  const dependents = items.filter(({ position }) => dependentsFrom !== null && position >= dependentsFrom)
+  const { targets, refused, children, superseded, decided } =
+    held.action === 'RESUBMIT'
+      ? await resubmitBatch(tx, context, held, sessionIds, new Set(dependents.map(({ sessionId }) => sessionId)))
+      : await actOnBatch(tx, context, held, sessionIds)
+  const settled = items.map(({ position, sessionId }) => {
+    const projectId = targets.get(sessionId)?.projectId ?? null
+    const { code = null, message = null } = refused.get(sessionId) ?? {}
+    return { position, projectId, childSessionId: children.get(sessionId)?.id ?? null, code, message }
+  })
+  const finished = await settleItems(tx, held.id, settled)
+  await context.sync.reached('resubmit:before-commit')
+  const refusals = settled.flatMap(({ code, message }) => (code === null ? [] : [{ code, message: message! }]))
+  const done = items.length - refusals.length
+  return { action: held.action, done, created: [...children.values()], refusals, superseded, decided, finished }
+}
+
+function verdicts(
+  targets: readonly LockedTarget[],
+  refuse: (target: LockedTarget, action: ActionVerdict['action']) => string | undefined,
+): Map<string, ActionVerdict[]> {
+  return new Map(
+    targets.map((target) => [
+      target.id,
+      SESSION_ACTIONS.map((action) => ({ action, reason: refuse(target, action) ?? null })),
+    ]),
+  )
 }
 
 async function changeRetries(
@@ -111,7 +151,7 @@ async function terminate(
     actor: actorNamed(name),
     force: force ?? false,
     reason: terminationReason(name, reason),
-    told: retryCancelledBy(name, reason),
+    retryNote: retryCancelledBy(name, reason),
     log,
   })
   for (const { id, status } of found) {
@@ -120,44 +160,4 @@ async function terminate(
     refused.set(id, { code: finished.code, message: finished.message })
   }
   return retries
-}
-
-export interface BatchOutcome {
-  action: SessionAction
-  /** How many sessions it was done to. */
-  done: number
-  /** Children. */
-  created: NewSession[]
-  refusals: TargetRefusal[]
-  /** Pending retries that were cancelled or replaced. */
-  superseded: number
-  /** Decisions about sessions that had none yet. */
-  decided: MadeDecision[]
-  /** Nothing is left to do. */
-  finished: boolean
-}
-
-/**
- * Does what was asked for to the next sessions of a resubmission, or of another action on many sessions, that the
- * transaction has locked. A crash leaves nothing of the batch, and the record says what is left to do.
- */
-export async function runBatch(tx: Queryable, context: BatchContext, held: HeldResubmission): Promise<BatchOutcome> {
-  const items = await readPendingItems(tx, held.id, RESUBMIT_BATCH_SESSIONS_MAX)
-  const sessionIds = items.map(({ sessionId }) => sessionId)
-  const { dependentsFrom } = held
-  const dependents = items.filter(({ position }) => dependentsFrom !== null && position >= dependentsFrom)
-  const { targets, refused, children, superseded, decided } =
-    held.action === 'RESUBMIT'
-      ? await resubmitBatch(tx, context, held, sessionIds, new Set(dependents.map(({ sessionId }) => sessionId)))
-      : await actOnBatch(tx, context, held, sessionIds)
-  const settled = items.map(({ position, sessionId }) => {
-    const projectId = targets.get(sessionId)?.projectId ?? null
-    const { code = null, message = null } = refused.get(sessionId) ?? {}
-    return { position, projectId, childSessionId: children.get(sessionId)?.id ?? null, code, message }
-  })
-  const finished = await settleItems(tx, held.id, settled)
-  await context.sync.reached('resubmit:before-commit')
-  const refusals = settled.flatMap(({ code, message }) => (code === null ? [] : [{ code, message: message! }]))
-  const done = items.length - refusals.length
-  return { action: held.action, done, created: [...children.values()], refusals, superseded, decided, finished }
 }

@@ -26,9 +26,9 @@ import { slotAmounts, text } from '../input/input-fields.ts'
 import type { ChainConditions } from '../../store/sql/chain/chain-conditions.sql.ts'
 import { isEmptyWhere, type SessionFilterInput, sessionWhere } from '../session/session-where.ts'
 
-/** Which chains: their newest attempts are meant. */
+/** A selection of chains; the action applies to their newest attempts. */
 export interface ChainSelectionInput {
-  /** As it was given, for the record. */
+  /** The selection as the client gave it, for the record. */
   given: object
   conditions: ChainConditions
 }
@@ -40,41 +40,41 @@ export interface ResubmitSessionsInput {
   chainFilter?: ChainSelectionInput | null
   clientKey?: string | null
   overrides?: object | null
-  /** Runs sessions again that succeeded; otherwise they are refused. */
+  /** Also resubmits sessions that succeeded, which are otherwise refused. */
   includeSucceeded?: boolean | null
-  /** Also resubmits what was cancelled because of it. */
+  /** Also resubmits sessions that were cancelled because these failed. */
   includeDependents?: boolean | null
-  /** Nothing is done: says to how many it would be. */
+  /** Only counts the sessions that would be processed; nothing is done. */
   dryRun?: boolean | null
 }
 
-/** Which sessions an action is for, other than resubmission. Null counts as missing. */
+/** The sessions for an action other than resubmission. Null counts as missing. */
 export interface BulkInput extends Pick<
   ResubmitSessionsInput,
   'sessionIds' | 'filter' | 'chainFilter' | 'clientKey' | 'dryRun'
 > {
-  /** Of a termination: without a grace period. */
+  /** Terminates without a grace period; only for a termination. */
   force?: boolean | null
-  /** Of a termination. */
+  /** The reason; only for a termination. */
   reason?: string | null
 }
 
 export interface ParsedResubmission {
-  /** One of the three is not null. */
+  /** Exactly one of these three is not null. */
   sessionIds: string[] | null
   filter: SessionFilterInput | null
   chainFilter: ChainSelectionInput | null
   clientKey: string | null
-  /** With the secrets as they were given. */
+  /** The overrides, with secrets as the client gave them. */
   overrides: Omit<ResubmissionOverrides, 'secretEnviron'> & { secretEnviron?: { name: string; value: string }[] }
   includeSucceeded: boolean
   includeDependents: boolean
 }
 
-/** What is asked for, as it is stored. */
+/** A request as it is stored. */
 export interface BulkRequest extends Omit<ParsedResubmission, 'overrides'> {
   action: SessionAction
-  /** Of a termination its options; of a change of retries nothing. */
+  /** The options of a termination; empty for a change of retries. */
   overrides: ResubmissionOverrides | TerminationOptions
 }
 
@@ -98,7 +98,7 @@ const overrides = z
     for (const list of ['avoidAgents', 'excludeAgents'] as const) {
       for (const [index, id] of (others[list] ?? []).entries()) {
         if (allowAgents.includes(id))
-          context.addIssue({ code: 'custom', path: [list, index], message: 'stands in allowAgents, too' })
+          context.addIssue({ code: 'custom', path: [list, index], message: 'is also in allowAgents' })
       }
     }
   })
@@ -143,7 +143,7 @@ export function parseResubmission(
   return { value: { ...chosen, overrides: given, ...included } }
 }
 
-/** The same of another action. */
+/** Parses the input of another action. */
 export function parseBulk(
   action: Exclude<SessionAction, 'RESUBMIT'>,
   input: BulkInput,
@@ -158,34 +158,18 @@ export function parseBulk(
   return { value: { action, ...chosen, overrides: options, includeSucceeded: false, includeDependents: false } }
 }
 
-function selectionIssues({ sessionIds, filter, chainFilter }: BulkInput): ValidationIssue[] {
-  if ([sessionIds, filter, chainFilter].filter((each) => each != null).length !== 1) {
-    return [{ path: 'sessionIds', message: 'One of sessionIds, filter and chainFilter, and only one' }]
-  }
-  if (chainFilter) refuseUnstorable(chainFilter.given, 'chainFilter')
-  const message = 'An empty filter would mean everything: say which sessions'
-  if (filter && isEmptyWhere(sessionWhere(filter))) return [{ path: 'filter', message }]
-  if (chainFilter && Object.keys(chainFilter.conditions).length === 0) return [{ path: 'chainFilter', message }]
-  return []
-}
-
-/** Without nulls, except for `batchTimeout`, where null removes the timeout. */
-function givenOverrides(given: object): object {
-  const entries = Object.entries(given)
-  return Object.fromEntries(entries.filter(([name, value]) => value !== null || name === 'batchTimeout'))
-}
-
-/** Fingerprint of a request: equal for the same action on the same sessions, in any order, and the same changes. */
+/** Fingerprint of a request: equal for the same action on the same sessions, in any order, with the same changes. */
 export function requestHash(asked: BulkRequest): string {
   const { action, sessionIds, overrides: given, includeSucceeded, includeDependents } = asked
-  // A secret is encrypted differently each time; its digest stays.
+  // A secret is encrypted differently each time; its digest stays the same.
   const secrets = 'secretEnviron' in given ? given.secretEnviron : undefined
   const secretEnviron = secrets?.map(({ name, digest }) => ({ name, digest }))
   const request = {
     sessionIds: sessionIds?.toSorted() ?? null,
     filter: statedFilter(asked),
     overrides: { ...given, secretEnviron },
-    // Left out where they are what they were before there were others: such fingerprints are stored.
+    // Fields that were added later are omitted if they have their default, because earlier fingerprints are stored
+    // without them.
     includeSucceeded: includeSucceeded || undefined,
     includeDependents: includeDependents || undefined,
     action: action === 'RESUBMIT' ? undefined : action,
@@ -193,10 +177,27 @@ export function requestHash(asked: BulkRequest): string {
   return createHash('sha256').update(canonicalJson(request)).digest('hex')
 }
 
-/** A filter without missing and null conditions; that of chains under `chains`. */
+/** Removes missing and null conditions from a filter; that of chains is under `chains`. */
 export function statedFilter({ filter, chainFilter }: Pick<BulkRequest, 'filter' | 'chainFilter'>): object | null {
   const stated = chainFilter === null ? filter : { chains: chainFilter.given }
   return stated === null
     ? null
     : (JSON.parse(JSON.stringify(stated, (_key, value: unknown) => value ?? undefined)) as object)
+}
+
+function selectionIssues({ sessionIds, filter, chainFilter }: BulkInput): ValidationIssue[] {
+  if ([sessionIds, filter, chainFilter].filter((each) => each != null).length !== 1) {
+    return [{ path: 'sessionIds', message: 'Give exactly one of sessionIds, filter and chainFilter' }]
+  }
+  if (chainFilter) refuseUnstorable(chainFilter.given, 'chainFilter')
+  const message = 'An empty filter would match everything: give a condition'
+  if (filter && isEmptyWhere(sessionWhere(filter))) return [{ path: 'filter', message }]
+  if (chainFilter && Object.keys(chainFilter.conditions).length === 0) return [{ path: 'chainFilter', message }]
+  return []
+}
+
+/** Removes nulls, except for `batchTimeout`, where null removes the timeout. */
+function givenOverrides(given: object): object {
+  const entries = Object.entries(given)
+  return Object.fromEntries(entries.filter(([name, value]) => value !== null || name === 'batchTimeout'))
 }

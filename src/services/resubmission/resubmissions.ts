@@ -44,7 +44,7 @@ export async function assertResubmissionVisible({ db, viewer }: ServiceContext, 
   throw new RepriseError('RESUBMISSION_NOT_FOUND', `no resubmission ${id}`)
 }
 
-/** One page for each list. The caller has checked that the viewer may see them. */
+/** Reads one page for each list. The caller has checked that the viewer may see them. */
 export function readResubmissionItems(
   { db }: Pick<ServiceContext, 'db'>,
   input: { lists: readonly string[]; after: string; limit: number },
@@ -59,7 +59,7 @@ export function countResubmissionItems(
   return count(db, lists)
 }
 
-/** Why items were refused so far, the most frequent reason first. */
+/** Counts the refused items so far by reason, the most frequent first. */
 export function readRefusalCounts(
   { db }: Pick<ServiceContext, 'db'>,
   resubmissionIds: readonly string[],
@@ -67,7 +67,7 @@ export function readRefusalCounts(
   return countRefusals(db, resubmissionIds)
 }
 
-/** How many sessions are cancelled because chains had failed of which this has sessions, and are not among these. */
+/** Counts the sessions outside a resubmission that were cancelled because chains with sessions in it had failed. */
 export function readCancelledDependents(
   { db, viewer }: Pick<ServiceContext, 'db' | 'viewer'>,
   resubmissionId: string,
@@ -77,12 +77,12 @@ export function readCancelledDependents(
 
 export interface ShownResubmission {
   resubmissionId: string
-  /** Children; of other actions than resubmission the sessions themselves. */
+  /** Children, or for other actions than resubmission the sessions themselves. */
   sessionIds: string[]
   refused: { sessionId: string; code: string; message: string }[]
 }
 
-/** The progress of a resubmission, with its first sessions in the order in which they were named. */
+/** Reads the progress of a resubmission, with its first sessions in the order in which they were named. */
 export async function showResubmission(
   { db }: Pick<ServiceContext, 'db'>,
   resubmissionId: string,
@@ -102,9 +102,9 @@ export async function showResubmission(
 
 /** Complete resubmissions, for REST; GraphQL reads only what its query selects. */
 export interface ResubmissionRecord extends Prisma.ResubmissionGetPayload<object> {
-  /** As the viewer may read them. */
+  /** The overrides as far as the viewer may read them. */
   shownOverrides: object
-  /** Why sessions were refused so far, the most frequent reason first. */
+  /** The reasons for refusals so far, the most frequent first. */
   refusals: RefusalCount[]
 }
 
@@ -115,7 +115,10 @@ export async function readResubmission(context: ReadContext, id: string): Promis
   return (await withRefusals(context, [found]))[0]!
 }
 
-/** Newest first. @throws RepriseError VALIDATION_FAILED */
+/**
+ * Reads resubmissions, newest first.
+ * @throws RepriseError VALIDATION_FAILED
+ */
 export async function readResubmissions(
   context: ReadContext,
   { actions, page: args }: { actions: readonly SessionAction[] | null; page: PageArguments },
@@ -135,7 +138,10 @@ export async function readResubmissions(
   return { ...page, edges: page.edges.map(({ cursor }, index) => ({ cursor, node: nodes[index]! })) }
 }
 
-/** Its sessions, in the order in which they were named. @throws RepriseError RESUBMISSION_NOT_FOUND, VALIDATION_FAILED */
+/**
+ * Reads its sessions, in the order in which they were named. @throws RepriseError RESUBMISSION_NOT_FOUND,
+ * VALIDATION_FAILED
+ */
 export async function readItemPage(
   context: ReadContext,
   { id, status, page: args }: { id: string; status: ResubmissionItemStatus | null; page: PageArguments },
@@ -170,7 +176,7 @@ const WAKES: Readonly<Record<SessionAction, readonly WakeTopic[]>> = {
   TERMINATE: ['terminate-sessions', 'promote-to-terminated', 'decide-retries', 'drive-routes', 'schedule-sessions'],
 }
 
-/** After the commit: counts, traces, logs, and wakes the services that now have work. */
+/** Reports a batch after its commit: counts, traces, logs, and wakes the services that now have work. */
 export function reportBatch(
   { metrics, log, wake }: Pick<ServiceContext, 'metrics' | 'log' | 'wake'>,
   resubmissionId: string,
@@ -203,7 +209,7 @@ export function tracedParent({ id, parentSessionId, chainId, attempt, traceParen
 }
 
 /**
- * Stops a resubmission: sessions already resubmitted keep their children, the others are left alone.
+ * Stops a resubmission. Sessions that were already resubmitted keep their children; the others are left alone.
  * @throws RepriseError RESUBMISSION_NOT_FOUND, RESUBMISSION_FINISHED, FORBIDDEN
  */
 export async function abortResubmission(

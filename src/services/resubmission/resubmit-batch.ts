@@ -31,12 +31,12 @@ import { readFailedChains } from '../../store/sql/resubmission/read-resubmission
 import { readChildIds } from '../../store/sql/session/read-sessions.sql.ts'
 import { addSessions } from '../session/create-sessions.ts'
 
-/** What a batch of an action has done, by session. */
+/** The results of a batch, by session. */
 export interface BatchWork {
-  /** By session; those that the actor does not see are missing. */
+  /** Locked targets by session; those that the actor does not see are missing. */
   targets: ReadonlyMap<string, { projectId: string }>
   refused: ReadonlyMap<string, TargetRefusal>
-  /** By the session that was resubmitted. */
+  /** Children by the session that was resubmitted. */
   children: ReadonlyMap<string, NewSession>
   superseded: number
   decided: MadeDecision[]
@@ -45,16 +45,16 @@ export interface BatchWork {
 export interface BatchContext {
   log: Logger
   sync: SyncPoints
-  /** Beyond a group's `fenceAfter`, until a silent agent's kernels are certain to be gone. */
+  /** Added to a group's `fenceAfter`: after both, a silent agent's kernels are certain to be gone. */
   fenceMarginMs: number
 }
 
 /**
- * Resubmits some targets of a resubmission that the transaction has locked: children and decisions. Lock
- * order: the resubmission, sessions by id, their decisions; then children are written, and checkpoints by chain. A
- * dispatcher locks decisions and skips those that are locked; decide-retries does the same with sessions. So the first
- * one decides, and the others see its result. `dependents` are those among the sessions that come back because they
- * depend on others. Should all of this fail, `sessions.parent_session_id` is unique.
+ * Resubmits some targets of a resubmission that the transaction has locked: writes children and decisions. Lock order:
+ * the resubmission, sessions by id, their decisions; then children are written, and checkpoints by chain. A dispatcher
+ * locks decisions and skips those that are locked; decide-retries does the same with sessions. So the first transaction
+ * decides, and the others see its result. `dependents` are the sessions that are resubmitted because they depend on
+ * others. As the last safeguard, `sessions.parent_session_id` is unique.
  */
 export async function resubmitBatch(
   tx: Queryable,
@@ -74,7 +74,7 @@ export async function resubmitBatch(
     sessionIds.map((sessionId) => [
       sessionId,
       plan(sessionId, targets, {
-        // Dependents did not fail: they come back as they were.
+        // Dependents did not fail, so overrides do not apply to them.
         overrides: dependents.has(sessionId) ? {} : overrides,
         includeSucceeded,
         scope,
@@ -117,53 +117,12 @@ interface Plan {
   undecided: Awaited<ReturnType<typeof decideForResubmission>>
 }
 
-function plan(
-  sessionId: string,
-  targets: ReadonlyMap<string, LockedTarget>,
-  { overrides, includeSucceeded, scope, undecided }: Plan,
-): NewSession | TargetRefusal {
-  const target = targets.get(sessionId)
-  if (!target) return notFound(sessionId)
-  const cause = undecided.causes.has(sessionId) ? undecided.causes.get(sessionId)! : target.failureCause
-  return refuseTarget(target, includeSucceeded) ?? resubmittedChild(target, cause, overrides, scope)
-}
-
 export type MadeDecision = Pick<DecisionRow, 'phase' | 'cause'>
 
-/**
- * Decisions about sessions that were resubmitted before they were decided: the same as decide-retries would make,
- * except that a retry it would schedule is cancelled from the start. Every finished batch session has one decision.
- * decide-retries skips sessions locked by this transaction, and finds nothing left to decide afterwards.
- */
-async function decideForResubmission(
-  tx: Queryable,
-  { id, actor }: HeldResubmission,
-  targets: readonly LockedTarget[],
-  log: Logger,
-) {
-  const open = targets.filter(({ locked, retryDecided }) => locked && !retryDecided)
-  const sessions = await readUndecided(
-    tx,
-    open.map((target) => target.id),
-  )
-  const reason = `superseded by resubmission ${id} by ${actor}`
-  const rows = sessions.map((session) => cancelledDecision(session, log, reason))
-  return {
-    /** Failure causes, by session. */
-    causes: new Map<string, FailureCause | null>(rows.map(({ sessionId, cause }) => [sessionId, cause])),
-    /** For those that now have a child; the others are decided as usual. */
-    async record(parents: ReadonlySet<string>): Promise<MadeDecision[]> {
-      const made = rows.filter(({ sessionId }) => parents.has(sessionId))
-      await recordDecisions(tx, made, actorNamed(actor))
-      return made
-    },
-  }
-}
-
-/** The existing objects that overrides name. */
+/** Existing objects that overrides may name. */
 interface OverrideScope {
   groups: ReadonlySet<string>
-  /** Resource group by agent. */
+  /** Resource groups by agent. */
   agents: ReadonlyMap<string, string>
   /** Projects that have the code. */
   codeProjects: ReadonlySet<string>
@@ -181,7 +140,7 @@ export async function readOverrideScope(
   }
 }
 
-/** The child of a session that is resubmitted, or the reason why these overrides do not allow one. */
+/** Derives the child of a resubmitted session, or the reason why the overrides do not allow one. */
 export function resubmittedChild(
   target: LockedTarget,
   cause: FailureCause | null,
@@ -211,10 +170,51 @@ export function resubmittedChild(
   }
 }
 
+function plan(
+  sessionId: string,
+  targets: ReadonlyMap<string, LockedTarget>,
+  { overrides, includeSucceeded, scope, undecided }: Plan,
+): NewSession | TargetRefusal {
+  const target = targets.get(sessionId)
+  if (!target) return notFound(sessionId)
+  const cause = undecided.causes.has(sessionId) ? undecided.causes.get(sessionId)! : target.failureCause
+  return refuseTarget(target, includeSucceeded) ?? resubmittedChild(target, cause, overrides, scope)
+}
+
 /**
- * Writes children: those of dependents only once no chain that they wait for has failed, so after those of the same
- * batch that reopen such a chain. Returns why the others were not written, by parent. As many statements as there are
- * steps from a dependent to what it waits for.
+ * Decides about sessions that were resubmitted before they had a decision: as decide-retries would, except that a retry
+ * it would schedule is cancelled from the start. Every finished batch session has one decision. decide-retries skips
+ * sessions locked by this transaction, and finds nothing left to decide afterwards.
+ */
+async function decideForResubmission(
+  tx: Queryable,
+  { id, actor }: HeldResubmission,
+  targets: readonly LockedTarget[],
+  log: Logger,
+) {
+  const open = targets.filter(({ locked, retryDecided }) => locked && !retryDecided)
+  const sessions = await readUndecided(
+    tx,
+    open.map((target) => target.id),
+  )
+  const reason = `superseded by resubmission ${id} by ${actor}`
+  const rows = sessions.map((session) => cancelledDecision(session, log, reason))
+  return {
+    /** Failure causes by session. */
+    causes: new Map<string, FailureCause | null>(rows.map(({ sessionId, cause }) => [sessionId, cause])),
+    /** Records the decisions of sessions that now have a child; the others are decided as usual. */
+    async record(parents: ReadonlySet<string>): Promise<MadeDecision[]> {
+      const made = rows.filter(({ sessionId }) => parents.has(sessionId))
+      await recordDecisions(tx, made, actorNamed(actor))
+      return made
+    },
+  }
+}
+
+/**
+ * Writes children. A dependent's child is written only when none of the chains that it waits for has failed, so after
+ * the children of the same batch that reopen such a chain. Returns by parent why children were not written. Needs as
+ * many statements as there are steps from a dependent to the chains that it waits for.
  */
 async function insertChildren(
   tx: Queryable,
@@ -244,7 +244,7 @@ async function insertChildren(
   return refused
 }
 
-/** Refused because of a quota, an existing child, or a creation id in use. */
+/** Inserts children; refusals are due to a quota, an existing child, or a creation id in use. */
 async function insert(tx: Queryable, children: readonly NewSession[]): Promise<Map<string, TargetRefusal>> {
   const { inserted, refused } = await addSessions(tx, children, { actor: null, transact: (work) => work(tx) })
   const missing = children.filter(({ id }) => !inserted.has(id))

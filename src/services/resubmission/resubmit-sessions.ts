@@ -48,13 +48,13 @@ export interface ResubmitContext extends ServiceContext {
   sync: SyncPoints
 }
 
-/** What was begun, or what a dry run has found. */
+/** The resubmission that was begun, or the result of a dry run. */
 export type BulkAnswer = { resubmissionId: string } | { dryRun: DryRun }
 
 /**
- * Gives failed sessions, and on request those that succeeded, new retry budgets: each gets a child in a new epoch. Up to RESUBMIT_BATCH_SESSIONS_MAX are
- * resubmitted before this returns, all or none of them; the others follow in the background, on any server. Repeating a
- * key returns the first call's resubmission.
+ * Gives failed sessions, and on request those that succeeded, new retry budgets: each gets a child in a new epoch. Up
+ * to RESUBMIT_BATCH_SESSIONS_MAX are resubmitted before this returns, all or none of them; the others follow in the
+ * background, on any server. Repeating a client key returns the first call's resubmission.
  * @throws RepriseError VALIDATION_FAILED, CLIENT_KEY_REUSED, FORBIDDEN
  */
 export async function resubmitSessions(context: ResubmitContext, input: ResubmitSessionsInput): Promise<BulkAnswer> {
@@ -64,8 +64,8 @@ export async function resubmitSessions(context: ResubmitContext, input: Resubmit
 }
 
 /**
- * Terminates many sessions, or cancels their retries, or makes them due: to each what the mutation for one session does,
- * by its rules, in the way of `resubmitSessions`.
+ * Terminates many sessions, cancels their retries, or makes the retries due. Each session is treated by the rules of
+ * the mutation for one session, and the batches work as in `resubmitSessions`.
  * @throws RepriseError VALIDATION_FAILED, CLIENT_KEY_REUSED, FORBIDDEN
  */
 export async function actOnSessions(
@@ -122,7 +122,7 @@ async function begin(
   return { resubmissionId: record.id }
 }
 
-/** The record and, if there are few, what it asks for, in one transaction. */
+/** Writes the record and, for few sessions, processes them in the same transaction. */
 async function open(context: ResubmitContext, record: NewResubmission): Promise<BatchOutcome | 'known' | 'later'> {
   const { log, sync } = context
   return context.db.transaction(async (tx) => {
@@ -164,7 +164,7 @@ async function parse(context: ResubmitContext, input: ResubmitSessionsInput): Pr
   return refuseInput(issues)
 }
 
-/** As they are named, or oldest first. */
+/** Selects the sessions in the order in which they are named, or oldest first. */
 async function selected(context: ResubmitContext, { sessionIds, filter, chainFilter }: BulkRequest): Promise<string[]> {
   if (sessionIds) return sessionIds
   const { db, prisma, viewer } = context
@@ -177,7 +177,10 @@ async function selected(context: ResubmitContext, { sessionIds, filter, chainFil
   return refuseInput([{ path: chainFilter ? 'chainFilter' : 'filter', message }])
 }
 
-/** What was cancelled because the chains of these sessions failed, each step after those that it waits for. */
+/**
+ * Finds the sessions that were cancelled because the chains of these sessions failed, in steps: each step comes after
+ * those that it waits for.
+ */
 async function dependentSteps(
   { db, viewer }: ResubmitContext,
   { action, includeDependents }: BulkRequest,
@@ -202,7 +205,7 @@ function repeatedPositions(sessionIds: readonly string[]): number[] {
   })
 }
 
-/** Problems with overrides that only the database can reveal, even if they have other faults. */
+/** Finds faults of overrides that only the database can reveal, even if the overrides have other faults. */
 async function overrideIssues(db: Queryable, overrides: object): Promise<ValidationIssue[]> {
   const { resourceGroup, allowAgents, avoidAgents, excludeAgents } = overrides as Record<string, unknown>
   const group = typeof resourceGroup === 'string' && mayBeName(resourceGroup) ? resourceGroup : null
@@ -243,7 +246,7 @@ function idsOf(list: unknown): { id: string; index: number }[] {
   )
 }
 
-/** Ids of sessions, oldest first, in bounded reads; at most `limit`. */
+/** Reads ids of sessions, oldest first, in bounded reads; at most `limit`. */
 async function findSessionIds(prisma: PrismaClient, where: SessionWhere, limit: number): Promise<string[]> {
   const ids: string[] = []
   for (;;) {

@@ -32,24 +32,30 @@ import { readOverrideScope, resubmittedChild } from './resubmit-batch.ts'
 export interface RefusalGroup {
   code: ErrorCode
   count: number
-  /** Of the first of them. */
+  /** The message of the first of them. */
   message: string
 }
 
 export interface DryRun {
-  /** Sessions that are named or match. */
+  /** Number of sessions that are named or match. */
   total: number
-  /** Of these, those that it would be done to as they are now. */
+  /** Number of these sessions that would be processed in their present state. */
   count: number
-  /** Sessions that were cancelled because chains of these failed; counted among them only on request. */
+  /**
+   * Number of sessions that were cancelled because chains of these failed; they are included in the others only on
+   * request.
+   */
   cancelledDependents: number
-  /** The first of them, oldest first. */
+  /** The first sessions that would be processed, oldest first. */
   sessionIds: string[]
-  /** Why not to the others; the most frequent reason first. */
+  /** Reasons for refusing the others, the most frequent first. */
   refusals: RefusalGroup[]
 }
 
-/** To how many of these sessions it would be done, to which first, and why not to the others. Nothing is locked: it may change at once. */
+/**
+ * Predicts the result of an action: how many of these sessions would be processed, the first of them, and why the
+ * others would be refused. Nothing is locked, so the result may be outdated at once.
+ */
 export async function tryOut(
   { db, viewer }: Pick<ServiceContext, 'viewer' | 'db'>,
   { action, overrides, includeSucceeded, includeDependents }: BulkRequest,
@@ -74,22 +80,23 @@ export async function tryOut(
     for (const id of sessionIds) {
       const target = targets.get(id)
       const refusal = target ? refused.get(id) : notFound(id)
-      if (refusal) addTo(groups, refusal)
+      if (refusal) countRefusal(groups, refusal)
       else possible.push(id)
       if (target && !refusal) reopened.add(target.chainId)
     }
   }
 
-  for (const some of inReads(ids)) await look(some, action === 'RESUBMIT' ? (overrides as ResubmissionOverrides) : {})
+  for (const some of splitForReads(ids))
+    await look(some, action === 'RESUBMIT' ? (overrides as ResubmissionOverrides) : {})
   const included = includeDependents ? dependents : []
-  for (const some of included.flatMap(inReads)) {
+  for (const some of included.flatMap(splitForReads)) {
     const failed = await readFailedChains(
       db,
       some.flatMap(({ dependsOn }) => dependsOn),
     )
     const waitsFor = ({ dependsOn }: Dependent) => dependsOn.find((id) => failed.has(id) && !reopened.has(id))
     const [ready, later] = partition(some, (each) => waitsFor(each) === undefined)
-    for (const each of later) addTo(groups, dependencyFailed(each.id, failed.get(waitsFor(each)!)!))
+    for (const each of later) countRefusal(groups, dependencyFailed(each.id, failed.get(waitsFor(each)!)!))
     await look(
       ready.map(({ id }) => id),
       {},
@@ -107,32 +114,21 @@ export async function tryOut(
   }
 }
 
-/** As many at once as one statement reads. */
-function inReads<Each>(all: readonly Each[]): Each[][] {
-  const count = Math.ceil(all.length / SESSION_IDS_PER_READ_MAX)
-  return Array.from({ length: count }, (_, n) =>
-    all.slice(n * SESSION_IDS_PER_READ_MAX, (n + 1) * SESSION_IDS_PER_READ_MAX),
-  )
-}
-
-function addTo(groups: Map<ErrorCode, RefusalGroup>, { code, message }: TargetRefusal): void {
-  const group = groups.get(code) ?? { code, count: 0, message }
-  group.count++
-  groups.set(code, group)
-}
-
 interface Wanted {
   action: SessionAction
   overrides?: ResubmissionOverrides
   includeSucceeded?: boolean
-  /** Whose places among the pending sessions are taken before, and by each session that is not refused; null: each session is looked at as if it were the only one. */
+  /**
+   * Owners of sessions that take places among the pending sessions before these. Each session that is not refused takes
+   * a place as well. Null judges each session as if it were the only one.
+   */
   taken: Owner[] | null
 }
 
-/** Whoever decides for good logs what is wrong with a session. */
-const UNLOGGED = { error() {} }
+/** A trial decision: only the real one logs errors. */
+const NO_LOG = { error() {} }
 
-/** Why it would not be done to these sessions now, by the rules of the mutations; those that it would be done to are missing. */
+/** Explains which of these sessions would be refused, by the rules of the mutations; the others are missing. */
 export async function readRefusals(
   db: Queryable,
   targets: readonly LockedTarget[],
@@ -149,20 +145,34 @@ export async function readRefusals(
   return refused
 }
 
-/** Terminating a session that has ended cancels the retry that it waits for. */
+/** Splits ids into parts that one statement can read. */
+function splitForReads<Each>(all: readonly Each[]): Each[][] {
+  const count = Math.ceil(all.length / SESSION_IDS_PER_READ_MAX)
+  return Array.from({ length: count }, (_, n) =>
+    all.slice(n * SESSION_IDS_PER_READ_MAX, (n + 1) * SESSION_IDS_PER_READ_MAX),
+  )
+}
+
+function countRefusal(groups: Map<ErrorCode, RefusalGroup>, { code, message }: TargetRefusal): void {
+  const group = groups.get(code) ?? { code, count: 0, message }
+  group.count++
+  groups.set(code, group)
+}
+
+/** Terminating a session that has ended cancels its pending retry. */
 function refuseTermination({ id, status, retryPhase }: LockedTarget, cancellable: ReadonlySet<string>) {
   if (!isTerminal(status) || cancellable.has(id)) return undefined
   return refusePendingRetry(id, retryPhase) && alreadyFinished(id, status)
 }
 
-/** Sessions that have ended and whose retry is about to be scheduled. */
+/** Finds sessions that have ended and whose retry is about to be scheduled. */
 async function readCancellable(db: Queryable, targets: readonly LockedTarget[]): Promise<Set<string>> {
   const undecided = targets.filter(({ status, retryDecided }) => isTerminal(status) && !retryDecided)
   const sessions = await readUndecided(
     db,
     undecided.map(({ id }) => id),
   )
-  const cancelled = sessions.filter((session) => cancelledDecision(session, UNLOGGED, '').phase === 'CANCELLED')
+  const cancelled = sessions.filter((session) => cancelledDecision(session, NO_LOG, '').phase === 'CANCELLED')
   return new Set(cancelled.map(({ id }) => id))
 }
 

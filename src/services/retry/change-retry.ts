@@ -23,32 +23,20 @@ import { retryEventData } from '../../domain/retry/explain.ts'
 import { cancelledDecision, decideSession, decisionRow } from './decide-session.ts'
 import { argumentError, issuesUnder, refuseInput } from '../input/parse-input.ts'
 
-/** What is added to the explanation of a decision that a person changes. */
+/** Texts that are appended to the explanation of a decision when a person changes it. */
 export const retryCancelledBy = (name: string, reason?: string | null) =>
   `cancelled by ${name}${reason ? `: ${reason}` : ''}`
 export const retryDueBy = (name: string) => `made due at once by ${name}`
 
 interface PendingRetryInput {
-  /** The session that failed. */
+  /** The failed session. */
   sessionId: string
 }
 
-/** @throws RepriseError SESSION_NOT_FOUND */
-function retryTarget({ viewer }: ServiceContext, { sessionId }: PendingRetryInput) {
-  requireSessionId(sessionId)
-  return { sessionId, visibleProjectId: viewer.projectId, actor: actorOf(viewer) }
-}
-
-/** @throws RepriseError SESSION_NOT_FOUND, NO_PENDING_RETRY */
-function requireChanged({ sessionId }: PendingRetryInput, change: RetryChange | undefined): void {
-  if (!change) throw new RepriseError('SESSION_NOT_FOUND', `no session ${sessionId}`)
-  if (change.changed) return
-  // If it was pending when the statement started, a concurrent call was first.
-  const message = `session ${sessionId} has a retry that was dispatched or cancelled at this moment`
-  throw refusePendingRetry(sessionId, change.phase) ?? new RepriseError('NO_PENDING_RETRY', message)
-}
-
-/** Undefined if a retry in this phase can be cancelled, changed or made due; null is the phase of an undecided session. */
+/**
+ * Returns undefined if a retry in this phase can be cancelled, changed or made due. An undecided session has the phase
+ * null.
+ */
 export function refusePendingRetry(sessionId: string, phase: RetryPhase | null): RepriseError | undefined {
   if (phase === 'SCHEDULED' || phase === 'HELD') return undefined
   const state = phase === null ? 'no retry decision yet' : `a retry that is ${phase}, none that is scheduled or held`
@@ -93,13 +81,13 @@ export async function retryNow(context: ServiceContext, input: PendingRetryInput
 
 interface UpdateRetryInput {
   sessionId: string
-  /** Its fields replace those of the session's policy. */
+  /** Fields that replace those of the session's policy. */
   policy?: unknown
 }
 
 /**
- * Changes the policy of a chain whose retry is scheduled or held. The decision about the failed session is made anew,
- * as if it had failed now under the new policy: that may also end the chain. The child inherits the policy.
+ * Changes the policy of a chain whose retry is scheduled or held. The failed session is decided again, as if it had
+ * failed now under the new policy; that may also end the chain. The child inherits the policy.
  * @throws RepriseError VALIDATION_FAILED, SESSION_NOT_FOUND, NO_PENDING_RETRY, FORBIDDEN
  */
 export async function updateRetry(context: ServiceContext, input: UpdateRetryInput): Promise<{ sessionId: string }> {
@@ -120,6 +108,42 @@ export async function updateRetry(context: ServiceContext, input: UpdateRetryInp
   else if (decision.phase !== 'SCHEDULED') metrics.retries.cancelled.inc()
   wake.wake('events', 'dispatch-retries', 'schedule-sessions')
   return { sessionId }
+}
+
+/**
+ * Cancels the pending retry of a session that has ended, even one that decide-retries is about to schedule. Returns
+ * whether there was one.
+ */
+export async function endWaitingRetry(
+  context: ServiceContext,
+  { sessionId, reason }: { sessionId: string; reason?: string | null | undefined },
+): Promise<boolean> {
+  const { viewer } = context
+  const request = {
+    sessionId,
+    visibleProjectId: viewer.projectId,
+    actor: actorOf(viewer),
+    reason: retryCancelledBy(viewer.name, reason),
+  }
+  const change = await cancelPendingRetry(context.db, request)
+  const ended = change?.phase === null ? await cancelUndecided(context, request) : (change?.changed ?? false)
+  if (ended) context.metrics.retries.cancelled.inc()
+  return ended
+}
+
+/** @throws RepriseError SESSION_NOT_FOUND */
+function retryTarget({ viewer }: ServiceContext, { sessionId }: PendingRetryInput) {
+  requireSessionId(sessionId)
+  return { sessionId, visibleProjectId: viewer.projectId, actor: actorOf(viewer) }
+}
+
+/** @throws RepriseError SESSION_NOT_FOUND, NO_PENDING_RETRY */
+function requireChanged({ sessionId }: PendingRetryInput, change: RetryChange | undefined): void {
+  if (!change) throw new RepriseError('SESSION_NOT_FOUND', `no session ${sessionId}`)
+  if (change.changed) return
+  // If it was pending when the statement started, a concurrent call was first.
+  const message = `session ${sessionId} has a retry that was dispatched or cancelled just now`
+  throw refusePendingRetry(sessionId, change.phase) ?? new RepriseError('NO_PENDING_RETRY', message)
 }
 
 async function decideAnew(
@@ -143,7 +167,10 @@ async function decideAnew(
   return decision
 }
 
-/** A retry that was announced and will not be made is cancelled: the decision itself has no event. */
+/**
+ * Builds the new decision. If an announced retry is not to be made, it gets a cancelled event, because such a decision
+ * has no event of its own.
+ */
 function decisionOf(session: UndecidedSession, policy: RetryPolicy, reason: string, log: Logger): DecisionRow {
   const verdict = decideSession(session, log)
   const explanation = `${verdict.explanation}; ${reason}`
@@ -164,32 +191,11 @@ function parse(written: unknown, unknown: readonly string[]): Partial<RetryPolic
   return parsed.policy
 }
 
-/**
- * Cancels the retry that an ended session waits for, also one that decide-retries is about to schedule. Returns whether
- * there was one.
- */
-export async function endWaitingRetry(
-  context: ServiceContext,
-  { sessionId, reason }: { sessionId: string; reason?: string | null | undefined },
-): Promise<boolean> {
-  const { viewer } = context
-  const request = {
-    sessionId,
-    visibleProjectId: viewer.projectId,
-    actor: actorOf(viewer),
-    reason: retryCancelledBy(viewer.name, reason),
-  }
-  const change = await cancelPendingRetry(context.db, request)
-  const ended = change?.phase === null ? await cancelUndecided(context, request) : (change?.changed ?? false)
-  if (ended) context.metrics.retries.cancelled.inc()
-  return ended
-}
-
 async function cancelUndecided(context: ServiceContext, request: RetryChangeRequest): Promise<boolean> {
   const { db, log } = context
   const { sessionId, actor, reason } = request
   return db.transaction(async (tx) => {
-    // decide-retries skips the session from here on, or was first.
+    // decide-retries either skips the session from here on, or was first.
     await lockDecision(tx, request)
     const [session] = await readUndecided(tx, [sessionId])
     if (!session) return (await cancelPendingRetry(tx, request))?.changed ?? false

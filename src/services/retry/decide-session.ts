@@ -18,7 +18,10 @@ import type { Prisma } from '../../store/prisma.ts'
 import { projectScope } from '../access/tenants.ts'
 import type { ReadContext } from '../session/read-sessions.ts'
 
-/** A decision that throws is a bug: that session is not retried, and the others are still decided. */
+/**
+ * Decides about a session. A decision that throws is a bug: that session is not retried, and the others are still
+ * decided.
+ */
 export function decideSession(session: UndecidedSession, log: Pick<Logger, 'error'>): RetryVerdict {
   try {
     const decided = decideRetry({ session, policy: session.retryPolicy, now: session.now, random: Math.random() })
@@ -53,7 +56,7 @@ export function decisionRow(session: UndecidedSession, decided: RetryVerdict): D
   }
 }
 
-/** The decision about this session, with a retry that would be scheduled cancelled from the start. */
+/** Decides about a session, but cancels a retry that would be scheduled. */
 export function cancelledDecision(session: UndecidedSession, log: Pick<Logger, 'error'>, reason: string): DecisionRow {
   const row = decisionRow(session, decideSession(session, log))
   if (row.phase !== 'SCHEDULED') return row
@@ -67,34 +70,34 @@ export function cancelledDecision(session: UndecidedSession, log: Pick<Logger, '
 }
 
 interface EndedAttempts {
-  /** Ids of the sessions for which there was something to end. */
+  /** Ids of the sessions that were terminated or lost their retry. */
   ended: Set<string>
-  /** Retries that waited, or were about to. */
+  /** Number of retries that were pending, or about to be. */
   retries: number
 }
 
 /**
- * Ends these sessions, which the transaction holds: those that live are terminated, and those that have ended lose the
- * retry for which they wait or are about to. `told`: what is added to the explanation of such a retry.
+ * Ends these sessions, which the transaction has locked: live ones are terminated, and ended ones lose a retry that is
+ * pending or about to be scheduled. `retryNote` is the text that is appended to the explanation of such a retry.
  */
 export async function endAttempts(
   tx: Queryable,
   sessions: readonly LockedSession[],
-  options: { actor: Actor; force: boolean; reason: string; told: string; log: Pick<Logger, 'error'> },
+  options: { actor: Actor; force: boolean; reason: string; retryNote: string; log: Pick<Logger, 'error'> },
 ): Promise<EndedAttempts> {
-  const { actor, force, reason, told, log } = options
+  const { actor, force, reason, retryNote, log } = options
   const idsOf = (wanted: (session: LockedSession) => boolean) => sessions.filter(wanted).map(({ id }) => id)
   const live = idsOf(({ status }) => !isTerminal(status))
   await terminateSessionRows(tx, live, { actor, force, reason })
-  // What has ended may wait for its retry, or be about to.
+  // A session that has ended may have a pending retry, or be about to get one.
   const waiting = idsOf(({ retryPhase }) => retryPhase === 'SCHEDULED' || retryPhase === 'HELD')
-  await changePendingRetries(tx, 'cancel', { sessionIds: waiting, actor, message: told })
+  await changePendingRetries(tx, 'cancel', { sessionIds: waiting, actor, message: retryNote })
   const undecided = await readUndecided(
     tx,
     idsOf(({ status, retryDecided }) => isTerminal(status) && !retryDecided),
   )
   const decisions = undecided
-    .map((session) => cancelledDecision(session, log, told))
+    .map((session) => cancelledDecision(session, log, retryNote))
     .filter(({ phase }) => phase === 'CANCELLED')
   await recordDecisions(tx, decisions, actor)
   const chainIds = decisions.map(({ chainId }) => chainId)
@@ -111,8 +114,8 @@ export interface Refusal {
 }
 
 /**
- * Creates the children of failed sessions, as `createSessions` creates first attempts. Returns those that were refused
- * for good, by parent: their creation id is in use by an unrelated session. The caller has already checked limits on
+ * Creates the children of failed sessions, as `createSessions` creates first attempts. Returns, by parent, those that
+ * were refused for good: their creation id is in use by an unrelated session. The caller has already checked limits on
  * pending sessions.
  */
 export async function addChildren(tx: Queryable, children: readonly NewSession[]): Promise<Map<string, Refusal>> {
@@ -126,12 +129,12 @@ export async function addChildren(tx: Queryable, children: readonly NewSession[]
   )
 }
 
-const BESIDE = { waits: { orderBy: { number: 'asc' } } } as const satisfies Prisma.RetryDecisionInclude
+const RELATED = { waits: { orderBy: { number: 'asc' } } } as const satisfies Prisma.RetryDecisionInclude
 
-export type RetryDecisionRecord = Prisma.RetryDecisionGetPayload<{ include: typeof BESIDE }>
+export type RetryDecisionRecord = Prisma.RetryDecisionGetPayload<{ include: typeof RELATED }>
 
 /**
- * What was decided about a session's retry, with what it was held by; null while nothing is.
+ * Reads the decision about a session's retry, with its hold reasons; null if there is none yet.
  * @throws RepriseError SESSION_NOT_FOUND
  */
 export async function readRetryDecision(
@@ -139,7 +142,7 @@ export async function readRetryDecision(
   sessionId: string,
 ): Promise<RetryDecisionRecord | null> {
   const where = { id: sessionId, ...projectScope(viewer) }
-  const session = await prisma.session.findFirst({ where, select: { decision: { include: BESIDE } } })
+  const session = await prisma.session.findFirst({ where, select: { decision: { include: RELATED } } })
   if (!session) throw new RepriseError('SESSION_NOT_FOUND', `no session ${sessionId}`)
   return session.decision
 }

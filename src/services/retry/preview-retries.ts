@@ -17,16 +17,16 @@ import {
 import { type ResolvedPolicy, resolvePolicy } from '../../domain/retry/policy/resolve-policy.ts'
 
 export interface PreviewRetriesInput {
-  /** Missing fields are the session's, or the built-in defaults. */
+  /** Missing fields come from the session, or from the shipped defaults. */
   policy: object
   cause?: FailureCause | null
   exitCode?: number | null
-  /** Plans the further retries of this session; without it, those of a first attempt. */
+  /** Plans the further retries of this session; if missing, those of a first attempt. */
   sessionId?: string | null
 }
 
 /**
- * The retries that a policy would give; creates nothing.
+ * Plans the retries that a policy would give, without creating anything.
  * @throws RepriseError VALIDATION_FAILED, SESSION_NOT_FOUND
  */
 export async function previewRetries(context: ServiceContext, input: PreviewRetriesInput): Promise<RetryPreview> {
@@ -43,15 +43,8 @@ export async function previewRetries(context: ServiceContext, input: PreviewRetr
   })
 }
 
-async function findSession({ db, viewer }: ServiceContext, sessionId: string) {
-  requireSessionId(sessionId)
-  const session = await readPreviewSource(db, sessionId, viewer.projectId)
-  if (!session) throw new RepriseError('SESSION_NOT_FOUND', `no session ${sessionId}`)
-  return session
-}
-
 export interface AirflowPolicyPreview {
-  /** Fields not determined by the settings have the built-in defaults. */
+  /** Fields that the settings do not determine have the shipped defaults. */
   resolved: ResolvedPolicy
   explanation: AirflowExplanation
   airflowDelays: AirflowRetry[]
@@ -59,7 +52,7 @@ export interface AirflowPolicyPreview {
 }
 
 /**
- * The policy equivalent to an Airflow operator's settings, with both schedules side by side.
+ * Computes the policy equivalent to an Airflow operator's settings, with both schedules side by side.
  * @throws RepriseError VALIDATION_FAILED
  */
 export function previewAirflowPolicy(input: object): AirflowPolicyPreview {
@@ -73,4 +66,11 @@ export function previewAirflowPolicy(input: object): AirflowPolicyPreview {
     airflowDelays: planAirflowRetries(parsed.settings, parsed.task),
     schedule: planPreview({ policy: resolved.policy, cause: null, exitCode: null, session: null }).schedule,
   }
+}
+
+async function findSession({ db, viewer }: ServiceContext, sessionId: string) {
+  requireSessionId(sessionId)
+  const session = await readPreviewSource(db, sessionId, viewer.projectId)
+  if (!session) throw new RepriseError('SESSION_NOT_FOUND', `no session ${sessionId}`)
+  return session
 }

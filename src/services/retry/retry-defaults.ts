@@ -15,7 +15,7 @@ import type { RetryPolicy } from '../../domain/retry/policy/policy.ts'
 import { recordAudit } from '../../store/sql/access/audit.sql.ts'
 import { issuesUnder, refuseInput } from '../input/parse-input.ts'
 
-/** A scope in which something is set for many sessions; `name` is that of a domain or project. */
+/** A scope of settings for many sessions; `name` is that of a domain or project. */
 export interface RetryScopeInput {
   scope: RetryScope
   name?: string | null
@@ -27,7 +27,7 @@ interface ResolvedScope {
   name: string | null
   /** The nil UUID for the cluster. */
   id: string
-  /** For the audit log. */
+  /** The project for the audit log. */
   projectId: string | null
 }
 
@@ -35,11 +35,11 @@ export function scopeIssues({ scope, name }: RetryScopeInput): ValidationIssue[]
   if (scope === 'CLUSTER') {
     return name == null ? [] : [{ path: 'name', message: 'Only for a domain or a project: there is only one cluster' }]
   }
-  return name ? [] : [{ path: 'name', message: `Which ${scope.toLowerCase()}?` }]
+  return name ? [] : [{ path: 'name', message: `The name of the ${scope.toLowerCase()} is required` }]
 }
 
 /**
- * For administrators; those of one project may change only their project.
+ * Finds a scope, for administrators; those of one project may change only their project.
  * @throws RepriseError FORBIDDEN, DOMAIN_NOT_FOUND, PROJECT_NOT_FOUND
  */
 export async function resolveScope(context: ServiceContext, input: RetryScopeInput): Promise<ResolvedScope> {
@@ -58,7 +58,10 @@ export async function resolveScope(context: ServiceContext, input: RetryScopeInp
   return { scope, name, id, projectId: scope === 'PROJECT' ? id : null }
 }
 
-/** All defaults that apply to the viewer, widest scope first. Stored policies that no longer validate are ignored. */
+/**
+ * Reads all defaults that apply to the viewer, widest scope first. Stored policies that are no longer valid are
+ * ignored.
+ */
 export async function readRetryDefaults({ db, viewer }: ServiceContext): Promise<RetryDefaults[]> {
   const stored = await listRetryDefaults(db, viewer.projectId, SCOPES_LISTED_MAX)
   return stored.map(({ scope, name, policy: written }) => {
@@ -68,7 +71,7 @@ export async function readRetryDefaults({ db, viewer }: ServiceContext): Promise
 }
 
 export interface SetRetryDefaultsInput extends RetryScopeInput {
-  /** Replaces what was set there; null clears. */
+  /** Replaces the present defaults; null clears them. */
   policy?: object | null
 }
 
@@ -81,8 +84,8 @@ export interface RetryDefaults {
 }
 
 /**
- * Defaults for sessions created from now on, where neither they nor narrower scopes set a value. Existing sessions keep
- * their policy.
+ * Sets defaults for sessions created from now on, used if neither the sessions nor narrower scopes set a value.
+ * Existing sessions keep their policy.
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, DOMAIN_NOT_FOUND, PROJECT_NOT_FOUND
  */
 export async function setRetryDefaults(context: ServiceContext, input: SetRetryDefaultsInput): Promise<RetryDefaults> {

@@ -33,20 +33,20 @@ import { actorOf, assertMayAdminister } from '../access/authorize.ts'
 import { refuseInput, issuesOf as zodIssues } from '../input/parse-input.ts'
 import { resolveScope, type RetryScopeInput, scopeIssues } from './retry-defaults.ts'
 
-/** All switches in effect that apply to the viewer, widest scope first. */
+/** Reads all switches in effect that apply to the viewer, widest scope first. */
 export async function readRetrySwitches({ db, viewer }: ServiceContext): Promise<RetrySwitchView[]> {
   const found = await listRetrySwitches(db, viewer.projectId, SCOPES_LISTED_MAX)
   return found.map(({ scope, name, state, now }) => viewOf(scope, name, state, now))
 }
 
 export interface SetRetrySwitchInput extends RetryScopeInput {
-  /** True holds every due retry. Null or missing: unchanged. */
+  /** True holds every due retry. Null or missing keeps the present value. */
   disabled?: boolean | null
-  /** Null removes the limit; missing: unchanged. */
+  /** Null removes the limit; missing keeps it. */
   rateLimit?: RateLimit | null
   /** When this change reverts by itself to the permanent setting. */
   until?: Date | null
-  /** Why, for people. */
+  /** The reason, for people. */
   reason?: string | null
 }
 
@@ -56,7 +56,10 @@ export interface RetrySwitchView {
   name: string | null
   disabled: boolean
   disabledUntil: Date | null
-  /** What made `disabled` what it is; null if that came back by itself, or was never set. */
+  /**
+   * The change that set the present value of `disabled`; null if that value came back because a temporary one expired,
+   * or was never set.
+   */
   disabledChange: SwitchChange | null
   rateLimit: RateLimit | null
   rateLimitUntil: Date | null
@@ -66,8 +69,8 @@ export interface RetrySwitchView {
 const RAMP = { perTick: HELD_RELEASE_RETRIES_MAX, tickMs: DISPATCH_INTERVAL_MS }
 
 /**
- * Kill switch and rate limit of a scope. Effective on every server when this returns, because servers read it in the
- * transactions that dispatch retries. Retries held by the old setting are released gradually.
+ * Sets the kill switch and the rate limit of a scope. They are in effect on every server when this returns, because
+ * servers read them in the transactions that dispatch retries. Retries held by the old setting are released gradually.
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, DOMAIN_NOT_FOUND, PROJECT_NOT_FOUND
  */
 export async function setRetrySwitch(context: ServiceContext, input: SetRetrySwitchInput): Promise<RetrySwitchView> {
@@ -121,12 +124,12 @@ function changed({ disabled, rateLimit }: SwitchState, input: SetRetrySwitchInpu
   }
 }
 
-/** Who and when, the entry says itself. */
+/** The details for the audit log, which itself records actor and time. */
 function auditOf({ scope, name, disabled, disabledUntil, rateLimit, rateLimitUntil }: RetrySwitchView) {
   return { scope, name, disabled, disabledUntil, rateLimit, rateLimitUntil }
 }
 
-/** The bucket of a new limit is full; an existing one keeps its tokens. */
+/** Computes the tokens of the bucket: a new limit's bucket is full; an existing one keeps its tokens. */
 function tokensAfter({ state, tokens, now }: StoredSwitch, after: SwitchState): number {
   const limit = currentValue(after.rateLimit, now)
   if (!limit) return 0

@@ -30,8 +30,8 @@ export interface CreateScheduleInput extends ScheduleSettingsInput {
 }
 
 /**
- * From now on its runs are made, each by what `createSession` would make of `session`; the session's project is the
- * schedule's.
+ * Creates a schedule. Each of its runs creates the session that `createSession` would create from `session`; the
+ * session's project is the schedule's.
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, PROJECT_NOT_FOUND, RESOURCE_GROUP_NOT_FOUND, NAME_TAKEN,
  * QUOTA_EXCEEDED
  */
@@ -51,7 +51,7 @@ export async function createSchedule(
   await db.transaction(async (tx) => {
     const { count, now } = await takeName(tx, projectId, settings.name)
     if (count >= SCHEDULES_PER_PROJECT_MAX) {
-      const message = `there are ${SCHEDULES_PER_PROJECT_MAX} schedules already, and no more may be`
+      const message = `the project already has ${SCHEDULES_PER_PROJECT_MAX} schedules, and that is the limit`
       throw new RepriseError('QUOTA_EXCEEDED', message)
     }
     const next = nextRunAfter(now, { ...settings, id, anchorAt: now })
@@ -75,27 +75,20 @@ export async function createSchedule(
   return { scheduleId: id }
 }
 
-/** @throws RepriseError NAME_TAKEN */
-async function takeName(tx: Queryable, projectId: string, name: string): Promise<{ count: number; now: Date }> {
-  const { taken, ...rest } = await lockScheduleNames(tx, projectId, name)
-  if (taken) throw new RepriseError('NAME_TAKEN', `there is a schedule ${name} in its project already`)
-  return rest
-}
-
 /** Missing and null fields stay as they are. `cron` replaces `every`, and the other way round. */
 export interface UpdateScheduleInput extends Partial<{
   [Field in keyof ScheduleSettingsInput]: ScheduleSettingsInput[Field] | null
 }> {
   scheduleId: string
-  /** Replaces the whole of it, secrets included. */
+  /** Replaces the whole session, secrets included. */
   session?: CreateSessionInput | null
 }
 
 type Change = Omit<UpdateScheduleInput, 'scheduleId' | 'session'>
 
 /**
- * Runs that are due or wait already stay so, and start as the schedule is then. If its times change, the next is the
- * first of them from now on. Whoever updates it becomes its owner.
+ * Changes a schedule. Runs that are due or queued stay so, and start under the new settings. If its times change, its
+ * next run is the first of the new times from now on. The caller becomes its owner.
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, SCHEDULE_NOT_FOUND, PROJECT_NOT_FOUND, RESOURCE_GROUP_NOT_FOUND,
  * NAME_TAKEN
  */
@@ -131,40 +124,7 @@ export async function updateSchedule(
   return { scheduleId }
 }
 
-/** What is wrong with the fields that are given, whatever the others are: told with the faults of `session`. */
-function issuesOf(change: Change): readonly ValidationIssue[] {
-  const timed = change.cron != null || change.every != null
-  const parsed = parseScheduleSettings({ ...ANY, ...(timed && { cron: null }), ...withoutNulls(change) })
-  return 'issues' in parsed ? parsed.issues : []
-}
-
 const ANY = { name: 'any', cron: '@daily' }
-
-function merged(before: LockedSchedule, change: Change) {
-  const stated = settingsOf(before)
-  const timing = change.cron == null && change.every == null ? stated : { cron: change.cron, every: change.every }
-  // What is not known here is refused with the rest.
-  return {
-    ...stated,
-    ...withoutNulls(change),
-    cron: timing.cron,
-    every: timing.every,
-    name: change.name ?? stated.name,
-  }
-}
-
-/** When it runs next: as before if its times stay, else by the new ones from now on. */
-function retimed(before: LockedSchedule, after: ScheduleSettings) {
-  const { id, now } = before
-  const sameTimes = before.cron === after.cron && before.every === after.every && before.timeZone === after.timeZone
-  const anchorAt = before.every === after.every ? before.anchorAt : now
-  const from = sameTimes && before.plannedAt !== null ? new Date(before.plannedAt.getTime() - 1) : now
-  return { anchorAt, next: nextRunAfter(from, { ...after, id, anchorAt }) }
-}
-
-function settingsOf({ name, cron, every, timeZone, overlap, catchUp, jitter }: ScheduleSettings): ScheduleSettings {
-  return { name, cron, every, timeZone, overlap, catchUp, jitter }
-}
 
 const pauseSchema = z.strictObject({
   reason: z.string().max(REASON_LENGTH_MAX).refine(isStorableText, STORABLE_TEXT).nullish(),
@@ -195,14 +155,17 @@ export async function changeSchedule<T extends object>(
   })
 }
 
-/** A browser's own token ends with its session: the one with which it was logged in goes on. */
+/**
+ * The owner of a schedule. A browser's own token ends with its session, so the token with which it was logged in
+ * becomes the owner.
+ */
 export function ownerFrom({ tokenId, sessionOf, userId, name }: Viewer): ScheduleOwner {
   return { tokenId: sessionOf ?? tokenId, userId, owner: name }
 }
 
 /**
- * No run is made until it is resumed; what goes on goes on, and what waits for it waits. Pausing it again changes the
- * reason only.
+ * Pauses a schedule: no run is started until it is resumed. Running chains continue, and queued runs stay queued.
+ * Pausing it again changes only the reason.
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, SCHEDULE_NOT_FOUND
  */
 export async function pauseSchedule(
@@ -219,14 +182,14 @@ export async function pauseSchedule(
 }
 
 /**
- * It goes on with its next planned time; those that passed while it was paused are not made. Whoever resumes it becomes
- * its owner.
+ * Resumes a schedule with its next planned time; runs planned during the pause are not started. The caller becomes its
+ * owner.
  * @throws RepriseError FORBIDDEN, SCHEDULE_NOT_FOUND
  */
 export async function resumeSchedule(context: ServiceContext, { scheduleId }: ScheduleTarget): Promise<ScheduleTarget> {
   await changeSchedule(context, scheduleId, 'schedule.resume', async (tx, schedule) => {
     const { paused, now, plannedAt } = schedule
-    // One that is not paused keeps what is due.
+    // A schedule that is not paused keeps its due runs.
     const from = paused || plannedAt === null ? now : new Date(Math.min(now.getTime(), plannedAt.getTime() - 1))
     await resumeScheduleRow(tx, scheduleId, ownerFrom(context.viewer), nextRunAfter(from, schedule))
     return { before: { owner: schedule.owner } }
@@ -236,7 +199,7 @@ export async function resumeSchedule(context: ServiceContext, { scheduleId }: Sc
 }
 
 /**
- * Deletes it with the record of its runs; those that wait are never made. The chains that it made stay, and go on.
+ * Deletes a schedule with the record of its runs; queued runs are never started. Its chains stay, and continue.
  * @throws RepriseError FORBIDDEN, SCHEDULE_NOT_FOUND
  */
 export async function deleteSchedule(context: ServiceContext, { scheduleId }: ScheduleTarget): Promise<ScheduleTarget> {
@@ -245,4 +208,46 @@ export async function deleteSchedule(context: ServiceContext, { scheduleId }: Sc
     return { cron, every, timeZone, queued }
   })
   return { scheduleId }
+}
+
+/** @throws RepriseError NAME_TAKEN */
+async function takeName(tx: Queryable, projectId: string, name: string): Promise<{ count: number; now: Date }> {
+  const { taken, ...rest } = await lockScheduleNames(tx, projectId, name)
+  if (taken) throw new RepriseError('NAME_TAKEN', `there is a schedule ${name} in its project already`)
+  return rest
+}
+
+/**
+ * Finds faults of the given fields, whatever the other fields are; they are reported together with those of `session`.
+ */
+function issuesOf(change: Change): readonly ValidationIssue[] {
+  const timed = change.cron != null || change.every != null
+  const parsed = parseScheduleSettings({ ...ANY, ...(timed && { cron: null }), ...withoutNulls(change) })
+  return 'issues' in parsed ? parsed.issues : []
+}
+
+function merged(before: LockedSchedule, change: Change) {
+  const stated = settingsOf(before)
+  const timing = change.cron == null && change.every == null ? stated : { cron: change.cron, every: change.every }
+  // Unknown fields are refused together with the other faults.
+  return {
+    ...stated,
+    ...withoutNulls(change),
+    cron: timing.cron,
+    every: timing.every,
+    name: change.name ?? stated.name,
+  }
+}
+
+/** Computes the next run: unchanged if the times stay, else by the new times from now on. */
+function retimed(before: LockedSchedule, after: ScheduleSettings) {
+  const { id, now } = before
+  const sameTimes = before.cron === after.cron && before.every === after.every && before.timeZone === after.timeZone
+  const anchorAt = before.every === after.every ? before.anchorAt : now
+  const from = sameTimes && before.plannedAt !== null ? new Date(before.plannedAt.getTime() - 1) : now
+  return { anchorAt, next: nextRunAfter(from, { ...after, id, anchorAt }) }
+}
+
+function settingsOf({ name, cron, every, timeZone, overlap, catchUp, jitter }: ScheduleSettings): ScheduleSettings {
+  return { name, cron, every, timeZone, overlap, catchUp, jitter }
 }

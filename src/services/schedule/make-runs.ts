@@ -18,18 +18,18 @@ import type { Queryable } from '../../store/database.ts'
 import {
   advanceSchedules,
   readMadeRuns,
-  readScheduleStandings,
-  type ScheduleStanding,
+  readScheduleStates,
+  type ScheduleState,
   writeScheduleRuns,
   type WrittenRun,
 } from '../../store/sql/schedule/schedule-runs.sql.ts'
 import type { ServiceContext } from '../service-context.ts'
 import { cancelOthers, startRuns } from './start-runs.ts'
 
-/** A schedule whose times cannot be computed is asked again after so long: this Node may not know its time zone. */
+/** Pause before a schedule whose times cannot be computed is tried again: this Node may not know its time zone. */
 const FAULT_PAUSE_MS = SCHEDULE_LATE_AFTER_SECONDS * 60 * 1000
 
-/** What of this schedule is due, by the database's clock as of the transaction. */
+/** Computes the due runs of this schedule, by the database's clock at the beginning of the transaction. */
 export function dueRuns(schedule: HeldSchedule): DueRuns {
   const { id, plannedAt, now, catchUp, jitter } = schedule
   const nothing = { schedule, runs: [], missed: null, askedBy: null }
@@ -45,7 +45,7 @@ export function dueRuns(schedule: HeldSchedule): DueRuns {
   }
 }
 
-/** The first planned time after this one; null if there is none. */
+/** Computes the first planned time after this one; null if there is none. */
 export function nextRunAfter(time: Date, schedule: Timing & { id: string; jitter: number }): NextRun | null {
   const plannedAt = createTimetable(schedule).after(time)
   if (plannedAt === null) return null
@@ -53,30 +53,30 @@ export function nextRunAfter(time: Date, schedule: Timing & { id: string; jitter
   return { plannedAt, dueAt: new Date(plannedAt.getTime() + delayMs) }
 }
 
-/** What is due of a schedule that the transaction holds. */
+/** The due runs of a schedule that the transaction has locked. */
 export interface DueRuns {
   schedule: HeldSchedule
   runs: readonly Date[]
   missed: MissedRuns | null
   next: NextRun | null
-  /** The name of whoever asked for the run; null for runs that were planned. */
+  /** The name of the person who requested the run; null for planned runs. */
   askedBy: string | null
   /** Why nothing more can be planned now. */
   fault?: RepriseError
 }
 
 export interface MadeRuns {
-  /** The rows of what was decided, those that only count up among them. */
+  /** The rows of all outcomes, including those that only increment a count. */
   runs: WrittenRun[]
   /** Ids of the sessions that were created. */
   started: string[]
-  /** How many chains were ended for a later run. */
+  /** Number of chains that were ended for a later run. */
   cancelled: number
 }
 
 /**
- * Makes what is due of these schedules, and starts what has waited: the sessions, their rows, and the next planned time
- * in the caller's transaction, so that a crash leaves all of it or nothing.
+ * Starts the due and queued runs of these schedules: writes the sessions, their rows, and the next planned time in the
+ * caller's transaction, so that a crash leaves all of it or nothing.
  */
 export async function makeRuns(
   tx: Queryable,
@@ -84,9 +84,9 @@ export async function makeRuns(
   turns: readonly DueRuns[],
 ): Promise<MadeRuns> {
   const ids = turns.map(({ schedule }) => schedule.id)
-  const standings = await readScheduleStandings(tx, ids)
+  const states = await readScheduleStates(tx, ids)
   const made = await readMade(tx, turns)
-  const decided = turns.map((turn) => decide(turn, standings.get(turn.schedule.id)!, made))
+  const decided = turns.map((turn) => decide(turn, states.get(turn.schedule.id)!, made))
   const started = await startRuns(
     tx,
     context,
@@ -113,9 +113,9 @@ export async function makeRuns(
 
 interface Decided {
   turn: DueRuns
-  /** What has a record already: what made nothing is recorded beside it. */
+  /** Planned times that already have a record. New outcomes that started nothing are recorded beside it. */
   made: ReadonlySet<string>
-  standing: ScheduleStanding
+  state: ScheduleState
   admitted: AdmittedRuns
 }
 
@@ -134,15 +134,15 @@ function faultAt({ plannedAt, now }: HeldSchedule): Date {
   return plannedAt ?? now
 }
 
-function decide(turn: DueRuns, standing: ScheduleStanding, made: ReadonlySet<string>): Decided {
+function decide(turn: DueRuns, state: ScheduleState, made: ReadonlySet<string>): Decided {
   const { schedule, runs } = turn
   const due = runs.filter((at) => !made.has(keyOf(schedule.id, at))).map((plannedAt) => ({ plannedAt, queuedId: null }))
-  const waiting = standing.waiting.map(({ id, plannedAt }) => ({ plannedAt: new Date(plannedAt), queuedId: id }))
-  return { turn, made, standing, admitted: admitRuns({ overlap: schedule.overlap, open: standing.open, waiting, due }) }
+  const waiting = state.waiting.map(({ id, plannedAt }) => ({ plannedAt: new Date(plannedAt), queuedId: id }))
+  return { turn, made, state, admitted: admitRuns({ overlap: schedule.overlap, open: state.open, waiting, due }) }
 }
 
-/** The rows of one schedule, by planned time. */
-function rowsOf({ turn, made, standing, admitted }: Decided, started: string | RepriseError | undefined): WrittenRun[] {
+/** Builds the rows of one schedule, by planned time. */
+function rowsOf({ turn, made, state, admitted }: Decided, started: string | RepriseError | undefined): WrittenRun[] {
   const { start, wait, skip } = admitted
   const rows = [
     ...(turn.missed ? [beside(made, missedRow(turn, turn.missed))] : []),
@@ -153,7 +153,7 @@ function rowsOf({ turn, made, standing, admitted }: Decided, started: string | R
   ]
   return merged(
     rows.toSorted((a, b) => a.plannedAt.getTime() - b.plannedAt.getTime()),
-    standing.last,
+    state.last,
   )
 }
 
@@ -194,13 +194,13 @@ function refusedWith({ code, message }: { code: ErrorCode; message: string }): O
 }
 
 function missedRow(turn: DueRuns, { from, to, count, more }: MissedRuns): WrittenRun {
-  const reason = more ? 'no server could make them in time: at least so many' : 'no server could make them in time'
+  const reason = more ? 'no server could start them in time (at least this many)' : 'no server could start them in time'
   const missed = row(turn, { plannedAt: from, queuedId: null }, { outcome: 'MISSED', reason })
   return { ...missed, lastPlannedAt: to, count }
 }
 
-/** Runs in a row that made nothing, for one reason, are one row that counts them. */
-function merged(rows: readonly WrittenRun[], last: ScheduleStanding['last']): WrittenRun[] {
+/** Merges consecutive runs that started nothing for the same reason into one row that counts them. */
+function merged(rows: readonly WrittenRun[], last: ScheduleState['last']): WrittenRun[] {
   const result: WrittenRun[] = []
   for (const next of rows) {
     const same = result.at(-1)
@@ -214,7 +214,7 @@ function merged(rows: readonly WrittenRun[], last: ScheduleStanding['last']): Wr
   return result
 }
 
-function isSame(next: WrittenRun, before: NonNullable<ScheduleStanding['last']>): boolean {
+function isSame(next: WrittenRun, before: NonNullable<ScheduleState['last']>): boolean {
   if (next.outcome === 'STARTED' || next.outcome === 'QUEUED' || before.askedBy !== null) return false
   return next.outcome === before.outcome && next.code === before.code && next.reason === before.reason
 }
@@ -226,10 +226,10 @@ function advanced({ schedule, next }: DueRuns, { wait }: AdmittedRuns, runs: rea
   return { id: schedule.id, next, queued: wait.length, ...(told && { statusReason: statusReason ?? null }) }
 }
 
-/** After the commit. */
+/** Wakes services after the commit. */
 export function wakeForRuns({ wake }: Pick<ServiceContext, 'wake'>, { started, cancelled }: MadeRuns): void {
   if (started.length > 0) wake.wake('schedule-sessions', 'events')
   if (cancelled === 0) return
-  // A chain of sessions that had not started has ended already: the run that waits for it may start.
+  // A chain whose session had not started has ended already: the run that waits for it may start.
   wake.wake('terminate-sessions', 'promote-to-terminated', 'decide-retries', 'drive-routes', 'events', 'run-schedules')
 }

@@ -17,7 +17,7 @@ import { shownEnviron, type ShownVariable } from '../session/session-fields.ts'
 export type { ScheduleRunRow }
 export type ScheduleRecord = Prisma.ScheduleGetPayload<object>
 
-/** Which schedules. All given conditions must match; null counts as missing. */
+/** A filter of schedules. All given conditions must match; null counts as missing. */
 export interface ScheduleFilterInput {
   project?: string | null
   name?: TextFilterInput | null
@@ -28,12 +28,12 @@ interface Reader extends Pick<ServiceContext, 'viewer'> {
   prisma: PrismaClient
 }
 
-/** Those that the viewer sees. */
+/** Reads the schedules that the viewer sees. */
 export function readSchedules({ prisma, viewer }: Reader, ids: readonly string[]): Promise<ScheduleRecord[]> {
   return prisma.schedule.findMany({ where: { id: { in: [...ids] }, ...projectScope(viewer) } })
 }
 
-/** By chain, the schedule that made it. */
+/** Reads, by chain, the schedule that created it. */
 export async function readSchedulesOfChains(
   { prisma, viewer }: Reader,
   chainIds: readonly string[],
@@ -45,7 +45,10 @@ export async function readSchedulesOfChains(
   return new Map(chains.flatMap(({ chainId, schedule }) => (schedule ? [[chainId, schedule]] : [])))
 }
 
-/** Newest first. @throws RepriseError VALIDATION_FAILED */
+/**
+ * Reads schedules, newest first.
+ * @throws RepriseError VALIDATION_FAILED
+ */
 export function listSchedules(
   { prisma, viewer }: Reader,
   { filter, page }: { filter: ScheduleFilterInput; page: PageArguments },
@@ -65,10 +68,12 @@ export function listSchedules(
   })
 }
 
-/** Of one schedule they are unique. */
+/** Planned times are unique within a schedule. */
 const LATEST_FIRST: readonly OrderColumn[] = [{ column: 'plannedAt', direction: 'desc', type: 'date' }]
 
-/** Latest first; none of a schedule that the viewer does not see. @throws RepriseError VALIDATION_FAILED */
+/**
+ * Reads runs, latest first; none for a schedule that the viewer does not see. @throws RepriseError VALIDATION_FAILED
+ */
 export function listScheduleRuns(
   { prisma, viewer }: Reader,
   options: { scheduleId: string; outcome?: readonly ScheduleRunOutcome[] | null | undefined; page: PageArguments },
@@ -88,7 +93,7 @@ export function listScheduleRuns(
   })
 }
 
-/** For schedules that the viewer is known to see. */
+/** Reads the last runs of schedules that the viewer is known to see. */
 export function readLastRuns(
   { db }: Pick<ServiceContext, 'db'>,
   scheduleIds: readonly string[],
@@ -99,7 +104,10 @@ export function readLastRuns(
 
 type Timed = Pick<ScheduleRecord, 'cron' | 'every' | 'timeZone' | 'anchorAt' | 'plannedAt' | 'pausedAt'>
 
-/** The next planned times, without jitter; of a paused schedule those that it would have if it were resumed now. */
+/**
+ * Computes the next planned times, without jitter. For a paused schedule, these are the times that it would have if it
+ * were resumed now.
+ */
 export function nextRunsOf(schedule: Timed, now: Date, count: number): Date[] {
   const { plannedAt, pausedAt } = schedule
   try {
@@ -109,12 +117,12 @@ export function nextRunsOf(schedule: Timed, now: Date, count: number): Date[] {
     for (; time !== null && times.length < count; time = timetable.after(time)) times.push(time)
     return times
   } catch {
-    // Its zone is unknown here; `statusReason` says so.
+    // Its time zone is unknown here; `statusReason` says so.
     return []
   }
 }
 
-/** The session that its runs create, with its defaults; null if it is not valid any more. */
+/** The session that its runs create, with its defaults; null if it is no longer valid. */
 export function templateOf({ template }: Pick<ScheduleRecord, 'template'>): ParsedCreateSession | null {
   const parsed = parseCreateSession(template)
   return 'value' in parsed ? parsed.value : null
@@ -124,7 +132,7 @@ export function templateOf({ template }: Pick<ScheduleRecord, 'template'>): Pars
 export interface DescribedSchedule extends ScheduleRecord {
   projectName: string
   nextRuns: Date[]
-  /** With the environment as the viewer may read it; null if it is not valid any more. */
+  /** Includes the part of the environment that the viewer may read; null if it is no longer valid. */
   session: (Omit<ParsedCreateSession, 'environ'> & { environ: ShownVariable[] }) | null
   secrets: SealedVariable[]
 }
@@ -138,7 +146,10 @@ export async function describeSchedule(context: ReadContext, id: string): Promis
   return described
 }
 
-/** Newest first. @throws RepriseError VALIDATION_FAILED */
+/**
+ * Reads schedules, newest first.
+ * @throws RepriseError VALIDATION_FAILED
+ */
 export async function describeSchedules(
   context: ReadContext,
   options: { filter: ScheduleFilterInput; page: PageArguments },
@@ -151,7 +162,10 @@ export async function describeSchedules(
   return { ...page, edges: page.edges.map(({ cursor }, index) => ({ cursor, node: nodes[index]! })) }
 }
 
-/** Latest first. @throws RepriseError SCHEDULE_NOT_FOUND, VALIDATION_FAILED */
+/**
+ * Reads runs, latest first.
+ * @throws RepriseError SCHEDULE_NOT_FOUND, VALIDATION_FAILED
+ */
 export async function runsOfSchedule(
   context: ReadContext,
   options: Parameters<typeof listScheduleRuns>[1],
@@ -161,7 +175,7 @@ export async function runsOfSchedule(
   return listScheduleRuns(context, options)
 }
 
-/** One statement more, however many schedules. */
+/** Needs one more statement, however many schedules there are. */
 async function describe(context: ReadContext, schedules: readonly ScheduleRecord[]): Promise<DescribedSchedule[]> {
   const projectIds = [...new Set(schedules.map(({ projectId }) => projectId))]
   const projects = await context.prisma.project.findMany({

@@ -6,9 +6,9 @@ import type { ScheduleRunRow } from './read-schedules.ts'
 import { wakeForRuns } from './make-runs.ts'
 
 /**
- * Makes one more run now, with the rights of whoever asks, also of a schedule that is paused. What overlaps it is
- * treated as for a planned run: it may be skipped, or wait. The planned runs stay as they are. Of a run that is refused
- * nothing is written: whoever asks is told.
+ * Starts one more run now, with the rights of the caller, even if the schedule is paused. Overlaps are treated as for a
+ * planned run: this run may be skipped or queued. The planned runs stay as they are. A refused run is not recorded; the
+ * caller gets the error.
  * @throws RepriseError FORBIDDEN, SCHEDULE_NOT_FOUND, and what `createSession` throws
  */
 export async function runScheduleNow(
@@ -21,7 +21,7 @@ export async function runScheduleNow(
     const { plannedAt, dueAt, now } = locked
     const schedule = { ...locked, ...ownerFrom(viewer), ownerRole: viewer.role }
     const next = plannedAt && dueAt && { plannedAt, dueAt }
-    // Another run may have been asked for in the same millisecond.
+    // Another run may have been requested in the same millisecond.
     for (let at = now; ; at = new Date(at.getTime() + 1)) {
       const made = await makeRuns(tx, context, [{ schedule, runs: [at], missed: null, next, askedBy: viewer.name }])
       const run = made.runs.find(({ askedBy }) => askedBy !== null)

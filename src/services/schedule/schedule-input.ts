@@ -17,7 +17,7 @@ import { type CreateSessionInput, parseCreateSession } from '../session/create-s
 import { planFirstAttempt, readPlanScope } from '../session/plan-attempt.ts'
 import { besideOtherFaults } from '../session/session-fields.ts'
 
-/** When and how a schedule runs. Durations are in seconds. */
+/** The timing and behaviour of a schedule. Durations are in seconds. */
 export interface ScheduleSettingsInput {
   name: string
   cron?: string | null
@@ -28,7 +28,7 @@ export interface ScheduleSettingsInput {
   jitter?: number | null
 }
 
-/** Of a schedule's own fields, with GraphQL's names. */
+/** The schedule's own fields, with GraphQL's names. */
 export const scheduleSettingsSchema = z
   .strictObject({
     name: text(NAME_LENGTH_MAX),
@@ -49,13 +49,13 @@ export const scheduleSettingsSchema = z
   .superRefine(
     ({ cron, every, jitter }, context) => {
       const fault = (path: string, message: string) => context.addIssue({ code: 'custom', path: [path], message })
-      if ((cron === undefined) === (every === undefined)) fault('cron', 'must be given, or every: one of the two')
+      if ((cron === undefined) === (every === undefined)) fault('cron', 'exactly one of cron and every must be given')
       if (every !== undefined && jitter > every) fault('jitter', 'must not be longer than every')
     },
     { when: besideOtherFaults },
   )
 
-/** All faults at once. */
+/** Reports all faults at once. */
 export function parseScheduleSettings(
   input: ScheduleSettingsInput,
 ): { settings: ScheduleSettings } | { issues: ValidationIssue[] } {
@@ -64,12 +64,12 @@ export function parseScheduleSettings(
   return { settings: { ...parsed.data, cron: parsed.data.cron ?? null, every: parsed.data.every ?? null } }
 }
 
-/** Of these every run has its own, or none. */
+/** Fields that are individual to each run, or do not apply to runs. */
 const NOT_OF_RUNS = ['creationId', 'startsAt', 'dependsOn'] as const
 
 /**
- * Checks that a session can be created from this, as `createSession` does, and gives what is stored of it.
- * `otherIssues`: of what is given beside it, to be told with its own.
+ * Checks that a session can be created from this input, as `createSession` does, and returns the part that is stored.
+ * `otherIssues` are faults of the other fields, which are reported together with its own.
  * @throws RepriseError VALIDATION_FAILED, PROJECT_NOT_FOUND, RESOURCE_GROUP_NOT_FOUND
  */
 export async function parseTemplate(

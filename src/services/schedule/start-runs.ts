@@ -15,8 +15,8 @@ import { endAttempts } from '../retry/decide-session.ts'
 import { retryCancelledBy } from '../retry/change-retry.ts'
 
 /**
- * Creates a session for each of these schedules, with the rights of its owner and within the owner's quotas. By the id
- * of the schedule, that of the session, or why there is none.
+ * Creates a session for each of these schedules, with the rights of its owner and within the owner's quotas. Returns,
+ * by schedule id, the session's id or why there is none.
  */
 export async function startRuns(
   tx: Queryable,
@@ -41,12 +41,12 @@ export async function startRuns(
   return outcomes
 }
 
-/** Runs are made by the server, in the name of the schedule's owner. */
+/** The actor of runs: the server creates them in the name of the schedule's owner. */
 export function actorOfSchedule({ owner: name, tokenId, userId }: HeldSchedule): Actor {
   return { name, tokenId, userId, requestId: null, address: null }
 }
 
-/** Ends the chains of these schedules that go on, so that a later run can start. Returns how many. */
+/** Ends the running chains of these schedules, so that a later run can start. Returns how many. */
 export async function cancelOthers(
   tx: Queryable,
   { log }: Pick<ServiceContext, 'log'>,
@@ -56,7 +56,7 @@ export async function cancelOthers(
   const ids = schedules.map(({ id }) => id)
   const locked = new Map<string, LockedSession>()
   let open: OpenAttempt[] = []
-  // Until it is locked, an attempt may be replaced by its retry.
+  // Until an attempt is locked, its retry may replace it.
   for (let round = 0; round < 2; round++) {
     open = await readOpenAttempts(tx, ids)
     const loose = open.flatMap(({ sessionId }) => (locked.has(sessionId) ? [] : [sessionId]))
@@ -69,28 +69,30 @@ export async function cancelOthers(
       scheduleId === schedule.id ? (locked.get(sessionId) ?? []) : [],
     )
     const reason = `a later run of schedule ${schedule.name} takes its place`
-    const told = retryCancelledBy(schedule.owner, reason)
-    const options = { actor: actorOfSchedule(schedule), force: false, reason, told, log }
+    const retryNote = retryCancelledBy(schedule.owner, reason)
+    const options = { actor: actorOfSchedule(schedule), force: false, reason, retryNote, log }
     cancelled += (await endAttempts(tx, sessions, options)).ended.size
   }
   return cancelled
 }
 
-/** Whose rights the runs of a schedule have: those of the token that created it or changed it last. */
+/**
+ * The viewer whose rights the runs of a schedule have: that of the token that created the schedule or changed it last.
+ */
 function ownerOf({ tokenId, userId, owner, ownerRole, projectId }: HeldSchedule): Viewer | RepriseError {
   const advice = 'Whoever resumes or updates the schedule becomes its owner.'
   if (ownerRole === null) {
-    const message = `The token "${owner}", with whose rights its runs are made, is not valid in its project any more. ${advice}`
+    const message = `The token "${owner}", whose rights its runs have, is no longer valid in its project. ${advice}`
     return new RepriseError('FORBIDDEN', message)
   }
   if (!mayChange({ role: ownerRole })) {
-    const message = `The token "${owner}", with whose rights its runs are made, has the role ${ownerRole} now, which may not change anything. ${advice}`
+    const message = `The token "${owner}", whose rights its runs have, now has the role ${ownerRole}, which may not change anything. ${advice}`
     return new RepriseError('FORBIDDEN', message)
   }
   return { tokenId, userId, name: owner, role: ownerRole, projectId }
 }
 
-/** By the id of the schedule, the session that its run creates, or why there can be none. */
+/** Plans, by schedule id, the session that its run creates, or why there can be none. */
 async function planRunSessions(
   tx: Queryable,
   { secrets }: Pick<ServiceContext, 'secrets'>,
@@ -111,10 +113,13 @@ async function planRunSessions(
   )
 }
 
-/** Projects are found by name: that of the schedule itself, which its owner has been checked for. */
+/** Projects are found by name: here it is the schedule's own project, for which its owner has been checked. */
 const EVERYTHING = { projectId: null }
 
-/** What was valid when the schedule was made may not be any more, after an upgrade. */
+/**
+ * Parses the template again: an input that was valid when the schedule was created may no longer be so after an
+ * upgrade.
+ */
 function parsedTemplate({ template, projectName }: HeldSchedule): ParsedCreateSession | RepriseError {
   const parsed = parseCreateSession({ ...template, project: projectName })
   return 'value' in parsed ? parsed.value : inputError(parsed.issues)

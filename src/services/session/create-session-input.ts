@@ -30,7 +30,7 @@ import { codeSha256 } from '../code/upload-code.ts'
 import { text } from '../input/input-fields.ts'
 import { canonicalJson, withoutNulls } from '../input/parse-input.ts'
 
-/** A session as given by a client. Everything but name and command has a default; null counts as missing. */
+/** A session as a client gives it. Everything but name and command has a default; null counts as missing. */
 export type CreateSessionInput = Pick<Written, 'name' | 'command'> & {
   [Field in Exclude<keyof Written, 'name' | 'command'>]?: Written[Field] | null
 }
@@ -72,7 +72,7 @@ const fields = z.strictObject({
   retryPolicy: retryPolicy.prefault({}),
 })
 
-/** Input of `createSession`, with GraphQL's names. */
+/** The input of `createSession`, with GraphQL's names. */
 export const createSessionSchema = fields
   .superRefine(checkSecrets, { when: besideOtherFaults })
   .superRefine(checkConcurrency, { when: besideOtherFaults })
@@ -82,7 +82,11 @@ function checkConcurrency(
   context: z.RefinementCtx,
 ): void {
   if (concurrencyLimit == null || concurrencyKey != null) return
-  context.addIssue({ code: 'custom', path: ['concurrencyLimit'], message: 'It is the limit of a concurrencyKey' })
+  context.addIssue({
+    code: 'custom',
+    path: ['concurrencyLimit'],
+    message: 'Only together with concurrencyKey, whose limit it is',
+  })
 }
 
 /** Reports all faults at once. Null counts as missing. */
@@ -92,19 +96,19 @@ export function parseCreateSession(input: unknown): { value: ParsedCreateSession
   return { issues: parsed.error.issues.map(({ path, message }) => ({ path: path.join('.'), message })) }
 }
 
-/** One at a time, unless the client says how many. */
+/** The limit of a concurrency key is 1 unless the client gives one. */
 function withLimit(value: ParsedCreateSession): ParsedCreateSession {
   return value.concurrencyKey == null ? value : { ...value, concurrencyLimit: value.concurrencyLimit ?? 1 }
 }
 
-/** 128 bits: a digest only tells a repeated request from a different one. */
+/** 128 bits are enough, because a digest only tells a repeated request from a different one. */
 const DIGEST_BYTES = 16
 
 /**
- * Fingerprint of what a client asked for, equal for inputs that ask for the same: defaults of fields are filled in,
- * amounts, ids and times have one form, and the order of variables, labels, agents, dependencies and slots does not
- * count. The policy is compared as given, so that defaults of projects may change between two requests. Fields without
- * a value are left out: a field that a later release adds changes no digest.
+ * Fingerprint of a client's input, equal for inputs that request the same: defaults of fields are filled in, amounts,
+ * ids and times are normalised, and the order of variables, labels, agents, dependencies and slots does not count. The
+ * policy is compared as given, so that defaults of projects may change between two requests. Fields without a value are
+ * omitted, so that a field added by a later release changes no digest.
  */
 export function inputDigest(input: Asked, secrets: readonly SealedVariable[]): string {
   const { allowAgents, avoidAgents, excludeAgents, dependsOn } = input
@@ -112,7 +116,7 @@ export function inputDigest(input: Asked, secrets: readonly SealedVariable[]): s
     ...input,
     creationId: null,
     environ: input.environ.toSorted((a, b) => (a.name < b.name ? -1 : 1)),
-    // A digest without a key would give away whether a guess is right.
+    // A digest without a key would reveal whether a guess is right.
     secretEnviron: secrets.map(({ name, digest }) => ({ name, digest })).toSorted((a, b) => (a.name < b.name ? -1 : 1)),
     allowAgents: allowAgents?.toSorted(),
     avoidAgents: avoidAgents?.toSorted(),
@@ -124,7 +128,7 @@ export function inputDigest(input: Asked, secrets: readonly SealedVariable[]): s
   return hash.digest().subarray(0, DIGEST_BYTES).toString('base64url')
 }
 
-/** The parsed input of a session or of a deployment, which has fewer of these. */
+/** The parsed input of a session or of a deployment, which has fewer of these fields. */
 type Asked = Pick<ParsedCreateSession, 'environ'> &
   Partial<Pick<ParsedCreateSession, 'allowAgents' | 'avoidAgents' | 'excludeAgents' | 'dependsOn' | 'startsAt'>>
 

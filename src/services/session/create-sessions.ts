@@ -17,7 +17,7 @@ import { lockPendingPlaces } from '../quota.ts'
 
 export interface CreatedSession {
   sessionId: string
-  /** False if the creation id was known: it is the session created then, with the same input. */
+  /** False if the creation id was known: the result is the existing session, created with the same input. */
   created: boolean
 }
 
@@ -32,7 +32,8 @@ export async function createSession(context: ServiceContext, input: CreateSessio
 }
 
 /**
- * Inputs are independent: an error in one does not affect the others. Results are in the order of the inputs.
+ * Creates sessions from independent inputs: an error in one does not affect the others. Results are in the order of the
+ * inputs.
  * @throws RepriseError VALIDATION_FAILED for more than CREATE_SESSIONS_MAX, FORBIDDEN
  */
 export async function createSessions(
@@ -68,7 +69,7 @@ export async function createSessions(
   })
 }
 
-/** The session that the creation id already names, if it was asked for in the same way. */
+/** The session that the creation id already names, if the inputs are equal. */
 function repeated(session: NewSession, known: KnownSession): CreatedSession | RepriseError {
   const { creationId, creationDigest } = session
   if (known.creationDigest === null || known.creationDigest === creationDigest) {
@@ -98,7 +99,7 @@ function parse(input: CreateSessionInput): ParsedCreateSession | RepriseError {
 
 interface AddedSessions {
   inserted: Set<string>
-  /** By id: a limit on pending sessions leaves no place for them. */
+  /** Errors by session id: a limit on pending sessions leaves no place for them. */
   refused: Map<string, RepriseError>
 }
 
@@ -106,8 +107,7 @@ interface AddedSessions {
  * Adds sessions that clients request, first attempts and resubmissions. If an owner's pending sessions are limited,
  * they are counted while the quota is locked, so two callers never take the same place. Sessions that are neither
  * inserted nor refused existed already. `transact` runs the counting: `db.transaction`, or the caller's own
- * transaction.
- * A quota that is set at the same time counts the sessions being inserted at that moment as existing.
+ * transaction. A quota that is set at the same time counts the sessions being inserted at that moment as existing.
  */
 export async function addSessions(
   db: Queryable,

@@ -24,9 +24,9 @@ import {
 } from '../../store/sql/session/scheduling-history.sql.ts'
 
 /**
- * Why these sessions are still waiting, by id; sessions that are not waiting are left out. Derived from the present
- * state, so it is also true for sessions far back in the queue that the scheduler has not considered for a long time.
- * The number of statements does not depend on the number of sessions.
+ * Explains why these sessions are still waiting, by id; sessions that are not waiting are omitted. The reason is
+ * derived from the present state, so it is also true for sessions far back in the queue that the scheduler has not
+ * considered for a long time. The number of statements does not depend on the number of sessions.
  */
 export async function explainPendingSessions(
   { db }: Pick<ServiceContext, 'db'>,
@@ -78,6 +78,32 @@ export async function explainPendingSessions(
   )
 }
 
+export type { HistoryRow, SessionDurations }
+
+/** Reads one page for each entity, oldest first. The caller has checked that the viewer may see them. */
+export function readSchedulingHistory(
+  { db }: Pick<ServiceContext, 'db'>,
+  input: { entityIds: readonly string[]; after: string; limit: number },
+): Promise<HistoryRow[]> {
+  return read(db, input.entityIds, input.after, input.limit)
+}
+
+export function countSchedulingHistory(
+  { db }: Pick<ServiceContext, 'db'>,
+  entityIds: readonly string[],
+): Promise<Map<string, number>> {
+  return count(db, entityIds)
+}
+
+/** Computes how long each of these sessions was in each phase. The caller has checked that the viewer may see them. */
+export async function readDurations(
+  { db }: Pick<ServiceContext, 'db'>,
+  sessionIds: readonly string[],
+): Promise<Map<string, SessionDurations>> {
+  const rows = await readSessionTimes(db, sessionIds)
+  return new Map(rows.map(({ sessionId, steps, now, ...times }) => [sessionId, durationsOf(times, steps, now)]))
+}
+
 function requestOfDemand(session: PendingDemand) {
   return resourceRequest({ ...session, kernels: session.clusterSize, slots: parseQuantities(session.resourceSlots) })
 }
@@ -98,30 +124,4 @@ function unreserved(agents: readonly AgentCapacity[] = []): AgentCapacity[] {
     const free = new Map([...agent.free].map(([slot, amount]) => [slot, amount + (agent.reserved.get(slot) ?? 0n)]))
     return { ...agent, free, reserved: new Map() }
   })
-}
-
-export type { HistoryRow, SessionDurations }
-
-/** Oldest first, one page for each entity. The caller has checked that the viewer may see them. */
-export function readSchedulingHistory(
-  { db }: Pick<ServiceContext, 'db'>,
-  input: { entityIds: readonly string[]; after: string; limit: number },
-): Promise<HistoryRow[]> {
-  return read(db, input.entityIds, input.after, input.limit)
-}
-
-export function countSchedulingHistory(
-  { db }: Pick<ServiceContext, 'db'>,
-  entityIds: readonly string[],
-): Promise<Map<string, number>> {
-  return count(db, entityIds)
-}
-
-/** How long each of these sessions was queued, and so on. The caller has checked that the viewer may see them. */
-export async function readDurations(
-  { db }: Pick<ServiceContext, 'db'>,
-  sessionIds: readonly string[],
-): Promise<Map<string, SessionDurations>> {
-  const rows = await readSessionTimes(db, sessionIds)
-  return new Map(rows.map(({ sessionId, steps, now, ...times }) => [sessionId, durationsOf(times, steps, now)]))
 }

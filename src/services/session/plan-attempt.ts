@@ -27,12 +27,12 @@ import { inputError } from '../input/parse-input.ts'
 import type { SealedVariable } from '../../domain/session/kernel-environment.ts'
 import type { SecretBox } from '../access/secrets.ts'
 
-/** What inputs refer to, as far as it exists and the viewer sees it. */
+/** The objects that inputs refer to, as far as they exist and the viewer sees them. */
 interface PlanScope {
   projects: Map<string, ProjectScope>
   groups: Map<string, GroupScope>
   chains: Map<string, string>
-  /** `<project's name>/<SHA-256>` of uploaded code. */
+  /** Uploaded code, as `<project's name>/<SHA-256>`. */
   codes: Set<string>
 }
 
@@ -68,7 +68,7 @@ function distinct(values: readonly ParsedCreateSession[], of: (value: ParsedCrea
   return [...new Set(values.flatMap(of))]
 }
 
-/** The session that an input asks for, with its resolved retry policy, or why there can be none. */
+/** Plans the session of an input, with its resolved retry policy, or returns why there can be none. */
 export function planFirstAttempt(
   value: ParsedCreateSession,
   scope: PlanScope,
@@ -130,14 +130,14 @@ function groupIssues(value: ParsedCreateSession, group: GroupScope): ValidationI
   return issues
 }
 
-/** Defaults were validated when they were set; those that no longer validate are ignored. */
+/** Defaults were validated when they were set; those that are no longer valid are ignored. */
 function storedDefaults(stored: unknown): Partial<RetryPolicy> | null {
   if (stored === null || stored === undefined) return null
   const parsed = parseRetryPolicy(stored)
   return 'policy' in parsed ? parsed.policy : null
 }
 
-/** A child's own values, in addition to those that may differ from its parent's. */
+/** Values of the child itself, including any that may differ from its parent's. */
 type Own = Pick<
   NewSession,
   | 'parentSessionId'
@@ -151,7 +151,7 @@ type Own = Pick<
   | 'retryCause'
 >
 
-/** The next session of a chain: fields missing in `own` are its parent's, or those of a first attempt. */
+/** Builds the next session of a chain: fields missing in `own` are its parent's, or those of a first attempt. */
 export function childSession(parent: ChildSource, own: Own & Partial<NewSession>): NewSession {
   return {
     ...FIRST_ATTEMPT,
@@ -165,8 +165,7 @@ export function childSession(parent: ChildSource, own: Own & Partial<NewSession>
   }
 }
 
-/** Secret variables as clients give them, and as they are stored. Nobody but the kernels that start reads them again. */
-
+/** Encrypts the secret variables of a client's input for storage. Only kernels that start read them again. */
 export function sealEnviron(box: SecretBox, environ: readonly { name: string; value: string }[]): SealedVariable[] {
   return environ.map(({ name, value }) => {
     const bytes = Buffer.from(value)
@@ -178,7 +177,10 @@ export function sealEnviron(box: SecretBox, environ: readonly { name: string; va
   })
 }
 
-/** @throws SecretKeyError */
+/**
+ * Decrypts secret variables.
+ * @throws SecretKeyError
+ */
 export function openEnviron(box: SecretBox, sealed: readonly SealedVariable[]): { name: string; value: string }[] {
   return sealed.map(({ name, sealed: text }) => ({
     name,
@@ -186,7 +188,10 @@ export function openEnviron(box: SecretBox, sealed: readonly SealedVariable[]): 
   }))
 }
 
-/** Not the session's id: its children inherit the values as they are. */
+/**
+ * The context of a secret variable. It does not contain the session's id, because children inherit the values
+ * unchanged.
+ */
 function about(name: string): string {
   return `environ ${name}`
 }

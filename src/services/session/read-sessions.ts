@@ -22,9 +22,7 @@ import { DEPENDENTS_LISTED_MAX } from '../../domain/limits.ts'
 import { type DependentRow, readDependents as read } from '../../store/sql/session/creation-scope.sql.ts'
 import { validate } from 'uuid'
 
-/** Complete sessions with related data, for REST; GraphQL reads only what its query selects. */
-
-const BESIDE = {
+const RELATED = {
   project: { select: { name: true } },
   user: { select: { name: true } },
   childSession: { select: { id: true } },
@@ -34,19 +32,20 @@ const BESIDE = {
   },
 } as const satisfies Prisma.SessionInclude
 
-export type SessionRecord = Omit<Prisma.SessionGetPayload<{ include: typeof BESIDE }>, 'environ' | 'pendingReason'> & {
-  /** Why it waits, with the present numbers; null if it does not. */
+/** A complete session with related data, for REST; GraphQL reads only what its query selects. */
+export type SessionRecord = Omit<Prisma.SessionGetPayload<{ include: typeof RELATED }>, 'environ' | 'pendingReason'> & {
+  /** Why the session waits, with the present numbers; null if it does not wait. */
   pendingReason: string | null
-  /** Of its kernels together; null if nothing is known. */
+  /** The usage of its kernels together; null if nothing is known. */
   usage: KernelUsage | null
   checkpoint: ShownCheckpoint
-  /** As the viewer may read it. */
+  /** The part of the environment that the viewer may read. */
   environ: ShownVariable[]
   /** Ids of all attempts of its chain, oldest to newest. */
   retryChain: string[]
 }
 
-/** Context of read services: the database and the viewer. */
+/** The context of read services: the database and the viewer. */
 export interface ReadContext extends ServiceContext {
   prisma: PrismaClient
 }
@@ -59,12 +58,15 @@ const OLDEST_ATTEMPT_FIRST: OrderColumn[] = [
 /** @throws RepriseError SESSION_NOT_FOUND */
 export async function readSession(context: ReadContext, id: string): Promise<SessionRecord> {
   const where = { id, ...projectScope(context.viewer) }
-  const session = await context.prisma.session.findFirst({ where, include: BESIDE })
+  const session = await context.prisma.session.findFirst({ where, include: RELATED })
   if (!session) throw new RepriseError('SESSION_NOT_FOUND', `no session ${id}`)
   return (await withChains(context, [session]))[0]!
 }
 
-/** Newest first. @throws RepriseError VALIDATION_FAILED */
+/**
+ * Reads sessions, newest first.
+ * @throws RepriseError VALIDATION_FAILED
+ */
 export async function readSessions(
   context: ReadContext,
   options: { filter: SessionFilterInput; page: PageArguments },
@@ -72,7 +74,9 @@ export async function readSessions(
   return readPage(context, options.page, NEWEST_FIRST, sessionWhere(options.filter))
 }
 
-/** All attempts of a session's chain, oldest to newest. @throws RepriseError SESSION_NOT_FOUND, VALIDATION_FAILED */
+/**
+ * Reads all attempts of a session's chain, oldest to newest. @throws RepriseError SESSION_NOT_FOUND, VALIDATION_FAILED
+ */
 export async function readAttempts(
   context: ReadContext,
   options: { sessionId: string; page: PageArguments },
@@ -82,6 +86,105 @@ export async function readAttempts(
   const session = await context.prisma.session.findFirst({ where, select: { chainId: true } })
   if (!session) throw new RepriseError('SESSION_NOT_FOUND', `no session ${id}`)
   return readPage(context, page, OLDEST_ATTEMPT_FIRST, { chainId: session.chainId })
+}
+
+/**
+ * Reads usage by session; sessions without a known figure are missing. The caller has checked that the viewer may see
+ * them.
+ */
+export async function readUsage(
+  { db }: Pick<ServiceContext, 'db'>,
+  sessionIds: readonly string[],
+): Promise<Map<string, KernelUsage>> {
+  const rows = await readUsageRows(db, sessionIds)
+  return new Map(rows.map(({ sessionId, ...usage }) => [sessionId, usage]))
+}
+
+/** Reads, by session, the progress of sessions that are being started, as text. The caller has checked as above. */
+export async function readStartNotes(
+  { db }: Pick<ServiceContext, 'db'>,
+  sessionIds: readonly string[],
+): Promise<Map<string, string>> {
+  const rows = await readStartNoteRows(db, sessionIds)
+  return new Map(rows.map(({ sessionId, note }) => [sessionId, note]))
+}
+
+/** Reads, by session, the checkpoints of earlier attempts that sessions found. The caller has checked as above. */
+export async function readFoundCheckpoints(
+  { db }: Pick<ServiceContext, 'db'>,
+  sessionIds: readonly string[],
+): Promise<Map<string, FoundCheckpointRow>> {
+  const rows = await readFoundRows(db, sessionIds)
+  return new Map(rows.map((row) => [row.sessionId, row]))
+}
+
+/** The checkpoint that a session found, or the fact that there was none. */
+export interface ShownCheckpoint extends Omit<FoundCheckpointRow, 'sessionId' | 'state'> {
+  state: FoundCheckpointRow['state'] | 'NONE'
+}
+
+/** The value for a session without a checkpoint, and for one that has not started. */
+export const NO_CHECKPOINT: ShownCheckpoint = {
+  state: 'NONE',
+  fromAttempt: null,
+  store: null,
+  bytes: null,
+  publishedAt: null,
+  note: null,
+}
+
+export type { FoundCheckpointRow }
+
+export type { SessionKey }
+
+/** Reads sessions of one project (null for all) by a key, oldest attempt first. */
+export interface SessionRead {
+  projectId: string | null
+  by: SessionKey
+  values: readonly string[]
+  /**
+   * The columns and relations that the selection set needs, as made by Pothos; identical for all places of one path.
+   */
+  select: Prisma.SessionSelect
+  selectKey: string
+}
+
+export type ReadSessions = (read: SessionRead) => Promise<Session[]>
+
+/**
+ * Creates a reader. Rows contain what `select` names and the three keys; the type claims the whole row because Pothos
+ * expects it. Selections with relations other than the decision are read by Prisma.
+ */
+export function sessionReader({ db, prisma }: { db: Queryable; prisma: PrismaClient }): ReadSessions {
+  return async ({ projectId, by, values, select }) => {
+    const distinct = [...new Set(values)]
+    const whole = { ...select, id: true, chainId: true, parentSessionId: true, attempt: true }
+    const selection = plainSelection(whole)
+    if (selection) return readPlainSessions(db, { projectId, by, values: distinct, selection })
+    return prisma.session.findMany({
+      where: { ...(projectId !== null && { projectId }), [by]: { in: distinct } },
+      select: whole,
+      orderBy: { attempt: 'asc' },
+    })
+  }
+}
+
+export type { DependentRow }
+
+/** Reads the first attempts that depend on these chains and that the viewer sees, oldest first. */
+export function readDependents(
+  { db, viewer }: Pick<ServiceContext, 'db' | 'viewer'>,
+  chainIds: readonly string[],
+): Promise<DependentRow[]> {
+  return read(db, chainIds, viewer.projectId, DEPENDENTS_LISTED_MAX)
+}
+
+/**
+ * Checks an id. A malformed UUID names no session; the database would refuse it with another error.
+ * @throws RepriseError SESSION_NOT_FOUND
+ */
+export function requireSessionId(id: unknown): void {
+  if (!validate(id)) throw new RepriseError('SESSION_NOT_FOUND', `no session ${String(id).slice(0, 100)}`)
 }
 
 async function readPage(
@@ -95,7 +198,7 @@ async function readPage(
   const page = await keysetPage({
     args,
     order,
-    find: ({ where, ...rest }) => prisma.session.findMany({ ...rest, where: { AND: [seen, where] }, include: BESIDE }),
+    find: ({ where, ...rest }) => prisma.session.findMany({ ...rest, where: { AND: [seen, where] }, include: RELATED }),
     count: () => prisma.session.count({ where: seen }),
   })
   const nodes = await withChains(
@@ -105,51 +208,7 @@ async function readPage(
   return { ...page, edges: page.edges.map(({ cursor }, index) => ({ cursor, node: nodes[index]! })) }
 }
 
-/** By session; those of which nothing is known are missing. The caller has checked that the viewer may see them. */
-export async function readUsage(
-  { db }: Pick<ServiceContext, 'db'>,
-  sessionIds: readonly string[],
-): Promise<Map<string, KernelUsage>> {
-  const rows = await readUsageRows(db, sessionIds)
-  return new Map(rows.map(({ sessionId, ...usage }) => [sessionId, usage]))
-}
-
-/** How far those that are being started are, by session, in words. The caller has checked as above. */
-export async function readStartNotes(
-  { db }: Pick<ServiceContext, 'db'>,
-  sessionIds: readonly string[],
-): Promise<Map<string, string>> {
-  const rows = await readStartNoteRows(db, sessionIds)
-  return new Map(rows.map(({ sessionId, note }) => [sessionId, note]))
-}
-
-/** The same of what sessions found of the checkpoint of earlier attempts. */
-export async function readFoundCheckpoints(
-  { db }: Pick<ServiceContext, 'db'>,
-  sessionIds: readonly string[],
-): Promise<Map<string, FoundCheckpointRow>> {
-  const rows = await readFoundRows(db, sessionIds)
-  return new Map(rows.map((row) => [row.sessionId, row]))
-}
-
-/** What a session found, or that there was nothing. */
-export interface ShownCheckpoint extends Omit<FoundCheckpointRow, 'sessionId' | 'state'> {
-  state: FoundCheckpointRow['state'] | 'NONE'
-}
-
-/** Of a session that has not started, too. */
-export const NO_CHECKPOINT: ShownCheckpoint = {
-  state: 'NONE',
-  fromAttempt: null,
-  store: null,
-  bytes: null,
-  publishedAt: null,
-  note: null,
-}
-
-export type { FoundCheckpointRow }
-
-/** Four statements, and a few more if some of the sessions wait: however many there are. */
+/** Needs four statements, and a few more if some of the sessions wait, however many sessions there are. */
 async function withChains<
   Row extends {
     id: string
@@ -189,56 +248,4 @@ async function withChains<
     environ: shownEnviron(viewer, session.environ as { name: string; value: string }[]),
     retryChain: chains.get(session.chainId)!.map(({ id }) => id),
   }))
-}
-
-export type { SessionKey }
-
-/** Reads sessions of one project (null: of all) by a key, oldest attempt first. */
-export interface SessionRead {
-  projectId: string | null
-  by: SessionKey
-  values: readonly string[]
-  /**
-   * The columns and relations that the selection set needs, as made by Pothos; identical for all places of one path.
-   */
-  select: Prisma.SessionSelect
-  selectKey: string
-}
-
-export type ReadSessions = (read: SessionRead) => Promise<Session[]>
-
-/**
- * Rows contain what `select` names and the three keys; the type claims the whole row because Pothos expects it.
- * Selections with relations other than the decision are read by Prisma.
- */
-export function sessionReader({ db, prisma }: { db: Queryable; prisma: PrismaClient }): ReadSessions {
-  return async ({ projectId, by, values, select }) => {
-    const distinct = [...new Set(values)]
-    const whole = { ...select, id: true, chainId: true, parentSessionId: true, attempt: true }
-    const selection = plainSelection(whole)
-    if (selection) return readPlainSessions(db, { projectId, by, values: distinct, selection })
-    return prisma.session.findMany({
-      where: { ...(projectId !== null && { projectId }), [by]: { in: distinct } },
-      select: whole,
-      orderBy: { attempt: 'asc' },
-    })
-  }
-}
-
-export type { DependentRow }
-
-/** The first attempts that depend on these chains, of those that the viewer sees, oldest first. */
-export function readDependents(
-  { db, viewer }: Pick<ServiceContext, 'db' | 'viewer'>,
-  chainIds: readonly string[],
-): Promise<DependentRow[]> {
-  return read(db, chainIds, viewer.projectId, DEPENDENTS_LISTED_MAX)
-}
-
-/**
- * A malformed UUID names no session; the database would refuse it with an error of its own.
- * @throws RepriseError SESSION_NOT_FOUND
- */
-export function requireSessionId(id: unknown): void {
-  if (!validate(id)) throw new RepriseError('SESSION_NOT_FOUND', `no session ${String(id).slice(0, 100)}`)
 }

@@ -43,7 +43,10 @@ export const command = z
     message: `must be at most ${COMMAND_BYTES_MAX} bytes in all, 9 more for each argument`,
   })
 
-/** A session without requested slots still takes one core, so an agent runs no more such sessions than it has cores. */
+/**
+ * A session without requested slots still takes one core, so that an agent runs no more such sessions than it has
+ * cores.
+ */
 const DEFAULT_SLOTS: Readonly<Record<string, string>> = { cpu: '1' }
 
 /** An amount of 0 counts as not requested. */
@@ -51,7 +54,7 @@ export const resourceSlots = slotAmounts
   .transform((amounts) => Object.fromEntries(Object.entries(amounts).filter(([, amount]) => amount !== '0')))
   .default(DEFAULT_SLOTS)
 
-/** [{ key, value }], each key once → { key: value } in the same order */
+/** Converts [{ key, value }], with each key once, to { key: value } in the same order. */
 function pairs(key: z.ZodType<string, string>, value: z.ZodType<string, string>, most: number) {
   return z
     .array(z.strictObject({ key, value }))
@@ -74,7 +77,7 @@ export const executorOptions = pairs(
   EXECUTOR_OPTIONS_MAX,
 )
 
-/** In order of their paths: the order in which they are given does not matter. */
+/** Mounts sorted by path, because the order in which they are given does not matter. */
 export const mounts = z
   .array(
     z.strictObject({
@@ -135,7 +138,7 @@ export function besideOtherFaults({ value }: { value: unknown }): boolean {
   return typeof value === 'object' && value !== null
 }
 
-/** A variable is secret or not, and both kinds count as one environment. */
+/** Checks that no variable is both plain and secret, and that both kinds together fit into one environment. */
 export function checkSecrets(
   { environ: plain, secretEnviron }: { environ?: unknown; secretEnviron?: unknown },
   context: z.RefinementCtx,
@@ -144,7 +147,7 @@ export function checkSecrets(
   const names = new Set(plain.map((entry: { name?: unknown } | null) => entry?.name))
   for (const [index, entry] of secretEnviron.entries()) {
     if (!names.has((entry as { name?: unknown } | null)?.name)) continue
-    context.addIssue({ code: 'custom', path: ['secretEnviron', index, 'name'], message: 'stands in environ, too' })
+    context.addIssue({ code: 'custom', path: ['secretEnviron', index, 'name'], message: 'is also in environ' })
   }
   if (environBytes(plain) + environBytes(secretEnviron) > ENVIRON_BYTES_MAX) {
     const message = `must be at most ${ENVIRON_BYTES_MAX} bytes together with environ, 10 more for each variable`
@@ -179,17 +182,17 @@ export function unique<Key extends string>(key: Key) {
   }
 }
 
-/** Stands for a value that the viewer may not read. */
+/** Replaces a value that the viewer may not read. */
 const REDACTED = '[redacted]'
 
 export interface ShownVariable {
   name: string
   value: string
-  /** Whether `value` only stands for the real one. */
+  /** Set if `value` replaces the real value. */
   redacted?: true
 }
 
-/** An environment as this viewer may read it: the names, and the values or what stands for them. */
+/** The environment as this viewer may read it: the names, with values or their replacement. */
 export function shownEnviron(
   viewer: Pick<Viewer, 'role'>,
   variables: readonly { name: string; value: string }[],
@@ -206,19 +209,24 @@ export function shownOverrides(viewer: Pick<Viewer, 'role'>, overrides: object):
   return mayReadEnviron(viewer) ? withoutSecrets(overrides) : auditedOverrides(overrides)
 }
 
-/** Without values of the environment: what is written down for good is read by more people than may read these. */
+/**
+ * The overrides without values of the environment, because the audit log is read by more people than may read these
+ * values.
+ */
 export function auditedOverrides(overrides: ResubmissionOverrides): object {
   const { environ: variables } = overrides
   return withoutSecrets(variables === undefined ? overrides : { ...overrides, environ: redactedEnviron(variables) })
 }
 
-/** Nobody reads these, encrypted or not. */
+/** Removes secret variables, which nobody may read, encrypted or not. */
 function withoutSecrets(overrides: Omit<ResubmissionOverrides, 'environ'>): object {
   const { secretEnviron } = overrides
   return secretEnviron === undefined ? overrides : { ...overrides, secretEnviron: redactedEnviron(secretEnviron) }
 }
 
-/** A changed or overridden field as this viewer may read it: of a variable, that it changed, was added or removed. */
+/**
+ * A changed or overridden field as this viewer may read it: for a variable, whether it changed, was added or removed.
+ */
 export function shownField(viewer: Pick<Viewer, 'role'>, field: string, value: string | null): string | null {
   if (value === null) return null
   const readable = field.startsWith('environ.') ? mayReadEnviron(viewer) : !field.startsWith('secretEnviron.')

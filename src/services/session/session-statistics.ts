@@ -42,87 +42,21 @@ interface SpanInput {
 type Range = Pick<CountedSpan, 'from' | 'to'>
 type Span = Range & Pick<CountedSpan, 'bucketSeconds'>
 
-/**
- * Which span of time statistics are over: by default the last day.
- * @throws RepriseError VALIDATION_FAILED
- */
-async function rangeOf(db: Queryable, input: SpanInput): Promise<Range> {
-  const range = await rangeFrom(db, input)
-  const issues = rangeIssues(range)
-  if (issues.length > 0) throw refusal(issues)
-  return range
-}
-
-/**
- * The same in buckets, by default of an hour.
- * @throws RepriseError VALIDATION_FAILED
- */
-async function spanOf(db: Queryable, input: SpanInput & { bucketSeconds?: number | null }): Promise<Span> {
-  const span = { ...(await rangeFrom(db, input)), bucketSeconds: input.bucketSeconds ?? 3_600 }
-  const issues = [...rangeIssues(span), ...bucketIssues(span)]
-  if (issues.length > 0) throw refusal(issues)
-  return span
-}
-
-function bucketsIn({ from, to, bucketSeconds }: Span): number {
-  return Math.ceil((to.getTime() - from.getTime()) / (bucketSeconds * 1_000))
-}
-
-async function rangeFrom(db: Queryable, { from, to: given }: SpanInput): Promise<Range> {
-  const to = given ?? (await readNow(db))
-  return { from: from ?? new Date(to.getTime() - STATISTICS_RANGE_DEFAULT_SECONDS * 1_000), to }
-}
-
 const secondsOf = ({ from, to }: Range) => (to.getTime() - from.getTime()) / 1_000
-
-function rangeIssues(range: Range): ValidationIssue[] {
-  const issues: ValidationIssue[] = []
-  const seconds = secondsOf(range)
-  // A day before a representable time may not be representable.
-  if (!isStorableMoment(range.from)) issues.push({ path: 'from', message: STORABLE_MOMENT })
-  if (seconds <= 0) issues.push({ path: 'to', message: '`to` must be later than `from`.' })
-  if (seconds > STATISTICS_RANGE_MAX_SECONDS) {
-    const message = `From \`from\` to \`to\` are at most ${STATISTICS_RANGE_MAX_SECONDS / 86_400} days.`
-    issues.push({ path: 'from', message })
-  }
-  return issues
-}
-
-function bucketIssues(span: Span): ValidationIssue[] {
-  const { bucketSeconds } = span
-  const seconds = secondsOf(span)
-  if (bucketSeconds < 1) return [{ path: 'bucketSeconds', message: '`bucketSeconds` must be at least 1.' }]
-  const buckets = bucketsIn(span)
-  if (seconds > STATISTICS_RANGE_MAX_SECONDS || buckets <= STATISTICS_BUCKETS_MAX) return []
-  const least = Math.ceil(seconds / STATISTICS_BUCKETS_MAX)
-  const message = `That makes ${buckets} buckets; the most is ${STATISTICS_BUCKETS_MAX}: \`bucketSeconds\` must be at least ${least}.`
-  return [{ path: 'bucketSeconds', message }]
-}
 
 const QUERY_CANCELED = '57014'
 
-/** For a count that was cancelled since it took too long. */
-function explainTimeout(error: unknown): never {
-  if ((error as { code?: string }).code !== QUERY_CANCELED) throw error
-  const message = `That took longer than ${STATISTICS_TIMEOUT_MS / 1_000} s: ask for a shorter span.`
-  throw refusal([{ path: 'from', message }])
-}
-
-function refusal(issues: readonly ValidationIssue[]): RepriseError {
-  return new RepriseError('VALIDATION_FAILED', issues.map(({ message }) => message).join(' '), issues)
-}
-
 export type { CauseFigures, OutcomeUsage, PendingRetries, SessionFigures }
 
-/** Of which sessions. */
+/** A filter of the counted sessions. */
 interface CountedInput extends SpanInput {
   project?: string | null
   /** Exactly this name. */
   name?: string | null
   label?: { key: string; value: string } | null
-  /** By name. */
+  /** The name of a resource group. */
   resourceGroup?: string | null
-  /** By name. */
+  /** The name of a user. */
   user?: string | null
 }
 
@@ -131,7 +65,7 @@ interface StatisticsInput extends CountedInput {
 }
 
 export interface SessionStatistics {
-  /** Of which sessions they are. */
+  /** The sessions that were counted. */
   counted: CountedSpan
   from: Date
   to: Date
@@ -143,8 +77,8 @@ export interface SessionStatistics {
 }
 
 /**
- * Outcomes of the sessions that ended within a period, by default the last day.
- * @throws RepriseError VALIDATION_FAILED
+ * Counts outcomes of the sessions that ended within a period, by default the last day. @throws RepriseError
+ * VALIDATION_FAILED
  */
 export async function readSessionStatistics(
   { db, viewer }: Pick<ServiceContext, 'db' | 'viewer'>,
@@ -171,23 +105,15 @@ export async function readSessionStatistics(
   }
 }
 
-/** What they used, by their result. @throws RepriseError VALIDATION_FAILED */
+/**
+ * Reads the usage of sessions by their result.
+ * @throws RepriseError VALIDATION_FAILED
+ */
 export function readOutcomeUsage(
   { db }: Pick<ServiceContext, 'db'>,
   { counted }: Pick<SessionStatistics, 'counted'>,
 ): Promise<OutcomeUsage[]> {
   return readOutcomes(db, counted, STATISTICS_TIMEOUT_MS).catch(explainTimeout)
-}
-
-/** @throws RepriseError VALIDATION_FAILED */
-function countedOf({ projectId }: ServiceContext['viewer'], input: CountedInput): CountedSessions {
-  const { project, name, label, resourceGroup, user } = input
-  refuseUnstorable({ name, label, resourceGroup, user }, 'input')
-  return {
-    project: project ?? null,
-    visibleProjectId: projectId,
-    ...withoutNulls({ name, label, resourceGroup, user }),
-  }
 }
 
 export type { FailureGroup }
@@ -201,8 +127,8 @@ interface FailureGroupsInput extends CountedInput {
 const GROUPS_DEFAULT = 20
 
 /**
- * What failed within a period, by default the last day, counted together by what it has in common.
- * @throws RepriseError VALIDATION_FAILED
+ * Counts failures within a period, by default the last day, grouped by a common property. @throws RepriseError
+ * VALIDATION_FAILED
  */
 export async function readFailureGroups(
   { db, viewer }: Pick<ServiceContext, 'db' | 'viewer'>,
@@ -219,4 +145,81 @@ export async function readFailureGroups(
     ...(causes && { causes: [...new Set(causes)] }),
   }
   return countFailures(db, failures, STATISTICS_TIMEOUT_MS).catch(explainTimeout)
+}
+
+/**
+ * Determines the time range of statistics, by default the last day.
+ * @throws RepriseError VALIDATION_FAILED
+ */
+async function rangeOf(db: Queryable, input: SpanInput): Promise<Range> {
+  const range = await rangeFrom(db, input)
+  const issues = rangeIssues(range)
+  if (issues.length > 0) throw refusal(issues)
+  return range
+}
+
+/**
+ * Determines the time range and its buckets, by default of an hour.
+ * @throws RepriseError VALIDATION_FAILED
+ */
+async function spanOf(db: Queryable, input: SpanInput & { bucketSeconds?: number | null }): Promise<Span> {
+  const span = { ...(await rangeFrom(db, input)), bucketSeconds: input.bucketSeconds ?? 3_600 }
+  const issues = [...rangeIssues(span), ...bucketIssues(span)]
+  if (issues.length > 0) throw refusal(issues)
+  return span
+}
+
+function bucketsIn({ from, to, bucketSeconds }: Span): number {
+  return Math.ceil((to.getTime() - from.getTime()) / (bucketSeconds * 1_000))
+}
+
+async function rangeFrom(db: Queryable, { from, to: given }: SpanInput): Promise<Range> {
+  const to = given ?? (await readNow(db))
+  return { from: from ?? new Date(to.getTime() - STATISTICS_RANGE_DEFAULT_SECONDS * 1_000), to }
+}
+
+function rangeIssues(range: Range): ValidationIssue[] {
+  const issues: ValidationIssue[] = []
+  const seconds = secondsOf(range)
+  // The day before a storable time may not be storable.
+  if (!isStorableMoment(range.from)) issues.push({ path: 'from', message: STORABLE_MOMENT })
+  if (seconds <= 0) issues.push({ path: 'to', message: '`to` must be later than `from`.' })
+  if (seconds > STATISTICS_RANGE_MAX_SECONDS) {
+    const message = `From \`from\` to \`to\` are at most ${STATISTICS_RANGE_MAX_SECONDS / 86_400} days.`
+    issues.push({ path: 'from', message })
+  }
+  return issues
+}
+
+function bucketIssues(span: Span): ValidationIssue[] {
+  const { bucketSeconds } = span
+  const seconds = secondsOf(span)
+  if (bucketSeconds < 1) return [{ path: 'bucketSeconds', message: '`bucketSeconds` must be at least 1.' }]
+  const buckets = bucketsIn(span)
+  if (seconds > STATISTICS_RANGE_MAX_SECONDS || buckets <= STATISTICS_BUCKETS_MAX) return []
+  const least = Math.ceil(seconds / STATISTICS_BUCKETS_MAX)
+  const message = `That makes ${buckets} buckets, and the limit is ${STATISTICS_BUCKETS_MAX}: \`bucketSeconds\` must be at least ${least}.`
+  return [{ path: 'bucketSeconds', message }]
+}
+
+/** Converts the error of a count that was cancelled because it took too long. */
+function explainTimeout(error: unknown): never {
+  if ((error as { code?: string }).code !== QUERY_CANCELED) throw error
+  const message = `That took longer than ${STATISTICS_TIMEOUT_MS / 1_000} s: ask for a shorter span.`
+  throw refusal([{ path: 'from', message }])
+}
+
+function refusal(issues: readonly ValidationIssue[]): RepriseError {
+  return new RepriseError('VALIDATION_FAILED', issues.map(({ message }) => message).join(' '), issues)
+}
+
+/** @throws RepriseError VALIDATION_FAILED */
+function countedOf({ projectId }: ServiceContext['viewer'], input: CountedInput): CountedSessions {
+  const { project, name, label, resourceGroup, user } = input
+  refuseUnstorable({ name, label, resourceGroup, user }, 'input')
+  return {
+    project: project ?? null,
+    visibleProjectId: projectId,
+    ...withoutNulls({ name, label, resourceGroup, user }),
+  }
 }

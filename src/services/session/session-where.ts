@@ -5,7 +5,7 @@ import type { SessionWhere } from '../../store/prisma.ts'
 import { idsBeginningWith, textConditions, type TextFilterInput } from '../input/input-fields.ts'
 import { argumentError, refuseUnstorable, withoutNulls } from '../input/parse-input.ts'
 
-/** Which sessions. All given conditions must match; null counts as missing. */
+/** A filter of sessions. All given conditions must match; null counts as missing. */
 export interface SessionFilterInput {
   status?: SessionStatus[] | null
   result?: SessionResult[] | null
@@ -18,13 +18,13 @@ export interface SessionFilterInput {
   statusReason?: TextFilterInput | null
   retryPhase?: RetryPhase[] | null
   project?: string | null
-  /** The beginning of its id, at least 8 hexadecimal digits. */
+  /** The beginning of the id, at least 8 hexadecimal digits. */
   idPrefix?: string | null
   chainId?: string | null
   parentSessionId?: string | null
-  /** Id of an agent on which some kernel of it is, or was. */
+  /** The id of an agent on which one of its kernels is, or was. */
   agent?: string | null
-  /** Name of a resource group. */
+  /** The name of a resource group. */
   resourceGroup?: string | null
   concurrencyKey?: string | null
   /** The chain that it waits, or waited, for. */
@@ -46,17 +46,27 @@ export interface TimeFilterInput {
   lte?: Date | null
 }
 
-/** Ends included. */
+/** A range that includes both ends. */
 export interface RangeFilterInput {
   min?: number | null
   max?: number | null
 }
 
-/** @throws RepriseError if the filter is too large, or has a text that cannot be stored */
+/**
+ * Converts a filter for Prisma. @throws RepriseError if the filter is too large, or has a text that cannot be stored
+ */
 export function sessionWhere(filter: SessionFilterInput | null | undefined): SessionWhere {
   refuseUnstorable(filter, 'filter')
   const budget = { terms: FILTER_TERMS_MAX }
   return filter ? where(filter, budget, 1) : {}
+}
+
+/** A filter that matches nothing. It is written this way because Prisma drops an empty OR inside an AND. */
+const NOTHING: SessionWhere = { id: { in: [] } }
+
+/** Whether the filter matches everything. */
+export function isEmptyWhere(inner: SessionWhere): boolean {
+  return Object.keys(inner).length === 0
 }
 
 function where(filter: SessionFilterInput, budget: { terms: number }, depth: number): SessionWhere {
@@ -98,10 +108,10 @@ function where(filter: SessionFilterInput, budget: { terms: number }, depth: num
   return all.length > 0 ? { ...own, AND: all } : own
 }
 
-/** Written this way because Prisma drops an empty OR inside an AND. */
-const NOTHING: SessionWhere = { id: { in: [] } }
-
-/** An empty filter matches everything. Prisma would drop it from an OR, so it would match nothing. */
+/**
+ * Combines filters with OR. An empty filter matches everything, but Prisma would drop it from the OR, so that it would
+ * match nothing.
+ */
 function anyOf(wheres: SessionWhere[]): SessionWhere {
   if (wheres.length === 0) return NOTHING
   return wheres.some(isEmptyWhere) ? {} : { OR: wheres }
@@ -110,11 +120,6 @@ function anyOf(wheres: SessionWhere[]): SessionWhere {
 function not(inner: SessionWhere): SessionWhere {
   if (inner === NOTHING) return {}
   return isEmptyWhere(inner) ? NOTHING : { NOT: inner }
-}
-
-/** Whether it matches everything. */
-export function isEmptyWhere(inner: SessionWhere): boolean {
-  return Object.keys(inner).length === 0
 }
 
 /**
@@ -135,7 +140,7 @@ function oneOf<K extends string, T>(field: K, values: readonly T[] | null | unde
   return { [field]: { in: [...values] } } as never
 }
 
-/** As `failureReason` derives it. */
+/** Filters by reason, as `failureReason` derives it. */
 function reasonIn(names: readonly string[]): SessionWhere {
   oneOf('failureReason', names)
   if (names.length === 0) return NOTHING
@@ -149,7 +154,10 @@ function reasonIn(names: readonly string[]): SessionWhere {
   }
 }
 
-/** As `retryState` derives it: sessions without a decision are UNDECIDED if they may be retried, else NONE. */
+/**
+ * Filters by phase, as `retryState` derives it: sessions without a decision are UNDECIDED if they may be retried, else
+ * NONE.
+ */
 function phaseIn(phases: readonly RetryPhase[]): SessionWhere {
   const mayBeRetried: SessionWhere = { sessionType: 'BATCH', maxRetries: { gt: 0 } }
   return {

@@ -17,8 +17,8 @@ import { assertEnabled, changeWebhook } from './webhooks.ts'
 
 /**
  * Sends everything since a given time that the endpoint has missed: failed deliveries, and events that happened while
- * it was disabled or selected other events. Delivered events are not sent again. `more`: there may be more than the
- * maximum of one call.
+ * it was disabled or selected other events. Delivered events are not sent again. `more` means that there may be more
+ * than the maximum of one call.
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, WEBHOOK_NOT_FOUND, WEBHOOK_DISABLED
  */
 export async function replayWebhook(
@@ -63,7 +63,7 @@ export async function replayDelivery(
 }
 
 /**
- * A delivery of `webhook.test` with a single attempt.
+ * Sends a `webhook.test` event with a single attempt.
  * @throws RepriseError FORBIDDEN, WEBHOOK_NOT_FOUND, WEBHOOK_DISABLED
  */
 export async function sendTestEvent(

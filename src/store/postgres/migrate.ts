@@ -7,13 +7,16 @@ import { connect } from './pooling.ts'
 import { settleOutbox } from './outbox-era.ts'
 
 const MIGRATION_LOCK_KEY = 7_265_707_270
-/** Polled, because waiting inside PostgreSQL would hold a snapshot that a concurrent index build waits for. */
+/**
+ * Interval at which the lock is polled. Waiting inside PostgreSQL would hold a snapshot, for which a concurrent index
+ * build would wait.
+ */
 const LOCK_POLL_MS = 100
 /** Another server that started at the same time may need this long for a migration that rewrites large tables. */
 const LOCK_TIMEOUT_MS = 15 * 60_000
 const UNDEFINED_TABLE = '42P01'
 
-/** The database was migrated by a newer version of the program. Migrations only go forward. */
+/** Thrown if a newer version of the program has migrated the database. Migrations only go forward. */
 export class NewerDatabaseError extends Error {
   constructor(unknown: readonly string[]) {
     super(
@@ -51,8 +54,8 @@ export async function migrate(
 }
 
 /**
- * A killed process frees its lock at once, but PostgreSQL may still be running the migration it had sent. That
- * migration holds a lock of its own, which is acquired here only to wait for it.
+ * Waits for a migration of a killed process. That process frees its lock at once, but PostgreSQL may still be running
+ * the migration it had sent. The migration holds a lock of its own, which is acquired here only to wait for it.
  */
 async function waitForTurn(client: pg.Client, signal?: AbortSignal): Promise<void> {
   await takeLock(client, MIGRATION_LOCK_KEY, signal)
@@ -76,7 +79,10 @@ async function refuseNewer(client: pg.Client, known: readonly string[]): Promise
   if (unknown.length > 0) throw new NewerDatabaseError(unknown)
 }
 
-/** Checked here because the engine's own check of an up-to-date database would be most of the server's start time. */
+/**
+ * Checks whether all migrations are applied. The engine's own check of an up-to-date database would take most of the
+ * server's start time.
+ */
 async function isUpToDate(client: pg.Client, known: readonly string[]): Promise<boolean> {
   const finished = await finishedMigrations(client)
   if (known.length === 0 || !known.every((name) => finished.includes(name))) return false

@@ -4,20 +4,20 @@ import { PATIENCE, type Patience, type Queryable } from '../database.ts'
 import { connect } from './pooling.ts'
 
 /**
- * Events are ordered by the ids of the transactions that wrote them, which only the history of one database counts up.
- * A dump that is restored in another cluster meets ids that begin elsewhere, and a standby that is promoted gives ids
- * out again that its primary had used for what the standby never received. So the outbox knows where it lives, and an
- * era ends whenever that changes. All positions of an era lie above those of the eras before: old events sort before
- * new ones, and cursors and webhooks go on with what is new.
+ * Eras of the outbox. Events are ordered by the ids of the transactions that wrote them, and these ids grow only within
+ * the history of one database. A dump restored in another cluster meets ids that start elsewhere. A promoted standby
+ * reuses ids for which it never received its primary's transactions. So the outbox records where it lives, and an era
+ * ends whenever that changes. All positions of an era are greater than those of earlier eras: old events sort before
+ * new ones, and cursors and webhooks continue with new events.
  */
 
-/** A cluster gives out its 2^48th transaction id after 900 years at 10,000 a second. */
+/** A cluster reaches its 2^48th transaction id after 900 years at 10,000 a second. */
 const POSITION_BITS = 48n
 
 interface Home {
-  /** Of the cluster, made by initdb; null where it cannot be read. */
+  /** The id of the cluster, made by initdb; null if it cannot be read. */
   system: string | null
-  /** Grows with each promotion and each recovery to a point in time. */
+  /** Grows with each promotion and each point-in-time recovery. */
   timeline: number | null
 }
 
@@ -31,7 +31,9 @@ const NOTE_SQL = `
 INSERT INTO settings (key, value) VALUES ('${KEY}', $1)
 ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = reprise_now()`
 
-/** Whether there are positions that this cluster has not come to: restored before this was noted. */
+/**
+ * Whether positions exist that this cluster has not reached: the database was restored before its home was recorded.
+ */
 const AHEAD_SQL = `
 SELECT coalesce(greatest(
     (SELECT xid FROM session_events ORDER BY xid DESC LIMIT 1),
@@ -39,14 +41,17 @@ SELECT coalesce(greatest(
     (SELECT pg_snapshot_xmax(active_since) FROM webhooks ORDER BY pg_snapshot_xmin(active_since) DESC LIMIT 1)
   ) > pg_snapshot_xmax(pg_current_snapshot()), false) AS ahead`
 
-/** Begins an era if the database has moved since the last time. `client` may replace what the schema consists of. */
+/**
+ * Begins an era if the database has moved since the last time. `client` must be allowed to replace functions of the
+ * schema.
+ */
 export async function settleOutbox(client: pg.Client, log: Logger): Promise<void> {
   const home = await homeOf(client)
   const before = await notedIn(client)
   if (before && before.system === home.system && before.timeline === home.timeline) return
   await client.query('BEGIN')
   try {
-    // Readers would pass by the events of transactions that are under way in the era before: they end first.
+    // Waits for transactions that still write in the previous era: readers would skip their events.
     await client.query('LOCK TABLE session_events IN SHARE MODE')
     const noted = await notedIn(client)
     const moved = noted ? hasMoved(noted, home) : (await client.query<{ ahead: boolean }>(AHEAD_SQL)).rows[0]!.ahead
@@ -67,7 +72,7 @@ async function notedIn(client: Queryable): Promise<Noted | undefined> {
   return (await client.query<{ value: Noted }>(NOTED_SQL)).rows[0]?.value
 }
 
-/** Whether the database has moved and no server has noticed yet: whoever looks next begins an era. */
+/** Whether the database has moved and no server has noticed yet; the next check begins an era. */
 export async function isUnsettled(db: Queryable): Promise<boolean> {
   const [home, noted] = [await homeOf(db), await notedIn(db)]
   return noted !== undefined && hasMoved(noted, home)
@@ -79,7 +84,7 @@ export async function isBetweenEras(db: Queryable): Promise<boolean> {
   return rows[0]!.standby || isUnsettled(db)
 }
 
-/** `settleOutbox` on a connection of its own. */
+/** Runs `settleOutbox` on its own connection. */
 export async function settleOutboxOf(
   connectionString: string,
   log: Logger,
@@ -93,7 +98,7 @@ export async function settleOutboxOf(
   }
 }
 
-/** A hosted PostgreSQL may keep either to itself. */
+/** Reads where the database lives. A hosted PostgreSQL may hide either value. */
 async function homeOf(client: Queryable): Promise<Home> {
   const ask = async <T>(sql: string) =>
     client.query<{ value: T }>(sql).then(

@@ -4,14 +4,14 @@ import pg from 'pg'
 import { EmbeddedPostgresError } from './embedded-error.ts'
 
 /**
- * Allows one server process per data directory: an advisory lock on a connection held for the life of the process, so
- * that it is released however the process ends. The connection's name tells others who holds it.
+ * A lock that allows one server process per data directory: an advisory lock on a connection held for the life of the
+ * process, so that it is released however the process ends. The connection's name identifies the holder.
  */
 
 const OWNER_LOCK_KEY = 7_265_707_269
 /**
- * PostgreSQL closes the connection of a killed process as soon as it reads the end of the stream: within milliseconds,
- * later on a busy machine.
+ * Time to wait for the lock of a killed process. PostgreSQL closes its connection as soon as it reads the end of the
+ * stream: within milliseconds, later on a busy machine.
  */
 const WAIT_FOR_PREDECESSOR_MS = 5_000
 const POLL_MS = 100
@@ -23,7 +23,7 @@ export interface OwnerLock {
 export async function takeOwnerLock(options: {
   connectionString: string
   dataDir: string
-  /** The connection broke: the lock is free, and the database may be gone. */
+  /** Called when the connection breaks: the lock is free, and the database may be gone. */
   onLost: (error: Error | null) => void
 }): Promise<OwnerLock> {
   const name = `reprise-owner ${process.pid} ${hostname()}`

@@ -2,13 +2,15 @@ import pg from 'pg'
 import { connectionSettings, type Patience, PATIENCE } from '../database.ts'
 import { createHmac } from 'node:crypto'
 
-/** The message of pg. */
+/** The message of pg's error. */
 const CONNECT_TIMED_OUT = 'timeout expired'
 
-/** Opens a connection, for work before the server's pools exist or that needs one of its own. The caller ends it. */
+/**
+ * Opens a connection, for work before the server's pools exist or that needs its own connection. The caller closes it.
+ */
 export async function connect(connectionString: string, name: string, patience: Patience): Promise<pg.Client> {
   const client = new pg.Client({ ...connectionSettings(patience), connectionString, application_name: name })
-  // An error on the connection also rejects the statement that is running.
+  // An error on the connection also rejects the running statement.
   client.on('error', () => {})
   await client.connect().catch((error: Error) => {
     throw error.message === CONNECT_TIMED_OUT ? unanswered(client, patience, error) : error
@@ -22,20 +24,23 @@ function unanswered({ host, port }: pg.Client, { connectMs }: Patience, cause: E
 }
 
 /**
- * What lies between a server and PostgreSQL: nothing, a pooler that gives each of our connections one of its own for
- * good (session), or one that gives it any for each transaction. The last keeps no state between transactions: LISTEN
- * hears nothing, locks of a session are another's, and a statement that was prepared by name may be another's too.
+ * The kind of pooler between a server and PostgreSQL: none, one that assigns each of our connections a database
+ * connection for good (session), or one that assigns any for each transaction. The last kind keeps no state between
+ * transactions: LISTEN receives nothing, session locks may belong to others, and so may statements prepared by name.
  */
 export type Pooling = 'none' | 'session' | 'transaction'
 
-/** Other clients of the pooler may take turns with ours: one round in which they did not is enough. */
+/**
+ * Other clients may use the pooler at the same time, so several rounds are tried: one round that they did not disturb
+ * is enough.
+ */
 const ROUNDS = 5
 const BACKEND_SQL = 'SELECT pg_backend_pid() AS pid'
 
-/** Opens one connection, and a second one where a pooler answers. */
+/** Detects the kind of pooler, with one connection, and a second one if a pooler answers. */
 export async function poolingOf(connectionString: string, patience: Patience = PATIENCE): Promise<Pooling> {
   await using first = await probe(connectionString, patience)
-  // PostgreSQL tells its process id to each new connection; a pooler tells a number of its own.
+  // PostgreSQL sends its process id on each new connection; a pooler sends a number of its own.
   if ((await first.backend()) === first.toldPid) return 'none'
   await using second = await probe(connectionString, patience)
   const seen = new Set<number>()
@@ -43,7 +48,7 @@ export async function poolingOf(connectionString: string, patience: Patience = P
     const pid = await first.backend()
     const other = await second.backendInTransaction()
     seen.add(pid)
-    // Both are connected: only by turns can they have one and the same.
+    // Both connections are open: they can have the same process only if the pooler lends it by transaction.
     if (other === pid || seen.size > 1) return 'transaction'
   }
   return 'session'
@@ -53,7 +58,7 @@ async function probe(connectionString: string, patience: Patience) {
   const client = await connect(connectionString, 'reprise-probe', patience)
   const backend = async () => (await client.query<{ pid: number }>(BACKEND_SQL)).rows[0]!.pid
   return {
-    /** Undocumented in the types, but what cancel requests are made of. */
+    /** The process id of cancel requests; pg's types do not have it. */
     toldPid: (client as unknown as { processID: number }).processID,
     backend,
     async backendInTransaction() {
@@ -66,7 +71,7 @@ async function probe(connectionString: string, patience: Patience) {
   }
 }
 
-/** Whether two connection strings lead to one database, as far as it tells. */
+/** Whether two connection strings lead to one database, as far as the database reveals it. */
 export async function isSameDatabase(one: string, other: string, patience: Patience = PATIENCE): Promise<boolean> {
   const [a, b] = await Promise.all([identityOf(one, patience), identityOf(other, patience)])
   return a === b
@@ -84,22 +89,23 @@ async function identityOf(connectionString: string, patience: Patience): Promise
 }
 
 /**
- * The role that a running server has in its embedded database: it reads and writes rows. What a superuser may beyond
- * that (programs, files, other roles) is for the start alone, which migrates.
+ * The role of a running server in its embedded database. It reads and writes rows. The further rights of a superuser
+ * (programs, files, other roles) are used only by the start, which migrates.
  */
 export const SERVER_ROLE = 'reprise_server'
 
-/** Follows from the superuser's, which does not follow from it. */
+/** Derives the server role's password from the superuser's, which cannot be derived from it. */
 export function serverPassword(superuserPassword: string): string {
   return createHmac('sha256', superuserPassword).update(SERVER_ROLE).digest('base64url')
 }
 
-/** Lets its connections use those that `reserved_connections` keeps from other roles. */
+/** A role whose members may use the connections that `reserved_connections` keeps from others. */
 const RESERVED = 'pg_use_reserved_connections'
 
 /**
- * True if nothing is missing: the role, its connections, and its rights on everything that migrations have made. A role
- * without rights could otherwise connect, and listen to what servers tell each other.
+ * Selects whether nothing is missing: the role, its connections, and its rights on everything that migrations have
+ * created. It includes that a role without rights cannot connect, because it could listen to the messages between
+ * servers.
  */
 const COMPLETE_SQL = `
 SELECT EXISTS (SELECT FROM pg_auth_members WHERE roleid = '${RESERVED}'::regrole
@@ -125,7 +131,7 @@ GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO ${SERVER_ROLE};
 ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO ${SERVER_ROLE};
 ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT USAGE, SELECT ON SEQUENCES TO ${SERVER_ROLE}`
 
-/** Makes the role, or what it lacks, in a database that is migrated. Idempotent. */
+/** Creates the role, or what it lacks, in a migrated database. Idempotent. */
 export async function ensureServerRole(superuserUrl: string): Promise<void> {
   const client = await connect(superuserUrl, 'reprise-role', PATIENCE)
   try {

@@ -16,9 +16,11 @@ import {
 
 /**
  * The running server of a cluster. It runs in its own process session and outlives the process that started it: after a
- * SIGKILL the next one adopts it. The state is read from PostgreSQL's own `data/postmaster.pid`:
+ * SIGKILL the next server adopts it. Its state is read from PostgreSQL's own `data/postmaster.pid`:
  *
- *   absent, or its process gone → start   starting, stopping → wait   ready → adopt
+ *   absent, or its process gone → start
+ *   starting, stopping → wait
+ *   ready → adopt
  */
 
 export type Settings = Readonly<Record<string, string>>
@@ -31,15 +33,15 @@ const LOG_BYTES_MAX = 10 * 1024 * 1024
 const POLL_MS = 50
 
 const LOOPBACK = '127.0.0.1'
-/** How long somebody without a password can hold a connection, where there is no socket. */
+/** The longest time that a client without a password can hold a connection, on platforms without a socket. */
 const AUTHENTICATION_TIMEOUT = '10s'
-/** Part of the socket's name. */
+/** A part of the socket's name. */
 const SOCKET_PORT = 5432
 
 interface PidFile {
   pid: number
   port: number
-  /** Empty if it has no socket. */
+  /** Empty if the server has no socket. */
   socketDirectory: string
   status: string
 }
@@ -56,12 +58,12 @@ export async function readPidFile(cluster: Cluster): Promise<PidFile | null> {
   }
 }
 
-/** Where a server that is ready is reached. */
+/** The address of a server that is ready. */
 export function addressOf({ socketDirectory, port }: Pick<PidFile, 'socketDirectory' | 'port'>): Address {
   return { host: socketDirectory || LOOPBACK, port }
 }
 
-/** Ensures that the server is running and says whether it already was. `wanted` is used only when starting. */
+/** Ensures that the server is running and returns whether it already was. `wanted` is used only for a start. */
 export async function ensureRunning(
   cluster: Cluster,
   settings: Settings,
@@ -89,14 +91,17 @@ export async function ensureRunning(
   )
 }
 
-/** Whether the running server was started with these settings, and listens on nothing else than they say. */
+/** Whether the running server was started with these settings and listens nowhere else. */
 export async function runsWith(cluster: Cluster, settings: Settings): Promise<boolean> {
   const options = await readFile(join(cluster.dataDirectory, 'postmaster.opts'), 'utf8').catch(() => '')
   const listen = { listen_addresses: HAS_SOCKETS ? '' : LOOPBACK }
   return Object.entries({ ...listen, ...settings }).every(([name, value]) => options.includes(`"${name}=${value}"`))
 }
 
-/** Not if its socket was removed, or lies in the private `/tmp` of a service that has ended. */
+/**
+ * Whether the server's socket exists. It may have been removed, or lie in the private `/tmp` of a service that has
+ * ended.
+ */
 async function canBeReached(cluster: Cluster, { socketDirectory, port }: PidFile): Promise<boolean> {
   if (socketDirectory === '') return true
   const socket = await stat(join(socketDirectory, `.s.PGSQL.${port}`)).catch(() => null)
@@ -116,7 +121,7 @@ export async function stopServer(cluster: Cluster): Promise<void> {
   await leaveSocketDirectory(cluster, found.socketDirectory)
 }
 
-/** Otherwise PostgreSQL would mistake any live process with that id for its own server. */
+/** Removes a stale pid file. Otherwise PostgreSQL would mistake any live process with that id for its own server. */
 async function removeStalePidFile(cluster: Cluster, { pid, socketDirectory, port }: PidFile): Promise<void> {
   if ((await readPidFile(cluster))?.pid !== pid) return
   if (socketDirectory !== '' && (await isClosed(cluster, socketDirectory))) {
@@ -126,7 +131,7 @@ async function removeStalePidFile(cluster: Cluster, { pid, socketDirectory, port
   await unlink(join(cluster.dataDirectory, 'postmaster.pid')).catch(() => null)
 }
 
-/** Returns where it listens, or null if another process started it meanwhile. */
+/** Starts the server. Returns its address, or null if another process started it meanwhile. */
 async function start(cluster: Cluster, settings: Settings, wanted?: Address): Promise<Address | null> {
   await rotateLog(cluster)
   for (let attempt = 1; ; attempt++) {
@@ -145,14 +150,17 @@ async function start(cluster: Cluster, settings: Settings, wanted?: Address): Pr
       const log = await readFile(cluster.logFile, 'utf8').catch(() => '')
       const said = Buffer.from(log).subarray(logStart).toString() || (error as Error).message
       if (/Address already in use/i.test(said) && attempt < PORT_ATTEMPTS_MAX) continue
-      // On a full disk its log has nothing.
+      // On a full disk PostgreSQL cannot write its log.
       const why = isEmbeddedDiskFull(cluster.directory) ? `No space left on device\n${said}` : said
       throw explained('The embedded PostgreSQL did not start', new Error(why))
     }
   }
 }
 
-/** On a socket alone, unless the settings name addresses of the network, or the platform has no sockets for Node. */
+/**
+ * Chooses where to listen: on a socket alone, unless the settings name network addresses, or Node has no sockets on
+ * this platform.
+ */
 async function choosePlace(
   cluster: Cluster,
   settings: Settings,

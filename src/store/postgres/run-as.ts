@@ -18,7 +18,7 @@ export function isAlive(pid: number): boolean {
 
 /**
  * Whether `pid` is a running PostgreSQL. After a reboot or in a new container, a number from a pid file may belong to
- * any program, and a process that has exited but has not been reaped still has its number.
+ * any program; an exited process that has not been reaped still has its number.
  */
 export async function isPostgres(pid: number): Promise<boolean> {
   if (!isAlive(pid)) return false
@@ -33,7 +33,8 @@ export async function isPostgres(pid: number): Promise<boolean> {
 }
 
 /**
- * PostgreSQL refuses to run as root, so root runs it as another user. Every other user runs it as themselves.
+ * The user that runs PostgreSQL's programs. PostgreSQL refuses to run as root, so root runs it as another user. Every
+ * other user runs it as themselves.
  *
  * That user must be able to reach the programs and the data directory, which often lie below a directory that only root
  * can enter. Each way of running grants a little more than the one before; the first that reaches both is used.
@@ -108,7 +109,7 @@ async function lendUser({ directory, postgres }: { directory: string; postgres: 
 
 function waysOf({ uid, gid }: DatabaseUser): Way[] {
   const setpriv = [systemProgram('setpriv'), `--reuid=${uid}`, `--regid=${gid}`, '--clear-groups']
-  // Without no_setuid_fixup, access(2), which initdb calls, would not take the capability into account.
+  // Without no_setuid_fixup, access(2), which initdb calls, would ignore the capability.
   const with_ = (capability: string) => [
     ...setpriv,
     `--inh-caps=+${capability}`,
@@ -125,8 +126,8 @@ function waysOf({ uid, gid }: DatabaseUser): Way[] {
 }
 
 /**
- * The owner of the database directory, or else a user with no other purpose, created if necessary. Not `postgres`: where
- * there is such a user, another PostgreSQL of this machine is its own, and each could read the other's files.
+ * Finds the owner of the database directory, or else a user with no other purpose, created if necessary. It is not
+ * `postgres`: if that user exists, it owns another PostgreSQL of this machine, and each could read the other's files.
  */
 async function findUser(directory: string): Promise<DatabaseUser> {
   const owner = await stat(directory).catch(() => null)
@@ -134,13 +135,13 @@ async function findUser(directory: string): Promise<DatabaseUser> {
   const user = await ownUser()
   if (user === null) {
     throw new EmbeddedPostgresError(
-      'PostgreSQL refuses to run as root, and there is no user reprise or nobody to lend it: make one, or start as another user.',
+      'PostgreSQL refuses to run as root, and there is no user reprise or nobody to run it as: create one, or start as another user.',
     )
   }
   return user
 }
 
-/** The user that root lends to a new database. */
+/** The user as which root runs a new database. */
 export async function ownUser(): Promise<DatabaseUser | null> {
   return (await lookUp('reprise')) ?? (await makeUser()) ?? (await lookUp('nobody'))
 }
@@ -160,7 +161,7 @@ async function makeUser(): Promise<DatabaseUser | null> {
     ['adduser', '-S', '-D', '-H', 'reprise'],
   ]
   for (const [file, ...args] of attempts) {
-    // Two servers may try at once: all that matters is that the user exists afterwards.
+    // Two servers may try at once; all that matters is that the user exists afterwards.
     await execute(systemProgram(file!), args, { env: { PATH: systemPath() } }).catch(() => null)
     const user = await lookUp('reprise')
     if (user !== null) return user

@@ -8,7 +8,7 @@ import type * as SchemaEngineGlue from '@prisma/schema-engine-wasm/schema_engine
 
 const MIGRATIONS_DIR = join(import.meta.dirname, '../../../prisma/migrations')
 
-/** The names of this version's migrations, in order. */
+/** Lists the names of this version's migrations, in order. */
 export async function migrationNames(): Promise<string[]> {
   const entries = await readdir(MIGRATIONS_DIR, { withFileTypes: true })
   return entries.flatMap((entry) => (entry.isDirectory() ? [entry.name] : [])).toSorted()
@@ -40,15 +40,16 @@ const OID_CHAR = 18
 const OID_TEXT = 25
 
 /**
- * The adapter refuses the one-byte catalogue type "char". This pool reports such columns as text and remembers which
- * ones they were in the latest result, because the schema engine expects them as characters.
+ * A pool for the catalogue queries of the schema engine. Prisma's adapter refuses the one-byte catalogue type "char".
+ * This pool reports such columns as text and remembers which ones they were in the latest result, because the schema
+ * engine expects them as characters.
  */
 class CatalogPool extends pg.Pool {
   charColumns: number[] = []
 
   constructor(config: pg.PoolConfig) {
     super(config)
-    // A connection that breaks also rejects the statement that is running.
+    // A connection that breaks also rejects the running statement.
     this.on('error', () => {})
     this.on('connect', (client) => void client.on('error', () => {}))
   }
@@ -93,13 +94,15 @@ class CatalogAdapterFactory extends PrismaPg {
 }
 
 /**
- * Held while a migration's transaction runs, including one whose process has died but whose statement is still running.
+ * The key of a lock that is held while a migration's transaction runs, even if its process has died while the statement
+ * still runs.
  */
 export const RUNNING_MIGRATION_LOCK_KEY = 7_265_707_271
 
 /**
- * Runs a migration and records its success in the same transaction. PostgreSQL completes and commits what a killed
- * process had already sent, and the history must not report that as failed. The one open row is the migration's own.
+ * Wraps a migration so that its success is recorded in the same transaction. PostgreSQL completes and commits what a
+ * killed process had already sent, and the history must not report that as failed. The one open row is the migration's
+ * own.
  */
 function asOneUnit(script: string): string {
   return `SELECT pg_advisory_xact_lock(${RUNNING_MIGRATION_LOCK_KEY});
@@ -107,14 +110,13 @@ ${script}
 ;UPDATE _prisma_migrations SET finished_at = clock_timestamp() WHERE finished_at IS NULL AND rolled_back_at IS NULL`
 }
 
+const PRISMA_DIR = join(import.meta.dirname, '../../../prisma')
+const NO_FILTER = { externalTables: [], externalEnums: [] }
+
 /**
  * Prisma's schema engine as WebAssembly: migrations, their history table and the drift check are Prisma's own, with no
  * engine binary to download.
  */
-
-const PRISMA_DIR = join(import.meta.dirname, '../../../prisma')
-const NO_FILTER = { externalTables: [], externalEnums: [] }
-
 interface Engine {
   applyMigrations(input: object): Promise<{ appliedMigrationNames: string[] }>
   diagnoseMigrationHistory(input: object): Promise<{ failedMigrationNames: string[]; editedMigrationNames: string[] }>
@@ -125,7 +127,10 @@ interface Engine {
 
 type Glue = typeof SchemaEngineGlue
 
-/** The glue code keeps its WebAssembly instance in a module variable, so a process has one instance, created once. */
+/**
+ * The loaded glue code. It keeps its WebAssembly instance in a module variable, so a process has one instance, created
+ * once.
+ */
 let glueLoaded: Promise<Glue> | undefined
 
 async function loadGlue(): Promise<Glue> {
@@ -141,7 +146,10 @@ async function loadGlue(): Promise<Glue> {
   return glue
 }
 
-/** The engine never clears its timeout timers; unref keeps them from holding a finished process alive. */
+/**
+ * Replaces the engine's timers, which it never clears, by ones that are unref'd and so do not keep a finished process
+ * alive.
+ */
 function withQuietTimers(glue: Glue): WebAssembly.ModuleImports {
   const setQuietTimeout = (callback: () => void, ms: number) => setTimeout(callback, ms).unref()
   const entries = Object.entries(glue).map(([name, member]) => [
@@ -151,7 +159,9 @@ function withQuietTimers(glue: Glue): WebAssembly.ModuleImports {
   return Object.fromEntries(entries) as WebAssembly.ModuleImports
 }
 
-/** Gives the engine its own pool and closes it afterwards: the engine holds session locks on its connections. */
+/**
+ * Gives the engine its own pool and closes it afterwards, because the engine holds session locks on its connections.
+ */
 async function withEngine<T>(
   connectionString: string,
   use: (engine: Engine, datamodel: string) => Promise<T>,
@@ -177,7 +187,7 @@ async function withEngine<T>(
 /**
  * Applies the missing migrations and returns their names, in order. The caller holds the migration lock.
  *
- * Each migration is one transaction, so one that was cut off by a crash left nothing but its row in the history and is
+ * Each migration is one transaction, so one that was interrupted by a crash left only its row in the history and is
  * simply applied again. No migration may commit by itself.
  */
 export async function applyMigrations(connectionString: string): Promise<string[]> {
@@ -198,7 +208,7 @@ export async function applyMigrations(connectionString: string): Promise<string[
   )
 }
 
-/** The SQL that would bring this database to `schema.prisma`; it has no statements if they agree. */
+/** Generates the SQL that would bring this database to `schema.prisma`; it has no statements if they agree. */
 export async function driftFromSchema(connectionString: string): Promise<string> {
   return withEngine(connectionString, async (engine, content) => {
     const files = [{ path: 'schema.prisma', content }]

@@ -6,17 +6,17 @@ import type { Cluster } from './cluster.ts'
 import { EmbeddedPostgresError } from './embedded-error.ts'
 
 /**
- * The directory of the embedded PostgreSQL's socket. Only the user that PostgreSQL runs as, and root, can enter it: no
- * port of the machine leads to the database, so nobody else can use up its connections. It is `socket` in the cluster's
- * directory, or, where the address of a socket could not hold that path, a directory with a random name below `/run` or
- * `/tmp`. The pid file of PostgreSQL says which.
+ * The directory of the embedded PostgreSQL's socket. Only root and the user that PostgreSQL runs as can enter it. No
+ * port of the machine leads to the database, so nobody else can use up its connections. The directory is `socket` in
+ * the cluster's directory, or, if a socket address is too short for that path, a directory with a random name below
+ * `/run` or `/tmp`. PostgreSQL's pid file names it.
  */
 
 /** Bytes of a socket's address, without the closing zero. */
 const ADDRESS_BYTES_MAX = process.platform === 'linux' ? 107 : 103
-/** The longest that PostgreSQL puts into the directory. */
+/** The longest file name that PostgreSQL creates in the directory. */
 const SOCKET_NAME_BYTES_MAX = '/.s.PGSQL.65535'.length
-/** PostgreSQL is given the path through a shell, in a list that commas separate. */
+/** Paths that are safe for PostgreSQL, which receives the path through a shell, in a comma-separated list. */
 const PLAIN_PATH = /^[\w./+=~:-]+$/
 const STICKY = 0o1000
 const WRITABLE_BY_OTHERS = 0o022
@@ -25,9 +25,9 @@ const WRITABLE_BY_OTHERS = 0o022
 export const HAS_SOCKETS = process.platform !== 'win32'
 
 /**
- * Opens the directory for a start, and makes it if needed.
+ * Opens the directory for a start, creating it if needed.
  *
- * @param wanted where others already look for the socket
+ * @param wanted the directory in which others already look for the socket
  */
 export async function openSocketDirectory(cluster: Cluster, wanted?: string): Promise<string> {
   if (wanted !== undefined) return close(cluster, wanted)
@@ -39,19 +39,21 @@ export async function openSocketDirectory(cluster: Cluster, wanted?: string): Pr
   return makeShort(cluster)
 }
 
-/** Whether this is a directory that nobody else can have made, changed or entered. */
+/** Whether this is a directory that nobody else can have created, changed or entered. */
 export async function isClosed(cluster: Cluster, directory: string): Promise<boolean> {
   const found = await lstat(directory).catch(() => null)
   return found !== null && found.isDirectory() && found.uid === ownerOf(cluster) && (found.mode & 0o077) === 0
 }
 
-/** After PostgreSQL has stopped: a directory with a random name is not used again. */
+/** Removes a directory with a random name after PostgreSQL has stopped, because it is not used again. */
 export async function leaveSocketDirectory(cluster: Cluster, directory: string): Promise<void> {
   if (directory === '' || dirname(directory) === cluster.directory) return
   await rmdir(directory).catch(() => null)
 }
 
-/** Removes what a crash left, where PostgreSQL would take any process with the old number for its own server. */
+/**
+ * Removes files that a crash left; otherwise PostgreSQL would take any process with the old number for its own server.
+ */
 export async function removeStaleSocket(directory: string, port: number): Promise<void> {
   for (const name of [`.s.PGSQL.${port}`, `.s.PGSQL.${port}.lock`]) await rm(join(directory, name), { force: true })
 }
@@ -73,14 +75,14 @@ async function close(cluster: Cluster, directory: string): Promise<string> {
     },
   )
   if (made) await hand(cluster, directory)
-  // One that was restored from a backup, or whose mode somebody has changed.
+  // The directory was restored from a backup, or somebody has changed its mode.
   else if (dirname(directory) === cluster.directory && (await lstat(directory)).isDirectory()) {
     await hand(cluster, directory)
     await chmod(directory, 0o700)
   }
   if (await isClosed(cluster, directory)) return directory
   throw new EmbeddedPostgresError(
-    `${directory} is to hold the socket of PostgreSQL, but is not a directory that only its user can enter: remove it.`,
+    `${directory} is needed for the socket of PostgreSQL, but is not a directory that only its user can enter: remove it.`,
   )
 }
 
@@ -88,12 +90,12 @@ async function hand({ runAs: { user } }: Cluster, directory: string): Promise<vo
   if (user !== null) await chown(directory, user.uid, user.gid)
 }
 
-/** Not on every file system. */
+/** Whether the file system supports sockets; not all do. */
 function holdsSockets(directory: string): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   const probe = createServer()
   probe.once('error', () => resolve(false))
-  // Closing it removes its socket.
+  // Closing the socket removes its file.
   probe.listen(join(directory, `.try-${process.pid}`), () => probe.close(() => resolve(true)))
   return promise
 }
@@ -116,7 +118,7 @@ async function makeShort(cluster: Cluster): Promise<string> {
   )
 }
 
-/** Whether nobody else can put another directory in the place of ours. */
+/** Whether nobody else can replace our directory by another one. */
 async function keepsNames(parent: string): Promise<boolean> {
   const { mode } = await stat(parent)
   return (mode & STICKY) !== 0 || (mode & WRITABLE_BY_OTHERS) === 0

@@ -1,7 +1,7 @@
 import { CODE_USE_NOTED_MS } from '../../domain/limits.ts'
 import type { Queryable } from '../database.ts'
 
-/** Of a project; see the model CodeArchive. */
+/** Identifies an archive within a project; see the model CodeArchive. */
 export interface CodeKey {
   projectId: string
   sha256: string
@@ -21,7 +21,7 @@ const COLUMNS = `sha256, bytes::float8 AS bytes, files, created_by AS "createdBy
 
 const PROJECT_SQL = 'SELECT id FROM projects WHERE name = $1 AND ($2::uuid IS NULL OR id = $2)'
 
-/** Null if the viewer does not see it. */
+/** Finds a project by name; null if the viewer does not see it. */
 export async function findProject(
   db: Queryable,
   name: string,
@@ -37,8 +37,8 @@ export async function readCode(db: Queryable, { projectId, sha256 }: CodeKey): P
 }
 
 /**
- * Held until the end of the transaction by whoever makes or removes a file of the project's. Sessions are created
- * beside it: their foreign keys take weaker locks.
+ * A lock on the project, held until the transaction ends while a file of the project is created or removed. Sessions
+ * can be created at the same time, because their foreign keys take weaker locks.
  */
 const LOCK_SQL = 'SELECT FROM projects WHERE id = $1 FOR NO KEY UPDATE'
 const USED_SQL = `
@@ -62,7 +62,7 @@ export async function recordCode(
   return (await tx.query<CodeRow>(RECORD_SQL, [projectId, sha256, bytes, files, createdBy])).rows[0]!
 }
 
-/** Index: the primary key. Rows of archives that are named all the time are written every CODE_USE_NOTED_MS. */
+/** Records the use of archives, at most every CODE_USE_NOTED_MS for each. Index: the primary key. */
 const USE_SQL = `
 WITH wanted AS (
   SELECT DISTINCT p.name AS project, c.project_id, c.sha256
@@ -76,7 +76,10 @@ WITH wanted AS (
 )
 SELECT project, sha256 FROM wanted`
 
-/** Those that there are, as `<project's name>/<SHA-256>`; what is used now is not removed soon. */
+/**
+ * Returns the archives that exist, as `<project's name>/<SHA-256>`, and records their use, so that they are not removed
+ * soon.
+ */
 export async function useCode(
   db: Queryable,
   wanted: readonly { project: string; sha256: string }[],
@@ -95,7 +98,7 @@ WITH noted AS (
 )
 SELECT project_id AS "projectId" FROM code_archives WHERE sha256 = $1`
 
-/** Ids of all projects that have this one; what is used now is not removed soon. */
+/** Returns the ids of all projects that have this archive, and records its use, so that it is not removed soon. */
 export async function useCodeOfProjects(db: Queryable, sha256: string): Promise<Set<string>> {
   const { rows } = await db.query<{ projectId: string }>(USE_IN_ALL_SQL, [sha256])
   return new Set(rows.map(({ projectId }) => projectId))
@@ -106,7 +109,7 @@ const OF_KERNEL_SQL = `
 SELECT s.project_id AS "projectId", s.code_sha256 AS sha256 FROM kernels k JOIN sessions s ON s.id = k.session_id
 WHERE k.id = $1 AND k.agent_id = $2 AND k.assignment = $3 AND k.terminated_at IS NULL`
 
-/** Of a kernel that the agent has now; undefined for any other. */
+/** Reads the code of a kernel that the agent has now; undefined for any other kernel. */
 export async function readKernelCode(
   db: Queryable,
   { kernelId, agentId, assignment }: { kernelId: string; agentId: string; assignment: number },
@@ -115,7 +118,10 @@ export async function readKernelCode(
   return (await db.query<{ projectId: string; sha256: string | null }>(OF_KERNEL_SQL, values)).rows[0]
 }
 
-/** Of nobody's: no session names it, so none can be retried or resubmitted with it, and no schedule does. */
+/**
+ * Condition of an archive that nothing uses: no session names it, so none can be retried or resubmitted with it, and no
+ * schedule does.
+ */
 const UNUSED = `c.last_used_at < reprise_now() - make_interval(days => $1)
   AND NOT EXISTS (SELECT FROM sessions s WHERE s.project_id = c.project_id AND s.code_sha256 = c.sha256)
   AND NOT EXISTS (SELECT FROM schedules d WHERE d.project_id = c.project_id AND d.template ->> 'codeSha256' = c.sha256)`
@@ -130,7 +136,7 @@ export async function readUnusedCode(db: Queryable, keptDays: number, limit: num
 
 const REMOVE_SQL = `DELETE FROM code_archives c WHERE c.project_id = $2 AND c.sha256 = $3 AND ${UNUSED}`
 
-/** @returns false if it has come into use since */
+/** @returns false if the archive has been used since */
 export async function removeCode(tx: Queryable, { projectId, sha256 }: CodeKey, keptDays: number): Promise<boolean> {
   await tx.query(LOCK_SQL, [projectId])
   return (await tx.query(REMOVE_SQL, [keptDays, projectId, sha256])).rowCount === 1

@@ -2,9 +2,9 @@ import type { CheckpointShortage, Quota, QuotaKey, QuotaLimits, QuotaScope, Quot
 import type { Queryable } from '../database.ts'
 
 /**
- * The bytes of all checkpoints that count against `q (scope, scope_id)`: their last measured sizes. A user's are those of
- * the chains that the user began. Indexes: checkpoints_project_id_idx, and for users the primary keys. About 1 ms for
- * 10,000 checkpoints of a project.
+ * The bytes of all checkpoints that count against `q (scope, scope_id)`: their last measured sizes. A user's
+ * checkpoints are those of chains that the user began. Indexes: checkpoints_project_id_idx, and for users the primary
+ * keys. About 1 ms for 10,000 checkpoints of a project.
  */
 const CHECKPOINT_BYTES = `(SELECT coalesce(sum(bytes), 0)::float8 FROM (
   SELECT p.bytes FROM checkpoints p WHERE q.scope = 'PROJECT' AND p.project_id = q.scope_id AND p.dropped_at IS NULL
@@ -17,7 +17,7 @@ const CHECKPOINT_BYTES = `(SELECT coalesce(sum(bytes), 0)::float8 FROM (
 
 const ANY_SQL = `SELECT FROM resource_policies WHERE max_checkpoint_bytes IS NOT NULL LIMIT 1`
 
-/** A session may be under several such quotas: the first in key order counts. */
+/** Several quotas may apply to a session: the first one in key order is reported. */
 const SQL = `
 WITH spent AS MATERIALIZED (
   SELECT * FROM (
@@ -38,8 +38,9 @@ FROM sessions s JOIN projects own ON own.id = s.project_id CROSS JOIN LATERAL (
 WHERE s.id = ANY($1::uuid[]) AND s.attempt = 1 AND s.session_type <> 'INFERENCE'`
 
 /**
- * Which of these sessions may not begin a chain yet, by id. What goes on with a checkpoint may: that is how it comes to
- * be dropped. Locks nothing: what will be stored is not known in advance.
+ * Reads, by id, which of these sessions may not begin a chain yet. A session that continues a chain with a checkpoint may
+ * run: its end is what allows the checkpoint to be dropped. Takes no locks, because the size of new checkpoints is not
+ * known in advance.
  */
 export async function readCheckpointShortages(
   db: Queryable,
@@ -52,8 +53,8 @@ export async function readCheckpointShortages(
 }
 
 /**
- * Sessions `s` that count against `q (scope, scope_id)`. Indexes: sessions_live_of_project, sessions_live_of_user; the
- * branches of the other scopes are not executed.
+ * The sessions `s` that count against `q (scope, scope_id)`. Indexes: sessions_live_of_project, sessions_live_of_user;
+ * the branches of the other scopes are not executed.
  */
 export const COUNTED_SESSIONS = `(
   SELECT s.id, s.status FROM sessions s WHERE q.scope = 'PROJECT' AND s.project_id = q.scope_id
@@ -87,8 +88,8 @@ SELECT q.scope, q.scope_id AS "scopeId", (SELECT count(*) FROM ${COUNTED_SESSION
 FROM unnest($1::quota_scope[], $2::uuid[]) AS q(scope, scope_id)`
 
 /**
- * The number of pending sessions that count against each quota, by `<scope>/<scope id>`: about 1 µs each, 20 ms for
- * 10,000 that were just written.
+ * Counts the pending sessions of each quota, by `<scope>/<scope id>`: about 1 µs each, 20 ms for 10,000 that were just
+ * written.
  */
 export async function countPending(db: Queryable, quotas: readonly QuotaKey[]): Promise<Map<string, number>> {
   if (quotas.length === 0) return new Map()
@@ -133,14 +134,14 @@ ORDER BY q.scope, name`
 
 const LIST_SQL = `WITH q AS (SELECT scope, scope_id FROM resource_policies WHERE ${VISIBLE} LIMIT $3) ${QUOTAS}`
 
-/** All quotas that limit something: users' first, then projects', then domains', by name. */
+/** Reads all quotas that limit something: users' first, then projects', then domains', by name. */
 export async function listQuotas(db: Queryable, viewer: VisibleTo, limit: number): Promise<UsedQuota[]> {
   return (await db.query<UsedQuota>(LIST_SQL, [viewer.projectId, viewer.userId, limit])).rows
 }
 
 const OF_SQL = `WITH q AS (SELECT * FROM unnest($1::quota_scope[], $2::uuid[]) AS q(scope, scope_id)) ${QUOTAS}`
 
-/** The quotas of these scopes, also those without limits; scopes that do not exist have no name. */
+/** Reads the quotas of these scopes, even those without limits; scopes that do not exist have no name. */
 export async function readQuotas(db: Queryable, keys: readonly QuotaKey[]): Promise<UsedQuota[]> {
   return (await db.query<UsedQuota>(OF_SQL, [keys.map(({ scope }) => scope), keys.map(({ scopeId }) => scopeId)])).rows
 }
@@ -153,7 +154,7 @@ WITH named AS (
 )
 SELECT scope_id AS id FROM named WHERE ${VISIBLE}`
 
-/** The scope's id by its name; undefined if the viewer may not see it. */
+/** Finds a scope's id by its name; undefined if the viewer may not see it. */
 export async function findQuotaScope(
   db: Queryable,
   scope: QuotaScope,
@@ -177,15 +178,16 @@ ON CONFLICT (scope, scope_id) DO UPDATE SET slots = EXCLUDED.slots, max_running 
 const CLEAR_SQL = `DELETE FROM resource_policies WHERE scope = $1 AND scope_id = $2`
 
 /**
- * The present limits, locked for the transaction; undefined if none are set. Waits for transactions that count by them.
- * Two that set the first quota of a scope have no row to lock, so an advisory lock serialises them.
+ * Locks the present limits for the transaction and returns them; undefined if none are set. It waits for transactions
+ * that count against them. If two transactions set the first quota of a scope, there is no row to lock, so an advisory
+ * lock serialises them.
  */
 export async function lockQuota(tx: Queryable, { scope, scopeId }: QuotaKey): Promise<QuotaLimits | undefined> {
   await tx.query(FIRST_SQL, [`${scope}/${scopeId}`])
   return (await tx.query<QuotaLimits>(LOCK_SQL, [scope, scopeId])).rows[0]
 }
 
-/** A quota that limits nothing is deleted. */
+/** Writes a quota; one that limits nothing is deleted. */
 export async function writeQuota(tx: Queryable, { scope, scopeId }: QuotaKey, limits: QuotaLimits): Promise<void> {
   const { slots, maxRunning, maxPending, maxCheckpointBytes } = limits
   const limitsNothing =
@@ -205,13 +207,13 @@ export interface Owners {
   userIds: readonly string[]
 }
 
-/** What is about to grow: PENDING when sessions are created, RUNNING when sessions are placed. */
+/** The number that is about to grow: PENDING when sessions are created, RUNNING when sessions are placed. */
 type QuotaConcern = 'PENDING' | 'RUNNING'
 
 /**
- * The quotas that limit these owners' sessions in what is about to grow. Callers that are about to count lock them for
- * the transaction: a count in a later statement then includes everything committed before, and nobody else can add to
- * it, so it stays exact. Locked in key order, as everywhere that takes more than one. Index: the primary key.
+ * Reads the quotas that limit these owners' sessions. Callers that are about to count lock them for the transaction: a
+ * count in a later statement then includes everything committed before, and no other transaction can add to it, so it
+ * stays exact. They are locked in key order, as everywhere that takes more than one. Index: the primary key.
  */
 const LOCK_QUOTAS = `
 SELECT q.scope, q.scope_id AS "scopeId", coalesce(u.name, p.name, d.name) AS name, q.slots, q.max_running AS "maxRunning",
@@ -228,12 +230,12 @@ WHERE CASE WHEN $3 = 'PENDING' THEN q.max_pending IS NOT NULL ELSE q.max_running
     OR q.scope = 'DOMAIN' AND q.scope_id IN (SELECT own.domain_id FROM projects own WHERE own.id = ANY($1)))
 ORDER BY q.scope, q.scope_id`
 
-/** Locks them for the transaction. */
+/** Reads the quotas and locks them for the transaction. */
 export async function lockQuotas(tx: Queryable, owners: Owners, concern: QuotaConcern): Promise<LockedQuota[]> {
   return select(tx, `${LOCK_QUOTAS}\nFOR UPDATE OF q`, owners, concern)
 }
 
-/** For information only: locks nothing. */
+/** Reads the quotas for information only, without locks. */
 export async function readLimits(db: Queryable, owners: Owners, concern: QuotaConcern): Promise<LockedQuota[]> {
   return select(db, LOCK_QUOTAS, owners, concern)
 }

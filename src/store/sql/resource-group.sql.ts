@@ -18,15 +18,15 @@ export interface GroupOptions {
   fenceAfterMs: number
   stopGraceMs: number
   allowedSessionTypes: SessionType[]
-  /** For all its sessions. */
+  /** Executor options of all its sessions. */
   executorOptions: ExecutorOptions
-  /** Keys that a session may set itself. */
+  /** Keys of the options that a session may set itself. */
   allowedExecutorOptions: string[]
   draining: boolean
   drainReason: string | null
 }
 
-/** A name that was used before comes back with the table's defaults. Inserts nothing if the name is taken. */
+/** A deleted name that is created again gets the table's defaults. Inserts nothing if the name is taken. */
 const CREATE_SQL = `
 INSERT INTO resource_groups (name) VALUES ($1)
 ON CONFLICT (name) DO UPDATE SET deleted_at = NULL WHERE resource_groups.deleted_at IS NOT NULL
@@ -46,7 +46,7 @@ SELECT sequencer, selector, tries_max AS "triesMax", reschedules_max AS "resched
   drain_reason AS "drainReason"
 FROM resource_groups WHERE name = $1 AND deleted_at IS NULL FOR UPDATE`
 
-/** Locks the group for the transaction: sessions and agents being added to it were either added before or wait. */
+/** Locks the group for the transaction: a session or agent is either already added to it, or waits. */
 export async function lockGroupOptions(tx: Queryable, name: string): Promise<GroupOptions | undefined> {
   return (await tx.query<GroupOptions>(LOCK_SQL, [name])).rows[0]
 }
@@ -81,8 +81,8 @@ export async function writeGroupOptions(tx: Queryable, name: string, options: Gr
 }
 
 /**
- * Indexes: sessions_active, deployments_active, retry_decisions_queue. A pending retry will become a session of its
- * parent's group.
+ * A pending retry will become a session of its parent's group. Indexes: sessions_active, deployments_active,
+ * retry_decisions_queue.
  */
 const USERS_SQL = `
 SELECT (SELECT count(*) FROM agents WHERE resource_group = $1 AND status <> 'TERMINATED') AS agents,
@@ -115,7 +115,7 @@ export async function deleteGroup(tx: Queryable, name: string): Promise<void> {
   await tx.query(DELETE_SQL, [name])
 }
 
-/** The capacity and use of one resource over the agents of a group, as plain decimals. */
+/** The capacity and use of one slot over the agents of a group, as plain decimals. */
 export interface GroupSlotRow {
   resourceGroup: string
   slot: string
@@ -136,7 +136,7 @@ export async function readGroupSlots(db: Queryable, resourceGroups: readonly str
   return (await db.query<GroupSlotRow>(READ_GROUP_SLOTS_SQL, [resourceGroups])).rows
 }
 
-/** A session that waits in a group, with its place in the order in which FIFO takes them. */
+/** A session that waits in a group, with its position in FIFO order. */
 export interface GroupPendingRow {
   resourceGroup: string
   id: string
@@ -145,7 +145,7 @@ export interface GroupPendingRow {
 }
 
 const WAITING = `s.resource_group = wanted.name AND s.status = 'PENDING' AND ($2::uuid IS NULL OR s.project_id = $2)`
-/** The first comparison bounds the scan of the index, which the second alone would not. */
+/** The first comparison bounds the scan of the index; the second alone would not. */
 const AFTER = `($3::smallint IS NULL OR s.priority <= $3
     AND (s.priority < $3 OR (s.created_at, s.id) > ($4::timestamptz, $5::uuid)))`
 const ORDER = 'priority DESC, created_at, id'
@@ -153,8 +153,8 @@ const part = (which: string) => `(SELECT s.id, s.priority, s.created_at FROM ses
     WHERE ${WAITING} AND s.next_try_at IS ${which} AND ${AFTER} ORDER BY ${ORDER} LIMIT $6)`
 
 /**
- * Those that may be scheduled are read in the order of their index, and merged with the few that rest.
- * Indexes: sessions_pending, sessions_resting.
+ * Sessions that may be scheduled are read in index order, and merged with the few that are paused. Indexes:
+ * sessions_pending, sessions_resting.
  */
 const PAGE_SQL = `
 SELECT wanted.name AS "resourceGroup", page.id, page.priority, page.created_at AS "createdAt"
@@ -164,7 +164,7 @@ ORDER BY page.priority DESC, page.created_at, page.id`
 
 export type PendingPlace = Pick<GroupPendingRow, 'priority' | 'createdAt' | 'id'>
 
-/** A page of each group. */
+/** Reads a page for each group. */
 export async function readGroupPending(
   db: Queryable,
   page: {
@@ -183,7 +183,7 @@ const COUNT_SQL = `
 SELECT wanted.name AS id, (SELECT count(*) FROM (SELECT FROM sessions s WHERE ${WAITING} LIMIT $3) AS waiting) AS count
 FROM unnest($1::text[]) AS wanted(name)`
 
-/** Up to `countMax` of each group. */
+/** Counts up to `countMax` sessions of each group. */
 export async function countGroupPending(
   db: Queryable,
   groups: readonly string[],

@@ -3,8 +3,8 @@ import type { ChainBound } from './chain/read-chains.sql.ts'
 import type { Retention } from '../../domain/retention.ts'
 
 /**
- * Finished chains, oldest first, that nothing waits for and that have nothing still running.
- * Index: chains(project_id, state, newest_activity_at), once for each final state. Locks: chains.
+ * Claims finished chains, oldest first, that nothing waits for and that have no running kernel. Index:
+ * chains(project_id, state, newest_activity_at), once for each final state. Locks: chains.
  */
 const CLAIM_SQL = `
 SELECT c.chain_id AS id FROM unnest(ARRAY['SUCCEEDED', 'FAILED', 'CANCELLED']::chain_state[]) AS final(state)
@@ -36,7 +36,7 @@ const RESUBMISSIONS_SQL = `
 DELETE FROM resubmissions r WHERE r.id = ANY($1::uuid[]) AND r.state <> 'RUNNING'
   AND NOT EXISTS (SELECT FROM resubmission_items i WHERE i.resubmission_id = r.id)`
 
-/** One bounded transaction; returns how many chains were deleted. */
+/** Deletes chains in one bounded transaction; returns how many were deleted. */
 export async function removeOldChains(db: Database, { projectId, before }: ChainBound, limit: number): Promise<number> {
   return db.transaction(async (tx) => {
     const chainIds = ids(await tx.query<{ id: string }>(CLAIM_SQL, [projectId, before, limit]))
@@ -52,14 +52,13 @@ function ids({ rows }: { rows: { id: string }[] }): string[] {
   return rows.map(({ id }) => id)
 }
 
-/** Finished before $1, with no child left: children go with their chains. */
+/** Resubmissions that finished before $1 and have no child left; children are deleted with their chains. */
 const CHILDLESS = `r.finished_at < $1 AND NOT EXISTS (
     SELECT FROM resubmission_items i WHERE i.resubmission_id = r.id AND i.child_session_id IS NOT NULL)`
 
 /**
  * Items that were refused or never processed, of resubmissions without a child: they are kept no longer than the
- * session that they name.
- * Indexes: resubmissions_finished_at, the primary keys.
+ * session that they name. Indexes: resubmissions_finished_at, the primary keys.
  */
 const OLD_ITEMS_SQL = `
 WITH old AS MATERIALIZED (
@@ -87,15 +86,14 @@ export async function removeOldResubmissions(db: Database, before: Date, limit: 
 }
 
 /**
- * Drops the checkpoints of chains that have been over for long, with one of these outcomes; at most $3. From then on
- * their directories are those of a generation that is over, which agents remove when they next report them. Looks at
- * the directories that agents have reported, whether or not what is in them is on record: an attempt whose agent died
- * left something, too.
+ * Drops at most $3 checkpoints of chains that ended long ago with one of these outcomes. Their directories then belong
+ * to a past generation, and agents remove them after their next report. The statement reads the directories that agents
+ * have reported, even if their content is not on record, because an attempt whose agent died left something, too.
  *
- * Locks, without waiting: chains, whose state is looked at again once they are locked, and the sessions to which their
- * checkpoints refer; then checkpoints. A chain that goes on is LIVE from the transaction on that creates its attempt,
- * before any agent hears of that, and the attempt gets the directory of the generation that is then on record: nobody
- * removes that one. Rows: one for each directory. Indexes: primary keys, sessions(chain_id, attempt),
+ * Locks, without waiting: chains, whose state is checked again once they are locked, and the sessions that their
+ * checkpoints refer to; then checkpoints. A chain that continues is LIVE from the transaction that creates its attempt,
+ * before any agent hears of the attempt; the attempt gets the directory of the generation that is then on record, and
+ * that one is not removed. Rows: one for each directory. Indexes: primary keys, sessions(chain_id, attempt),
  * kernels(session_id).
  */
 const SQL = `
@@ -114,7 +112,7 @@ SELECT chain_id, project_id, 1, reprise_now() FROM old ORDER BY chain_id
 ON CONFLICT (chain_id) DO UPDATE SET generation = p.generation + 1, dropped_at = excluded.dropped_at, relay_attempt = NULL, relay_sha256 = NULL,
   relay_bytes = NULL, relay_at = NULL`
 
-/** @returns how many were dropped */
+/** @returns the number of dropped checkpoints */
 export async function dropOldCheckpoints(
   db: Queryable,
   outcomes: readonly ('SUCCEEDED' | 'FAILED' | 'CANCELLED')[],
@@ -125,8 +123,8 @@ export async function dropOldCheckpoints(
 }
 
 /**
- * Deletes agents gone since before $1 and since before the oldest kept session: their kernels belonged to older
- * sessions, so none is left. Agents that a person is draining are kept. Slots are deleted with their agents.
+ * Deletes agents that have been gone since before $1 and since before the oldest kept session: their kernels belonged
+ * to older sessions, so none is left. Agents that a person is draining are kept. Slots are deleted with their agents.
  * Indexes: sessions(created_at, id); agents, which are few, are scanned. The foreign key makes each deletion read
  * kernels.
  */
@@ -142,7 +140,7 @@ export async function removeOldAgents(db: Queryable, before: Date, limit: number
 }
 
 /**
- * Deletes stores that no agent has, and in which no checkpoint is. Checkpoints are scanned only where there is a store
+ * Deletes stores that no agent has and that contain no checkpoint. Checkpoints are scanned only if there is a store
  * without an agent.
  */
 const REMOVE_OLD_STORES_SQL = `
@@ -160,7 +158,7 @@ export async function removeOldStores(db: Queryable, limit: number): Promise<num
 }
 
 /**
- * Deletes old history of agents only: that of sessions and kernels goes with their chains. Index:
+ * Deletes old history of agents only: that of sessions and kernels is deleted with their chains. Index:
  * scheduling_history_agents.
  */
 const REMOVE_OLD_AGENT_HISTORY_SQL = `
@@ -181,8 +179,8 @@ export async function removeOldAgentHistory(
 }
 
 /**
- * Deletes deployments destroyed before the oldest kept chain, once their routes are gone with their sessions; with
- * their revisions and their history. Index: deployments(project_id, …). Locks: deployments.
+ * Deletes deployments destroyed before the oldest kept chain, with their revisions and their history, once their routes
+ * are deleted with their sessions. Index: deployments(project_id, …). Locks: deployments.
  */
 const REMOVE_OLD_DEPLOYMENTS_SQL = `
 WITH old AS (
@@ -243,8 +241,8 @@ export async function removeOldRevisions(
 }
 
 /**
- * Deletes what became of runs before the oldest kept chain; those that wait stay.
- * Indexes: schedules(project_id, …), schedule_runs(schedule_id, planned_at).
+ * Deletes outcomes of runs before the oldest kept chain; queued runs stay. Indexes: schedules(project_id, …),
+ * schedule_runs(schedule_id, planned_at).
  */
 const REMOVE_OLD_SCHEDULE_RUNS = `
 WITH old AS MATERIALIZED (
@@ -263,8 +261,8 @@ export async function removeOldScheduleRuns(
 }
 
 /**
- * Tables whose serial ids follow time: the oldest rows are the first of the primary key. The bound by count goes by
- * ids, although sequences leave a few out.
+ * Tables whose serial ids follow time, so that the oldest rows come first in the primary key. The bound by count uses
+ * ids, although sequences omit a few.
  */
 const TABLES = {
   logs: 'kernel_logs',
@@ -289,8 +287,8 @@ DELETE FROM ${table} t USING oldest o WHERE t.id = o.id
 
 /**
  * Deletes the oldest events, in cursor order, that are too old or too many and that webhooks have already seen. The
- * last deleted position is recorded with it, so that an older cursor is recognised as expired.
- * Index: session_events(xid, id). One server at a time: the record is locked first.
+ * position of the last deleted event is recorded in the same statement, so that an older cursor is recognised as
+ * expired. Index: session_events(xid, id). One server at a time: the record is locked first.
  */
 const REMOVE_OLD_EVENTS_SQL = `
 WITH note AS (

@@ -55,10 +55,10 @@ WITH noted AS (
 )
 SELECT coalesce((SELECT value FROM noted), (SELECT value FROM settings WHERE key = 'secrets.key')) #>> '{}' AS id`
 
-/** Notes the id of the key with which secrets are encrypted, unless one is noted; returns the one that is. */
+/** Records the id of the key with which secrets are encrypted, unless one is recorded; returns the recorded one. */
 export async function noteSecretsKey(db: Queryable, keyId: string): Promise<string> {
   const noted = (await db.query<{ id: string | null }>(NOTE_SQL, [keyId])).rows[0]!.id
-  // Another server wrote it at the same moment: this statement's snapshot did not have it.
+  // Another server wrote it at the same moment, after this statement's snapshot.
   return noted ?? noteSecretsKey(db, keyId)
 }
 
@@ -68,7 +68,7 @@ export async function adoptSecretsKey(db: Queryable, keyId: string, before: stri
   await db.query(ADOPT_SQL, [keyId, before])
 }
 
-/** Reads small tables only: readiness probes ask for it. A lost agent comes back with what it has then. */
+/** Reads small tables only, because readiness probes request it. A lost agent may come back as it was. */
 const WARNING_FACTS_SQL = `
 WITH present AS (
   SELECT isolation, embedded, warnings FROM agents WHERE status NOT IN ('LOST', 'TERMINATED')
@@ -117,13 +117,13 @@ export interface GaugeFigure {
 const SAMPLE_PAGES_MAX = 2_000
 const STATEMENT_TIMEOUT_MS = 2_000
 
-/** The percentage of the pages of `retry_decisions` that SAMPLE_PAGES_MAX is; 100 if there are no more. */
+/** SAMPLE_PAGES_MAX as a percentage of the pages of `retry_decisions`; 100 if there are no more. */
 const SAMPLE_PERCENT = `least(100, 100.0 * ${SAMPLE_PAGES_MAX} * 8192 / greatest(1, pg_relation_size('retry_decisions')))::real`
 
 /**
- * No agent of a status is 0, which alerts compare with; of other labels there is a figure where there is something.
- * Sessions, deployments, routes and the queue are counted through their partial indexes, which hold only what is not
- * over. Decisions are estimated from a sample, which is exact while there are few.
+ * Reads the gauges. An agent status without agents gives 0, because alerts compare with it; other labels have a figure
+ * only if something has them. Sessions, deployments, routes and the queue are counted through their partial indexes,
+ * which contain only what has not ended. Decisions are estimated from a sample, which is exact while there are few.
  */
 const READ_GAUGES = `
 SELECT 'sessions' AS gauge, status::text AS label, count(*)::float8 AS value FROM sessions

@@ -122,7 +122,7 @@ describeEngines('volumes in %s', (name) => {
     for (const path of ['/settings', '/relative', '/chained', '/parent/etc', '/parent/etc/hosts']) {
       expect(await refused(at(path))).toMatch(/^volume shared cannot be mounted at \S+, which is \/etc/)
     }
-    expect(await refused(at('/parent/proc/1'))).toContain('/proc is what kernels have there themselves')
+    expect(await refused(at('/parent/proc/1'))).toContain('/proc is used by the kernel itself')
     expect(await refused(at('/circle/x'))).toContain('could not be prepared: the engine answered with status 500')
     expect(await readdir(join(root, 'shared'))).toEqual(before)
     expect(

@@ -90,7 +90,7 @@ test('is made, changed, run and deleted by its name', async () => {
   expect(session).toMatch(/^[0-9a-f-]{36}\n$/)
   expect(await reprise('schedules', 'run', 'nightly')).toMatchObject({
     status: 1,
-    stderr: expect.stringContaining('skipped: an earlier run goes on'),
+    stderr: expect.stringContaining('skipped: an earlier run is still running'),
   })
   await reprise('cancel', session.trim())
   expect((await reprise('schedules', 'resume', 'nightly')).stdout).toMatch(/^nightly: next run in/)

@@ -150,7 +150,7 @@ test('a command that fails is tried more and more seldom, until it is mended', a
   )
   // After 4 s, or 8 where this looks so late that it has failed once more.
   expect(reason).toMatch(
-    /^0 of 2 replicas of revision 1 are healthy; the next begins (?:4|5|8|9|10)\.\d s after the last of /,
+    /^0 of 2 replicas of revision 1 are healthy; the next is started (?:4|5|8|9|10)\.\d s after the last of /,
   )
   expect(reason).toContain(`the last of ${failures} failures in a row`)
   await deployment.update('2')

@@ -145,7 +145,7 @@ describe('secret variables', () => {
   test('are no variables of the environment at the same time, and as many as all of it', async () => {
     const { context } = given.server
     const twice = createSession(context, { ...WORK, environ: KEY, secretEnviron: KEY })
-    await expect(twice).rejects.toThrow('secretEnviron.0.name: stands in environ, too')
+    await expect(twice).rejects.toThrow('secretEnviron.0.name: is also in environ')
     const many = (count: number, prefix: string) =>
       Array.from({ length: count }, (_, n) => ({ name: `${prefix}${n}`, value: '' }))
     const full = createSession(context, { ...WORK, environ: many(300, 'A'), secretEnviron: many(201, 'B') })
@@ -174,7 +174,7 @@ describe('secret variables', () => {
     const changed = await revision()
     expect([changed.revision, openEnviron(TEST_SECRETS, changed.stored)[0]!.value]).toEqual([3, 'new'])
     const taken = updateDeployment(context, { deploymentId, environ: [{ name: 'API_KEY', value: '' }] })
-    await expect(taken).rejects.toThrow('stands in environ, too')
+    await expect(taken).rejects.toThrow('is also in environ')
   })
 })
 

@@ -124,19 +124,19 @@ describe('what is sent', () => {
     ],
     ['is something else of the same length', () => ({ copy: copyOf(OTHER) }), /its SHA-256 is/],
     [
-      'is longer than what was announced',
+      'is longer than announced',
       () => ({ copy: { ...copyOf(OTHER), archiveBytes: OTHER.length - 1 }, body: PACKED }),
-      /longer than what was announced/,
+      /longer than announced/,
     ],
     [
       'unfolds to a thousand times of what was announced',
       () => ({ copy: copyOf(OTHER), body: zstdCompressSync(Buffer.alloc(100 * OTHER.length)) }),
-      /longer than what was announced/,
+      /longer than announced/,
     ],
     [
       'does not end where it was announced, compressed or not',
       () => ({ copy: copyOf(OTHER), body: zstdCompressSync(Buffer.concat([OTHER, Buffer.alloc(50_000_000)])) }),
-      /longer than what was announced/,
+      /longer than announced/,
     ],
     [
       'is cut off',
@@ -226,7 +226,7 @@ describe('what is said of it', () => {
       () => ({ copy: undefined, header: JSON.stringify(own.request) }),
       400,
       'MALFORMED_REQUEST',
-      /does not say what is sent/,
+      /does not describe the copy/,
     ],
     ['no JSON', () => ({ header: 'checkpoint' }), 400, 'MALFORMED_REQUEST', /JSON/],
     ['JSON of another kind', () => ({ header: '[]' }), 422, 'VALIDATION_FAILED', /./],

@@ -144,7 +144,7 @@ describe('what is asked for', () => {
         path,
         [{ ...MOUNT, path }],
         'mounts.0.path',
-        'is what kernels have there themselves',
+        'is used by the kernel itself',
       ],
     ),
     ['one place for two', [MOUNT, { ...MOUNT, volume: 'b' }], 'mounts.0.path', 'another volume is mounted at /data'],

@@ -104,8 +104,8 @@ describe('a walk through chains', () => {
   test('needs cursors of its order', async () => {
     const { pageInfo } = await chains({ first: 1 })
     const after = pageInfo.endCursor
-    await expect(chains({ after, orderBy: { field: 'ATTEMPTS' } })).rejects.toThrow('`after` is no cursor of this')
-    await expect(chains({ after: 'nonsense' })).rejects.toThrow('`after` is no cursor of this')
+    await expect(chains({ after, orderBy: { field: 'ATTEMPTS' } })).rejects.toThrow('`after` is not a cursor of this')
+    await expect(chains({ after: 'nonsense' })).rejects.toThrow('`after` is not a cursor of this')
     await expect(chains({ first: 101 })).rejects.toThrow('a page has at most 100 items')
   })
 })

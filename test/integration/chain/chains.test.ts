@@ -255,7 +255,7 @@ describe('attempts of a chain', () => {
     expect((await page({ id, after: third.pageInfo.endCursor })).attempts).toEqual([])
     expect((await page({ id, first: 0 })).pageInfo.hasNextPage).toBe(true)
     const { errors } = await server.query(TEXT, { id, before: 'nonsense' })
-    expect(errors?.[0]?.message).toBe('`before` is no cursor of this connection in this order.')
+    expect(errors?.[0]?.message).toBe('`before` is not a cursor of this connection in this order.')
   })
 
   test('say what changed from one to the next', async () => {

@@ -238,7 +238,7 @@ describe('failures', () => {
     await server.run('drive-deployments')
     expect((await routeRows(database.db, deployment.id)).filter(({ status }) => status === 'PROVISIONING')).toEqual([])
     expect((await deploymentRow(database.db, deployment.id)).reason).toMatch(
-      /the next begins \d+\.\d s after the last of 4 failures in a row$/,
+      /the next is started \d+\.\d s after the last of 4 failures in a row$/,
     )
     await database.db.query(`UPDATE deployments SET next_route_at = now() - interval '1 second'`)
     await server.run('drive-deployments')

@@ -117,7 +117,7 @@ test('a quota on pending sessions holds for routes, and the deployment says so',
   await server.run('drive-deployments')
   expect(await routeRows(database.db, id)).toHaveLength(2)
   expect((await deploymentRow(database.db, id)).reason).toMatch(
-    /^0 of 3 replicas of revision 1 are healthy; no more can begin: .*pending/,
+    /^0 of 3 replicas of revision 1 are healthy; no more can be started: .*pending/,
   )
 })
 

@@ -115,8 +115,8 @@ it.each([
 
 it.each<[string, string]>([
   ['/data/../etc', 'without . and ..'],
-  ['/proc/1', '/proc is what kernels have there themselves'],
-  ['/run/secrets', '/run is what kernels have there themselves'],
+  ['/proc/1', '/proc is used by the kernel itself'],
+  ['/run/secrets', '/run is used by the kernel itself'],
   ...['/etc', '/etc/hosts', '/etc/resolv.conf', '/bin', '/.dockerenv'].map(
     (place) => [place, `container engines mount files of their own at ${place}`] satisfies [string, string],
   ),

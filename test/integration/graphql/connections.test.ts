@@ -105,8 +105,8 @@ describe('a page that cannot be', () => {
     ['more than 100 from the end', { last: 1_000 }, '`last` is 1000, but a page has at most 100 items.'],
     ['less than nothing', { first: -1 }, '`first` is -1, but a page cannot have less than 0 items.'],
     ['both ends', { first: 1, last: 1 }, 'Give `first` or `last`, not both.'],
-    ['no cursor', { after: 'nonsense' }, '`after` is no cursor of this connection in this order.'],
-    ['nothing', { before: '' }, '`before` is no cursor of this connection in this order.'],
+    ['no cursor', { after: 'nonsense' }, '`after` is not a cursor of this connection in this order.'],
+    ['nothing', { before: '' }, '`before` is not a cursor of this connection in this order.'],
   ])('%s', async (_name, variables, message) => {
     const { errors } = await server.query(SESSIONS, variables)
     expect(errors?.[0]).toMatchObject({ message, extensions: { code: 'VALIDATION_FAILED' } })

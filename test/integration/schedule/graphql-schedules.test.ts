@@ -110,7 +110,7 @@ test('its runs lead to their sessions, and the sessions back', async () => {
       ... on RunScheduleNowPayload { run { outcome askedBy reason } } } }`,
     { input: { scheduleId: id } },
   )
-  expect(now.data.runScheduleNow.run).toMatchObject({ outcome: 'SKIPPED', reason: 'an earlier run goes on' })
+  expect(now.data.runScheduleNow.run).toMatchObject({ outcome: 'SKIPPED', reason: 'an earlier run is still running' })
 })
 
 test('another project sees nothing of it', async () => {

@@ -40,7 +40,7 @@ describe('a session that cannot start yet', () => {
     const id = await server.create({ startsAt: new Date(Date.now() + 3_600_000) })
     await server.run('schedule-sessions')
     const { restsMs, pendingReason } = await sessionRow(db, id)
-    expect(pendingReason).toBe('its start time has not come')
+    expect(pendingReason).toBe('its start time has not been reached')
     expect(restsMs).toBeGreaterThan(3_500_000)
     await passTime(db, 3_601)
     await server.run('schedule-sessions')

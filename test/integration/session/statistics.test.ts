@@ -197,7 +197,7 @@ describe('statistics', () => {
     [
       'of too many buckets',
       { bucketSeconds: 60 },
-      'That makes 1440 buckets; the most is 500: `bucketSeconds` must be at least 173.',
+      'That makes 1440 buckets, and the limit is 500: `bucketSeconds` must be at least 173.',
     ],
   ])('%s are refused', async (_name, variables, message) => {
     const { errors } = await server.query(TEXT, variables)

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { ObservedKernel } from '../../../src/domain/agent/protocol.ts'
 import {
-  type BookedKernel,
+  type RecordedKernel,
   type KernelChange,
   type KernelProgress,
   reconcile,
@@ -13,7 +13,7 @@ import { checkProperty } from '../../support/seeds.ts'
 const AGENT = 'agent'
 const NO_PROGRESS: KernelProgress = { note: null, waits: false, host: null, slurmJobId: null }
 
-function booked(status: KernelStatus, rest: Partial<BookedKernel> = {}): BookedKernel {
+function booked(status: KernelStatus, rest: Partial<RecordedKernel> = {}): RecordedKernel {
   const startedAt = status === 'RUNNING' ? 'then' : null
   const known = {
     ...NO_PROGRESS,
@@ -46,7 +46,7 @@ const ran = (exitCode: number | null, rest: Partial<ObservedKernel> = {}) =>
   report('EXITED', { exitCode, startedAt: 'then', ...rest })
 
 /** What one report of one kernel leads to, in words. */
-function said(kernel: BookedKernel, observed: ObservedKernel | null): string {
+function said(kernel: RecordedKernel, observed: ObservedKernel | null): string {
   const { changes, orders, forget, stale } = reconcile(AGENT, [kernel], observed === null ? [] : [observed])
   return [
     ...changes.map(({ to, gone, stopped, error }) =>
@@ -288,7 +288,7 @@ const anyReport = fc.record({
   host: fc.constantFrom(null, 'n1'),
 })
 const world = fc.tuple(
-  fc.uniqueArray(anyBooked, { selector: ({ id }) => id }).map((kernels): BookedKernel[] =>
+  fc.uniqueArray(anyBooked, { selector: ({ id }) => id }).map((kernels): RecordedKernel[] =>
     kernels.map((kernel) => ({
       ...NO_PROGRESS,
       inTime: null,
@@ -299,7 +299,7 @@ const world = fc.tuple(
   fc.uniqueArray(anyReport, { selector: ({ kernelId }) => kernelId }),
 )
 
-function written(kernel: BookedKernel, change: KernelChange | undefined): BookedKernel {
+function written(kernel: RecordedKernel, change: KernelChange | undefined): RecordedKernel {
   if (!change) return kernel
   return {
     ...kernel,

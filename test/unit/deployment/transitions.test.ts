@@ -68,7 +68,7 @@ describe('the plain judgement', () => {
       ...DEPLOYMENT_HANDLERS['scaling-deployment'],
       leadsTo: { SUCCESS: 'PENDING', FAILURE: null } as const,
     }
-    expect(() => judge('SUCCESS', null, lies)).toThrow('SCALING → PENDING is no move that the table allows')
+    expect(() => judge('SUCCESS', null, lies)).toThrow('SCALING → PENDING is not an allowed transition')
   })
 })
 

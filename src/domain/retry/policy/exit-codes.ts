@@ -7,7 +7,10 @@ export const EXIT_CODES_WANTED = 'an exit code, or a range of them like 64-78'
 
 const WRITTEN = /^\s*(-?\d{1,10})\s*(?:-\s*(-?\d{1,10}))?\s*$/
 
-/** In the form that policies store, whole numbers and `64-78`; undefined if it is neither. */
+/**
+ * Parses an exit code or a range into the stored form: a whole number or text such as `64-78`; undefined for anything
+ * else.
+ */
 export function parseExitCodes(written: unknown): ExitCodes | undefined {
   const range = boundsOf(written)
   if (!range || !range.every(isExitCode) || range[0] > range[1]) return undefined

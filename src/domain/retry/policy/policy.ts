@@ -17,8 +17,8 @@ import { isStorableText, STORABLE_TEXT } from '../../storable-text.ts'
 import { EXIT_CODES_WANTED, type ExitCodes, parseExitCodes } from './exit-codes.ts'
 
 /**
- * What a policy is: its fields with their bounds. The types below, what is parsed and what the APIs show follow from
- * them. A whole policy has every field; a client, or a default, gives some of them.
+ * The fields of a retry policy with their bounds. The types below, the parser and the APIs are derived from them. A
+ * complete policy has every field; a client or a default gives some of them.
  */
 
 export const BACKOFFS = ['FIXED', 'EXPONENTIAL'] as const
@@ -50,13 +50,13 @@ export type RuleMatch = z.output<typeof ruleMatch>
 export const slotGrowth = z.strictObject({
   slot: z.string().min(1).max(SLOT_NAME_LENGTH_MAX).refine(isStorableText, STORABLE_TEXT),
   factor: z.number().positive(),
-  /** Plain decimal text once it is parsed; unbounded if absent. */
+  /** Plain decimal text once parsed; missing means unbounded. */
   max: z.union([z.string(), z.number()]).optional(),
 })
 const exactSlotGrowth = slotGrowth.transform(({ slot, factor, max: written }, context): SlotGrowth => {
   if (written === undefined) return { slot, factor }
   const max = parseAmount(slot, written)
-  // Amounts finer than scheduling counts in would end up in a child's slots.
+  // Otherwise amounts finer than scheduling can count would end up in a child's slots.
   if (max !== undefined && (max.split('.')[1] ?? '').length <= SLOT_FRACTION_DIGITS_MAX) return { slot, factor, max }
   const message = `Not an amount: a plain, non-negative decimal of at most ${SLOT_FRACTION_DIGITS_MAX} fraction digits`
   context.addIssue({ code: 'custom', path: ['max'], message })
@@ -74,13 +74,13 @@ export type TimeoutGrowth = z.output<typeof timeoutGrowth>
 export const rule = z.strictObject({
   match: ruleMatch,
   action: z.enum(RULE_ACTIONS),
-  /** Seconds; replaces the formula's base. */
+  /** Seconds; replaces the base of the formula. */
   delay: z.number().nonnegative().optional(),
   scaleResources: z.array(exactSlotGrowth).max(SLOTS_MAX).optional(),
   scaleTimeout: timeoutGrowth.optional(),
-  /** A wish: the place is used all the same if there is no other. */
+  /** A preference: the place is used anyway if there is no other. */
   avoid: z.enum(AVOIDANCES).optional(),
-  /** A condition: the retry waits rather than go there. */
+  /** A condition: the retry waits rather than use the place. */
   exclude: z.enum(EXCLUSIONS).optional(),
 })
 export type RetryRule = z.output<typeof rule>
@@ -104,7 +104,7 @@ const soundRule = ONLY_FOR_RETRIES.reduce(
   }),
 )
 
-/** Durations are in seconds. Where null is a value, it is one that may be given. */
+/** A complete policy. Durations are in seconds. For nullable fields, null is a value that can be given. */
 export const retryPolicy = z.strictObject({
   /** Total attempts = 1 + maxRetries. */
   maxRetries: z.int().min(0).max(RETRIES_MAX),
@@ -123,15 +123,17 @@ export const retryPolicy = z.strictObject({
   maxElapsed: z.number().positive().nullable(),
   /** If false, an attempt whose user code never started does not use up the budget. */
   countPreStartFailures: z.boolean(),
-  /** Per epoch. */
+  /** The limit per epoch. */
   maxUncountedRetries: z.int().min(0).max(UNCOUNTED_RETRIES_MAX),
-  /** Follow what programs ask for in their verdict files. Their reasons are shown and matched in any case. */
+  /**
+   * Whether retries follow the requests in verdict files. The reasons in these files are shown and matched in any case.
+   */
   trustVerdicts: z.boolean(),
   /** Whether a retry goes where the checkpoint of earlier attempts is. */
   checkpoint: z.enum(CHECKPOINT_WISHES),
-  /** How long a session that requires it waits before it does without. */
+  /** How long a session that requires its checkpoint waits before it starts without. */
   checkpointWait: z.number().positive(),
-  /** Whether a retry runs the image that the attempt before ran, whatever its name stands for by then. */
+  /** Whether a retry runs the same image as the previous attempt, even if the tag has moved. */
   pinImage: z.boolean(),
   /** Ordered; the first match decides. */
   rules: z.array(soundRule).max(RULES_MAX),

@@ -4,7 +4,7 @@ import { type RetryPolicy, type RetryRule, SHIPPED_POLICY } from './policy.ts'
 const RETRY_SCOPES = ['CLUSTER', 'DOMAIN', 'PROJECT'] as const
 export type RetryScope = (typeof RETRY_SCOPES)[number]
 
-/** Strongest first. */
+/** The layers of a policy, strongest first. */
 export const POLICY_SOURCES = ['SESSION', 'PROJECT', 'DOMAIN', 'CLUSTER', 'SHIPPED'] as const
 export type PolicySource = (typeof POLICY_SOURCES)[number]
 export type PolicySources = Record<keyof RetryPolicy, PolicySource>
@@ -20,8 +20,8 @@ export interface ResolvedPolicy {
 }
 
 /**
- * Resolves field by field: the strongest layer that gives a field wins, in whatever order the layers come. 0, false,
- * null and empty lists are given values; only undefined is not. `rules` is taken as a whole.
+ * Resolves field by field: the strongest layer that gives a field wins, in whatever order the layers are passed. 0,
+ * false, null and empty lists are given values; only undefined is not. `rules` is taken as a whole.
  */
 export function resolvePolicy(layers: readonly PolicyLayer[]): ResolvedPolicy {
   const policy: RetryPolicy = { ...SHIPPED_POLICY }
@@ -36,7 +36,7 @@ export function resolvePolicy(layers: readonly PolicyLayer[]): ResolvedPolicy {
   return { policy, sources }
 }
 
-/** The sources that a session stores: a field without one has its shipped default. */
+/** Selects the sources that a session stores: a field without a stored source has its shipped default. */
 export function statedSources(sources: PolicySources): Partial<PolicySources> {
   return Object.fromEntries(Object.entries(sources).filter(([, source]) => source !== 'SHIPPED'))
 }
@@ -47,7 +47,7 @@ function weakestFirst(layers: readonly PolicyLayer[]): PolicyLayer[] {
   return layers.toSorted((a, b) => POLICY_SOURCES.indexOf(b.source) - POLICY_SOURCES.indexOf(a.source))
 }
 
-/** Named policies to start from. */
+/** Names of predefined policies. */
 export const RETRY_POLICY_PRESETS = ['CMS_EXIT_CODES'] as const
 export type RetryPolicyPreset = (typeof RETRY_POLICY_PRESETS)[number]
 
@@ -56,9 +56,9 @@ const RUNTIME_SECONDS_MAX = 47 * 3600
 const DELAY_SECONDS = 900
 
 /**
- * Removals by a watchdog come first: such a job would be removed again. Then come the recoverable codes, the wrapper's
- * long codes beside their low 8 bits, which are all that a process can exit with. Other codes are final; failures
- * without an exit code are left to `eligibleCauses`.
+ * Rules for the exit codes of CMS jobs. Removals by a watchdog come first: such a job would be removed again. Then come
+ * the recoverable codes: the wrapper's long codes beside their low 8 bits, because a process can exit with these only.
+ * Other codes are final; failures without an exit code are left to `eligibleCauses`.
  */
 const CMS_RULES: RetryRule[] = [
   { match: { reason: 'Removed due to job being held*' }, action: 'RETRY' },
@@ -95,7 +95,7 @@ const CMS_RULES: RetryRule[] = [
 
 export const PRESETS: Readonly<Record<RetryPolicyPreset, Readonly<Partial<RetryPolicy>>>> = {
   CMS_EXIT_CODES: {
-    // The source's budget of 10 counts attempts, the first included.
+    // The source's budget of 10 counts attempts, including the first.
     maxRetries: 9,
     retryDelay: DELAY_SECONDS,
     backoff: 'FIXED',

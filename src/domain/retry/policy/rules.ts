@@ -41,12 +41,6 @@ export function globMatches(pattern: string, text: string): boolean {
   return at === wanted.length
 }
 
-/**
- * Growth never lowers a value: new = max(previous, min(floor(previous × factor), max)), computed exactly. Whole amounts
- * stay whole; fractional ones (half a cpu, 2.5 s) are cut after the third decimal place, because floor would undo the
- * growth.
- */
-
 const FRACTION_PLACES = 3
 const LARGEST_AMOUNT: Decimal = { units: 10n ** BigInt(AMOUNT_DIGITS_MAX) - 1n, scale: 0 }
 
@@ -55,6 +49,11 @@ export interface Growable {
   batchTimeout: number | null
 }
 
+/**
+ * Grows slots and timeouts. Growth never lowers a value: new = max(previous, min(floor(previous × factor), max)),
+ * computed exactly. Whole amounts stay whole; fractional ones (half a cpu, 2.5 s) are cut after the third decimal
+ * place, because floor would undo the growth.
+ */
 export function applyGrowth(before: Growable, rule: Pick<RetryRule, 'scaleResources' | 'scaleTimeout'>): Growable {
   return {
     resourceSlots: scaleResources(before.resourceSlots, rule.scaleResources ?? []),
@@ -62,7 +61,7 @@ export function applyGrowth(before: Growable, rule: Pick<RetryRule, 'scaleResour
   }
 }
 
-/** Slots that the session does not have are not added. */
+/** Scales the session's slots; slots that it does not have are not added. */
 export function scaleResources(
   slots: Readonly<Record<string, string>>,
   growths: readonly SlotGrowth[],
@@ -77,7 +76,7 @@ export function scaleResources(
   return grown
 }
 
-/** In seconds; a session without a timeout stays without one. */
+/** Scales a timeout in seconds; a session without a timeout stays without one. */
 export function scaleTimeout(timeout: number | null, growth: TimeoutGrowth): number | null {
   const previous = timeout === null ? undefined : decimalFromNumber(timeout)
   const bound = decimalFromNumber(Math.min(growth.max ?? BATCH_TIMEOUT_SECONDS_MAX, BATCH_TIMEOUT_SECONDS_MAX))
@@ -99,10 +98,11 @@ function lesser(a: Decimal, b: Decimal): Decimal {
 
 /** The facts that rules match on. */
 export interface FailureFacts {
-  /** Null if it is not known yet: a preview without a cause. */
+  /** Null if unknown: in a preview without a cause. */
   cause: FailureCause | null
   /**
-   * Null if the failure has none, for example because the image was not found: then no condition on exit codes matches.
+   * Null if the failure has no exit code, for example because the image was not found. No condition on exit codes then
+   * matches.
    */
   exitCode: number | null
   /** The session's reason and the error's name; a glob may match any of them. */

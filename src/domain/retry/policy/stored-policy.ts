@@ -15,9 +15,9 @@ import type { ChildChanges } from '../child.ts'
 type ParsedPolicy = { policy: Partial<RetryPolicy> } | { issues: ValidationIssue[] }
 
 /**
- * Parses a policy as a client or a default gives it: every field optional, unknown fields refused, all errors reported
- * at once. Null means "not given", except for the fields where it is a value. A `preset` supplies the fields that are
- * not given; the resulting policy no longer names it.
+ * Parses a policy from a client or a default: every field is optional, unknown fields are refused, all errors are
+ * reported at once. Null means "not given", except for the fields where it is a value. A `preset` supplies the fields
+ * that are not given; the resulting policy no longer names it.
  */
 export function parseRetryPolicy(input: unknown): ParsedPolicy {
   const parsed = givenPolicy.safeParse(withoutNulls(input, 0))
@@ -36,7 +36,7 @@ const givenPolicy = z.strictObject({
 const NULL_IS_A_VALUE: ReadonlySet<string> = new Set(
   Object.entries(retryPolicy.shape).flatMap(([name, field]) => (field instanceof z.ZodNullable ? [name] : [])),
 )
-/** The nesting: policy, rules, rule, scaleResources, growth, its fields. */
+/** The depth of nesting: policy, rules, rule, scaleResources, growth, its fields. */
 const POLICY_DEPTH = 6
 
 function withoutNulls(value: unknown, depth: number): unknown {
@@ -55,8 +55,8 @@ function asIssues(issue: z.core.$ZodIssue): ValidationIssue[] {
 }
 
 /**
- * The policy stored with a session, or a description of why it cannot be followed. A missing field, introduced after
- * the session was created, gets its shipped default.
+ * Reads the policy stored with a session, or describes why it cannot be followed. A missing field, introduced after the
+ * session was created, gets its shipped default.
  */
 export function readStoredPolicy(stored: unknown): RetryPolicy | string {
   const parsed = parseRetryPolicy(stored)
@@ -66,8 +66,8 @@ export function readStoredPolicy(stored: unknown): RetryPolicy | string {
 }
 
 /**
- * The stored policy for display. A field that is missing or no longer valid shows its shipped default with that source,
- * so the session can be displayed all the same.
+ * Reads the stored policy for display. A field that is missing or no longer valid is shown as its shipped default with
+ * that source, so that the session can always be displayed.
  */
 export function showStoredPolicy(stored: unknown, storedSources: unknown): ResolvedPolicy {
   const whole = parseRetryPolicy(stored)
@@ -91,7 +91,7 @@ function sourceOf(storedSources: unknown, field: string): PolicySource {
   return POLICY_SOURCES.find((known) => known === source) ?? 'SHIPPED'
 }
 
-/** What a decision says about the child beyond cause and count. */
+/** The part of a decision that changes the child beyond cause and count. */
 export type StoredChildChanges = Pick<ChildChanges, 'growth' | 'avoid' | 'exclude'>
 
 const amount = z.string().refine((text) => parseDecimal(text) !== undefined, 'Not an exact amount')
@@ -104,7 +104,7 @@ const storedChildChanges = z.object({
   exclude: z.object({ agents: z.array(z.guid()) }).optional(),
 })
 
-/** What changes in the child, as stored in a decision's details, or a description of why it cannot be followed. */
+/** Reads the child's changes from a decision's details, or describes why they cannot be followed. */
 export function readStoredChildChanges(details: unknown): StoredChildChanges | string {
   const parsed = storedChildChanges.safeParse(details)
   if (parsed.success) return parsed.data

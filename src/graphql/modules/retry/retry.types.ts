@@ -6,7 +6,7 @@ import {
 } from '../../../domain/events.ts'
 import { RETRY_WAITS_MAX } from '../../../domain/limits.ts'
 import { showStoredPolicy } from '../../../domain/retry/policy/stored-policy.ts'
-import { holdWords, retryState, type StoredDecision } from '../../../domain/retry/retry-state.ts'
+import { holdReasonText, retryState, type StoredDecision } from '../../../domain/retry/retry-state.ts'
 import type { FailureCause } from '../../../domain/session/failure.ts'
 import type { SessionType } from '../../../domain/session/lifecycle.ts'
 import { projectScope } from '../../../services/access/tenants.ts'
@@ -25,7 +25,7 @@ const RetryHoldType = builder.prismaObject('RetryWait', {
     reason: t.string({
       description: 'Why, in words, with the scope of the switch or quota.',
       select: { reason: true, scope: true },
-      resolve: holdWords,
+      resolve: holdReasonText,
     }),
     from: t.expose('fromAt', { type: 'DateTime', description: 'When it began.' }),
     to: t.expose('toAt', { type: 'DateTime', nullable: true, description: 'When it ended; null while it lasts.' }),

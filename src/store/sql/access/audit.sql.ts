@@ -1,9 +1,12 @@
 import type { Queryable } from '../../database.ts'
 
-/** Who did something, as it is written down. Only the ids are certain: names of tokens are not unique. */
+/**
+ * The author of an action, as the audit log records it. Only the ids identify it, because names of tokens are not
+ * unique.
+ */
 export interface Actor {
   name: string
-  /** Null where no token asked for it. */
+  /** Null if no token requested the action. */
   tokenId: string | null
   userId: string | null
   requestId: string | null
@@ -21,7 +24,7 @@ interface AuditEntry {
 /** The columns of an actor in `audit_log`. */
 export const ACTOR_COLUMNS = 'actor, token_id, user_id, request_id, address'
 
-/** Their values, from a parameter that holds an actor as JSON. */
+/** Builds the values of these columns, from a parameter that holds an actor as JSON. */
 export function actorValues(parameter: `$${number}`): string {
   const actor = `${parameter}::jsonb`
   return `${actor} ->> 'name', (${actor} ->> 'tokenId')::uuid, (${actor} ->> 'userId')::uuid, ${actor} ->> 'requestId', ${actor} ->> 'address'`
@@ -29,7 +32,7 @@ export function actorValues(parameter: `$${number}`): string {
 
 const SQL = `INSERT INTO audit_log (${ACTOR_COLUMNS}, action, project_id, session_id, details) SELECT ${actorValues('$1')}, $2, $3, $4, $5`
 
-/** For changes made by several statements; call it in their transaction. */
+/** Records an entry for a change that several statements make; it must be called in their transaction. */
 export async function recordAudit(tx: Queryable, entry: AuditEntry): Promise<void> {
   const { actor, action, projectId, sessionId = null, details } = entry
   await tx.query(SQL, [JSON.stringify(actor), action, projectId, sessionId, JSON.stringify(details)])
@@ -37,7 +40,7 @@ export async function recordAudit(tx: Queryable, entry: AuditEntry): Promise<voi
 
 /** One entry of the audit log. */
 export interface AuditRow {
-  /** Serial, in decimal: greater is newer. */
+  /** A serial number, in decimal: greater is newer. */
   id: string
   at: Date
   actor: string
@@ -51,9 +54,9 @@ export interface AuditRow {
   details: object
 }
 
-/** All given conditions must hold. */
+/** A filter of entries; all given conditions must hold. */
 export interface AuditConditions {
-  /** Null: every project, and what concerns none. */
+  /** Null shows every project, and entries that concern none. */
   visibleProjectId: string | null
   project?: string | undefined
   tokenId?: string | undefined
@@ -67,7 +70,7 @@ export interface AuditConditions {
   before?: Date | undefined
 }
 
-/** Only the conditions that are given stand in the statement, or no plan could use an index for them. */
+/** Builds the WHERE clause from the given conditions only; otherwise no plan could use an index for them. */
 function where(conditions: AuditConditions, values: unknown[]): string {
   const { visibleProjectId, project, tokenId, userId, sessionId, requestId, actor, actions, refused } = conditions
   const parts: string[] = []
@@ -90,16 +93,19 @@ function where(conditions: AuditConditions, values: unknown[]): string {
   return parts.length === 0 ? 'true' : parts.join(' AND ')
 }
 
-/** Between two entries, both exclusive. */
+/** A page between two entries, both exclusive. */
 interface AuditPage {
   olderThan: string | null
   newerThan: string | null
-  /** Begins with the oldest instead of the newest. */
+  /** Begins with the oldest entry instead of the newest. */
   backward: boolean
   limit: number
 }
 
-/** Indexes, in either direction: the primary key, audit_log_project, audit_log_token, audit_log_session, audit_log_refused. */
+/**
+ * Builds the statement of a page. Indexes, in either direction: the primary key, audit_log_project, audit_log_token,
+ * audit_log_session, audit_log_refused.
+ */
 export function auditPageStatement(conditions: AuditConditions, page: AuditPage): { text: string; values: unknown[] } {
   const values: unknown[] = [page.limit]
   const matches = where(conditions, values)

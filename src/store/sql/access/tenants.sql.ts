@@ -1,7 +1,10 @@
 import type { Queryable } from '../../database.ts'
 import { type Actor, ACTOR_COLUMNS, actorValues } from './audit.sql.ts'
 
-/** Each function writes its own audit entry; if it changes nothing, it writes none and returns undefined or false. */
+/**
+ * Statements that create tenants and members. Each function writes its own audit entry; if it changes nothing, it
+ * writes none and returns undefined or false.
+ */
 
 const DOMAIN_SQL = `
 WITH added AS (
@@ -27,12 +30,12 @@ interface NewName {
   actor: Actor
 }
 
-/** False if the name is taken. */
+/** Returns false if the name is taken. */
 export async function addDomain(db: Queryable, { id, name, actor }: NewName): Promise<boolean> {
   return (await db.query(DOMAIN_SQL, [id, name, JSON.stringify(actor)])).rows.length > 0
 }
 
-/** False if the name is taken. */
+/** Returns false if the name is taken. */
 export async function addUser(db: Queryable, { id, name, actor }: NewName): Promise<boolean> {
   return (await db.query(USER_SQL, [id, name, JSON.stringify(actor)])).rows.length > 0
 }
@@ -91,7 +94,7 @@ export interface MemberChange {
   actor: Actor
 }
 
-/** The ids of the project and the user, null if not found. */
+/** Returns the ids of the project and the user; null for one that does not exist. */
 export async function setMember(
   db: Queryable,
   { project, user, role, actor }: MemberChange,

@@ -8,9 +8,9 @@ export interface NewToken {
   role: 'ADMIN' | 'MEMBER' | 'VIEWER' | 'AGENT' | 'METRICS'
   projectId: string | null
   userId?: string | null
-  /** Null: agents with it may join any. */
+  /** Null if agents with this token may join any group. */
   resourceGroups?: string[] | null
-  /** Null for never. */
+  /** Null for a token that never expires. */
   expiresAt?: Date | null
 }
 
@@ -19,7 +19,7 @@ INSERT INTO api_tokens (id, name, hash, prefix, role, project_id, expires_at, us
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 ON CONFLICT (hash) DO NOTHING`
 
-/** An existing token with this hash stays as it is. */
+/** Inserts a token; an existing token with this hash is kept. */
 export async function insertToken(db: Queryable, token: NewToken): Promise<void> {
   const { id, name, hash, prefix, role, projectId, userId = null, resourceGroups = null, expiresAt = null } = token
   await db.query(INSERT_SQL, [id, name, hash, prefix, role, projectId, expiresAt, userId, resourceGroups])
@@ -32,15 +32,16 @@ export interface TokenRow {
   projectId: string | null
   userId: string | null
   resourceGroups: string[] | null
-  /** Of a browser's: the token that it was logged in with. */
+  /** The token with which a browser logged in; set for the browser's own token. */
   sessionOf: string | null
-  /** Its use has not been recorded for a minute. */
+  /** Whether its last use was recorded more than a minute ago. */
   useUnnoted: boolean
 }
 
 /**
- * Of valid tokens. That of a browser is valid while its parent is and it is used. A token of a user in a project is valid while the user is a member, with the weaker of the two roles:
- * the enum type orders roles from strongest to weakest. Index: project_members(project_id, user_id).
+ * The role of a valid token, and the conditions of validity. A browser's token is valid while its parent is, and while
+ * it is used. A token of a user in a project is valid while the user is a member, with the weaker of the two roles: the
+ * enum type orders roles from strongest to weakest. Index: project_members(project_id, user_id).
  */
 export const ROLE = 'greatest(t.role, m.role)'
 export const TOKENS = `api_tokens t LEFT JOIN project_members m ON m.project_id = t.project_id AND m.user_id = t.user_id
@@ -67,7 +68,7 @@ export async function findTokenById(db: Queryable, id: string): Promise<TokenRow
   return (await db.query<TokenRow>(FIND_BY_ID_SQL, [id])).rows[0]
 }
 
-/** Which of these are valid. Index: api_tokens(hash). */
+/** Selects the valid ones of these tokens. Index: api_tokens(hash). */
 const FIND_VALID_SQL = `SELECT t.hash FROM ${TOKENS} WHERE t.hash = ANY($1::bytea[]) AND ${IS_VALID}`
 
 export async function findValidHashes(db: Queryable, hashes: readonly Buffer[]): Promise<Buffer[]> {
@@ -76,7 +77,7 @@ export async function findValidHashes(db: Queryable, hashes: readonly Buffer[]):
 
 const ROLES_SQL = `SELECT t.id, ${ROLE} AS role FROM ${TOKENS} WHERE t.id = ANY($1::uuid[]) AND ${IS_VALID}`
 
-/** By id. */
+/** Reads the roles of valid tokens, by id. */
 export async function readValidRoles(db: Queryable, ids: readonly string[]): Promise<Map<string, NewToken['role']>> {
   const { rows } = await db.query<Pick<TokenRow, 'id' | 'role'>>(ROLES_SQL, [ids])
   return new Map(rows.map(({ id, role }) => [id, role]))
@@ -92,7 +93,9 @@ export async function recordTokenUse(db: Queryable, id: string): Promise<void> {
 
 const LOCK_ADMIN_SQL = `SELECT pg_advisory_xact_lock(hashtext('reprise:admin-token'))`
 
-/** Until the transaction ends: two servers that find no admin token would each make one. */
+/**
+ * Serialises the creation of admin tokens until the transaction ends: two servers that find none would each make one.
+ */
 export async function lockAdminTokens(tx: Queryable): Promise<void> {
   await tx.query(LOCK_ADMIN_SQL)
 }
@@ -100,25 +103,25 @@ export async function lockAdminTokens(tx: Queryable): Promise<void> {
 const IS_ADMIN = `role = 'ADMIN' AND project_id IS NULL AND user_id IS NULL AND revoked_at IS NULL`
 const HAS_ADMIN_SQL = `SELECT 1 FROM api_tokens WHERE ${IS_ADMIN} AND expires_at IS NULL LIMIT 1`
 
-/** Whether a token that never expires opens everything. */
+/** Whether a token exists that never expires and may do everything. */
 export async function hasAdminToken(db: Queryable): Promise<boolean> {
   return (await db.query(HAS_ADMIN_SQL)).rows.length > 0
 }
 
-/** Those that servers made; tokens of people stay. */
+/** Revokes admin tokens that servers made; tokens of people stay. */
 const REVOKE_ADMIN_SQL = `UPDATE api_tokens SET revoked_at = reprise_now() WHERE ${IS_ADMIN} AND name = 'admin'`
 
 export async function revokeAdminTokens(tx: Queryable): Promise<void> {
   await tx.query(REVOKE_ADMIN_SQL)
 }
 
-/** If the token is already revoked, its time is kept. */
+/** Keeps the time of a token that is already revoked. */
 const REVOKE_SQL = `
 UPDATE api_tokens SET revoked_at = coalesce(revoked_at, reprise_now())
 WHERE id = $1 AND ($2::uuid IS NULL OR project_id = $2)
 RETURNING name, project_id AS "projectId"`
 
-/** Undefined if the viewer sees no such token. */
+/** Returns undefined if the viewer sees no such token. */
 export async function revokeTokenRow(
   db: Queryable,
   id: string,
@@ -147,7 +150,7 @@ export async function findTokenUser(
   return (await db.query<TokenUser>(FIND_TOKEN_USER_SQL, [name, projectId])).rows[0]
 }
 
-/** How long the browser may be logged in; see tokens for how long it may be idle. */
+/** Limits how long the browser stays logged in; the conditions on tokens limit how long it may be idle. */
 const INSERT_BROWSER_SESSIONS = `
 INSERT INTO api_tokens (id, name, hash, prefix, role, project_id, user_id, parent_id, expires_at, last_used_at)
 SELECT $1, t.name, $2, $3, t.role, t.project_id, t.user_id, t.id, least(reprise_now() + interval '7 days', t.expires_at), reprise_now()
@@ -160,7 +163,7 @@ interface Parent {
   userId: string | null
 }
 
-/** Undefined if the parent is no longer valid, or is a browser's itself. */
+/** Returns undefined if the parent is no longer valid, or is a browser's token itself. */
 export async function insertBrowserSession(
   db: Queryable,
   { id, hash, prefix, parentId }: { id: string; hash: Buffer; prefix: string; parentId: string },
@@ -173,7 +176,7 @@ const REMOVE_ENDED_SQL = `
 DELETE FROM api_tokens t WHERE t.parent_id = $1 AND NOT (t.revoked_at IS NULL AND t.expires_at > reprise_now()
   AND t.last_used_at > reprise_now() - interval '12 hours')`
 
-/** Of this token: nobody looks for them any more. */
+/** Deletes the ended browser sessions of this token, which are not looked up any more. */
 export async function removeEndedBrowserSessions(db: Queryable, parentId: string): Promise<void> {
   await db.query(REMOVE_ENDED_SQL, [parentId])
 }
@@ -184,7 +187,7 @@ export async function endBrowserSession(db: Queryable, id: string): Promise<void
   await db.query(END_SQL, [id])
 }
 
-/** One code of a token is enough: a newer one takes its place. */
+/** A token has at most one code: a newer one replaces it. */
 const INSERT_CODE_SQL = `
 INSERT INTO login_codes (hash, token_id, expires_at) VALUES ($1, $2, reprise_now() + interval '60 seconds')
 ON CONFLICT (token_id) DO UPDATE SET hash = excluded.hash, expires_at = excluded.expires_at`
@@ -193,17 +196,17 @@ export async function insertLoginCode(db: Queryable, hash: Buffer, tokenId: stri
   await db.query(INSERT_CODE_SQL, [hash, tokenId])
 }
 
-/** Of those who take it at once, one gets it. */
+/** If several requests take it at the same time, only one gets it. */
 const TAKE_CODE_SQL = `
 DELETE FROM login_codes WHERE hash = $1 RETURNING token_id AS "tokenId", expires_at > reprise_now() AS "isInTime"`
 
-/** Undefined if there is no such code, or it has been taken, or is too old. */
+/** Returns undefined if the code does not exist, was already taken, or is too old. */
 export async function takeLoginCode(db: Queryable, hash: Buffer): Promise<string | undefined> {
   const [code] = (await db.query<{ tokenId: string; isInTime: boolean }>(TAKE_CODE_SQL, [hash])).rows
   return code?.isInTime ? code.tokenId : undefined
 }
 
-/** Parameter 3: how many of a token there may be; the oldest go. Index: download_links(token_id). */
+/** Parameter 3 is the most links that a token may have; the oldest are deleted. Index: download_links(token_id). */
 const INSERT_LINK_SQL = `
 WITH newest AS (SELECT hash FROM download_links WHERE token_id = $2 ORDER BY expires_at DESC LIMIT $3 - 1),
   removed AS (DELETE FROM download_links WHERE token_id = $2 AND hash NOT IN (SELECT hash FROM newest))
@@ -216,11 +219,11 @@ export async function insertDownloadLink(
   await db.query(INSERT_LINK_SQL, [hash, tokenId, max])
 }
 
-/** Of those who take it at once, one gets it. */
+/** If several requests take it at the same time, only one gets it. */
 const TAKE_LINK_SQL = `
 DELETE FROM download_links WHERE hash = $1 RETURNING token_id AS "tokenId", expires_at > reprise_now() AS "isInTime"`
 
-/** Undefined if there is no such link, or it has been taken, or is too old. */
+/** Returns undefined if the link does not exist, was already taken, or is too old. */
 export async function takeDownloadLink(db: Queryable, hash: Buffer): Promise<string | undefined> {
   const [link] = (await db.query<{ tokenId: string; isInTime: boolean }>(TAKE_LINK_SQL, [hash])).rows
   return link?.isInTime ? link.tokenId : undefined

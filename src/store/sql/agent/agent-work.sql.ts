@@ -5,7 +5,7 @@ import type { ClusterMember, ExecutorOptions, SealedVariable } from '../../../do
 import type { ClusterMode, SessionType } from '../../../domain/session/lifecycle.ts'
 import type { Queryable } from '../../database.ts'
 
-/** What of a kernel's specification is not read for orders. */
+/** The fields of a kernel's specification that are not read for orders. */
 type NotRead = 'checkpoint' | 'executorOptions'
 
 /** The data from which orders to agents are built. */
@@ -23,12 +23,12 @@ export interface OrderSource extends Omit<KernelSpec, NotRead> {
   clusterMode: ClusterMode
   /** All kernels of the session with their addresses: main1, sub1, sub2, … */
   members: ClusterMember[]
-  /** Of the checkpoint of earlier attempts; null if nothing is on record. */
+  /** The generation of earlier attempts' checkpoint; null if none is on record. */
   checkpointGeneration: number | null
   checkpointAttempt: number | null
-  /** Null if it has been dropped. */
+  /** Null if the checkpoint was dropped. */
   checkpointStore: string | null
-  /** Whether the servers have a copy of it. */
+  /** Whether the servers have a copy of the checkpoint. */
   checkpointRelayed: boolean | null
 }
 
@@ -75,12 +75,15 @@ export interface AgentWorkRow {
   id: string
 }
 
-/** What an agent still has: it holds resources for it, or it is not known to be gone. Index: kernels_on_agent. */
+/**
+ * Condition of a kernel that an agent still has: it holds resources for it, or it is not known to be gone. Index:
+ * kernels_on_agent.
+ */
 const PRESENT = `k.agent_id = wanted.id AND (k.slots_held OR NOT k.confirmed_gone)
     AND ($2::uuid IS NULL OR s.project_id = $2)`
 const KERNELS = `kernels k JOIN sessions s ON s.id = k.session_id WHERE ${PRESENT}`
 
-/** Ids are in the order of time: newest first. */
+/** Ids are in the order of time, so the newest come first. */
 const KERNEL_PAGE_SQL = `
 SELECT page.* FROM unnest($1::uuid[]) AS wanted(id), LATERAL (
   SELECT wanted.id AS "agentId", k.id FROM ${KERNELS} AND ($3::uuid IS NULL OR k.id < $3)
@@ -98,17 +101,17 @@ SELECT wanted.id, found.* FROM unnest($1::uuid[]) AS wanted(id), LATERAL (
 interface AgentWorkPage {
   agentIds: readonly string[]
   visibleProjectId: string | null
-  /** Only what is older than this kernel or session; null for the first page. */
+  /** Only kernels or sessions older than this one; null for the first page. */
   before: string | null
   limit: number
 }
 
-/** A page of each agent, newest first. */
+/** Reads a page for each agent, newest first. */
 export async function readKernelsOnAgents(db: Queryable, page: AgentWorkPage): Promise<AgentWorkRow[]> {
   return (await db.query<AgentWorkRow>(KERNEL_PAGE_SQL, valuesOf(page))).rows
 }
 
-/** The same of the sessions of these kernels, each once. */
+/** Reads a page of the sessions of these kernels for each agent, each session once. */
 export async function readSessionsOnAgents(db: Queryable, page: AgentWorkPage): Promise<AgentWorkRow[]> {
   return (await db.query<AgentWorkRow>(SESSION_PAGE_SQL, valuesOf(page))).rows
 }
@@ -129,7 +132,7 @@ function valuesOf({ agentIds, visibleProjectId, before, limit }: AgentWorkPage):
   return [agentIds, visibleProjectId, before, limit]
 }
 
-/** An agent of a group, with its place in the order of names. */
+/** An agent of a group, with its position in the order of names. */
 export interface GroupAgentRow {
   resourceGroup: string
   id: string
@@ -143,7 +146,7 @@ SELECT page.* FROM unnest($1::text[]) AS wanted(name), LATERAL (
   WHERE a.resource_group = wanted.name AND ($2::text IS NULL OR (a.name, a.id) > ($2, $3::uuid))
   ORDER BY a.name, a.id LIMIT $4) AS page`
 
-/** A page of each group, by name. */
+/** Reads a page for each group, sorted by name. */
 export async function readGroupAgents(
   db: Queryable,
   groups: readonly string[],

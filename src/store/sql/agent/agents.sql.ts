@@ -9,8 +9,8 @@ import type { OfferedVolume } from '../../../domain/scheduling/resource-request.
 /**
  * Moves silent agents ALIVE → SUSPECT → LOST by the database's clock, as long as a server is running that could hear
  * them. Kernels that ran on a lost agent have failed; those that had not started get the error and are left to the
- * handler in charge. Nobody has confirmed that any of them is gone.
- * Index: kernels_on_agent. Locks: agents, then kernels in id order.
+ * handler in charge. None of them is confirmed to be gone. Index: kernels_on_agent. Locks: agents, then kernels in id
+ * order.
  */
 const SQL = `
 WITH silent AS (
@@ -56,7 +56,7 @@ export async function updateSilentAgents(db: Queryable, lease: Lease): Promise<S
 
 const READ_AGENT_GROUPS_SQL = `SELECT id, resource_group AS "resourceGroup" FROM agents WHERE id = ANY($1::uuid[])`
 
-/** Resource group by agent id; unknown agents are missing. */
+/** Reads the resource group of each agent, by id; unknown agents are missing. */
 export async function readAgentGroups(db: Queryable, agentIds: readonly string[]): Promise<Map<string, string>> {
   if (agentIds.length === 0) return new Map()
   const { rows } = await db.query<{ id: string; resourceGroup: string }>(READ_AGENT_GROUPS_SQL, [agentIds])
@@ -70,7 +70,7 @@ SELECT a.id, a.resource_group AS "resourceGroup", a.labels,
 FROM agents a JOIN resource_groups g ON g.name = a.resource_group
 WHERE a.status = 'ALIVE' AND a.refuses IS NULL AND g.drained_at IS NULL AND 'BATCH' = ANY(g.allowed_session_types)`
 
-/** Alive agents of all groups that accept new batch sessions. */
+/** Reads the alive agents of all groups that accept new batch sessions. */
 export async function readAliveAgents(db: Queryable): Promise<GroupAgent[]> {
   return (await db.query<GroupAgent>(READ_ALIVE_AGENTS_SQL)).rows
 }
@@ -86,8 +86,8 @@ export interface AgentChange {
 }
 
 /**
- * A person drains, resumes or removes an agent: changes the agent and writes history and audit entry. Index:
- * kernels_on_agent.
+ * Builds the statement with which a person drains, resumes or removes an agent: it changes the agent and writes history
+ * and audit entry. Index: kernels_on_agent.
  */
 function statementFor(change: { sets: string; where: string; phase: string; action: string }): string {
   return `
@@ -140,7 +140,7 @@ interface AgentChangeRequest {
   fenceMarginMs: number
 }
 
-/** Undefined if there is no such agent. */
+/** Returns undefined if there is no such agent. */
 export const drainAgentRow = (db: Queryable, request: AgentChangeRequest) => run(db, DRAIN_SQL, request)
 export const resumeAgentRow = (db: Queryable, request: AgentChangeRequest) => run(db, RESUME_SQL, request)
 export const removeAgentRow = (db: Queryable, request: AgentChangeRequest) => run(db, REMOVE_SQL, request)
@@ -156,16 +156,19 @@ async function run(db: Queryable, statement: string, request: AgentChangeRequest
   return (await db.query<AgentChange>(statement, values)).rows[0]
 }
 
-/** A name under which agents have a directory. */
+/** A volume, by the name under which agents offer it. */
 export interface Volume {
   name: string
   readOnly: boolean
   resourceGroups: string[]
-  /** How many have it and are alive. */
+  /** Number of alive agents that offer it. */
   agents: number
 }
 
-/** Agents name the projects that may use what they have; one that is named nowhere sees what is for all. */
+/**
+ * Agents name the projects that may use a volume. A project that is named nowhere sees only the volumes for all
+ * projects.
+ */
 const READ_VOLUMES = `
 SELECT v.name, bool_and(v."readOnly") AS "readOnly", array_agg(DISTINCT a.resource_group ORDER BY a.resource_group) AS "resourceGroups",
   (count(*) FILTER (WHERE a.status = 'ALIVE'))::int AS agents
@@ -174,7 +177,7 @@ WHERE a.volumes IS NOT NULL AND a.status <> 'TERMINATED' AND ($1::uuid IS NULL O
   OR v."projects" ? (SELECT p.name FROM projects p WHERE p.id = $1))
 GROUP BY v.name ORDER BY v.name COLLATE "C" LIMIT ${VOLUMES_LISTED_MAX}`
 
-/** @param projectId null for those of all projects */
+/** @param projectId null for the volumes that all projects may use */
 export async function readVolumeRows(db: Queryable, projectId: string | null): Promise<Volume[]> {
   return (await db.query<Volume>(READ_VOLUMES, [projectId])).rows
 }
@@ -184,7 +187,10 @@ SELECT p.name AS project, ARRAY(SELECT jsonb_build_object('volumes', a.volumes) 
   WHERE a.resource_group = $2 AND a.status <> 'TERMINATED' AND a.volumes IS NOT NULL) AS agents
 FROM projects p WHERE p.id = $1`
 
-/** The name of a project, and what each of a group's agents has for all projects, whether it is alive or not. */
+/**
+ * Reads the name of a project, and the volumes that each of a group's agents offers to all projects, whether or not the
+ * agent is alive.
+ */
 export async function readGroupVolumes(
   db: Queryable,
   projectId: string,

@@ -3,11 +3,11 @@ import { DROPPED_CHAINS_MAX } from '../../../domain/limits.ts'
 import type { Queryable } from '../../database.ts'
 
 /**
- * Remembers of which existing chains an agent keeps a directory, provided that some kernel of the chain was given to
- * it, or that the chain's checkpoint is in its store, and returns those remembered whose chain is gone. So a chain that
- * this database has never seen, because it was restored from a dump or is another one altogether, is not taken for a
- * removed one; and an agent learns nothing of chains that it did not run. Rows: one for each directory. Indexes: primary
- * key, sessions(chain_id, attempt), kernels(session_id), checkpoints, agents.
+ * Records the existing chains for which an agent keeps a directory, and returns the recorded ones whose chain is gone.
+ * A chain is recorded only if some kernel of it was given to the agent, or if its checkpoint is in the agent's store.
+ * So a chain that this database has never seen, because it was restored from a dump or is another database altogether,
+ * is not taken for a removed one; and an agent learns nothing about chains that it did not run. Rows: one for each
+ * directory. Indexes: primary key, sessions(chain_id, attempt), kernels(session_id), checkpoints, agents.
  */
 const SQL = `
 WITH reported AS (
@@ -30,7 +30,7 @@ SELECT d.chain_id AS id FROM reported JOIN chain_directories d USING (chain_id)
 WHERE d.agent_id = $1 AND NOT EXISTS (SELECT FROM sessions s WHERE s.chain_id = d.chain_id)
 ORDER BY d.chain_id LIMIT $5`
 
-/** @returns removed chains among those reported */
+/** @returns the removed chains among those reported */
 export async function recordChainDirectories(
   db: Queryable,
   agentId: string,
@@ -47,7 +47,10 @@ WHERE p.generation > t.oldest AND (EXISTS (SELECT FROM chain_directories d WHERE
   OR p.store = (SELECT a.chain_store FROM agents a WHERE a.id = $1))
 ORDER BY p.chain_id LIMIT $4`
 
-/** Of the chains reported: those with directories of generations that are over, and from which on they are not. */
+/**
+ * Selects the reported chains that have directories of past generations, with the first generation that is still
+ * needed.
+ */
 export async function readPastGenerations(
   db: Queryable,
   agentId: string,
@@ -64,10 +67,9 @@ export async function readPastGenerations(
 }
 
 /**
- * Records what the directories of chains take of which the agent has kernels that are not settled, or whose checkpoint
- * is in its store. What another store has on record stays: an attempt that runs elsewhere is measured at its end. No
- * report begins a generation. Locks: checkpoints, in the order of their chains. Indexes: primary keys,
- * kernels_on_agent.
+ * Records the sizes of chain directories, for chains of which the agent has unsettled kernels or whose checkpoint is in
+ * its store. The record of another store stays: an attempt that runs elsewhere is measured at its end. A report never
+ * begins a generation. Locks: checkpoints, in the order of their chains. Indexes: primary keys, kernels_on_agent.
  */
 const CHAIN_SIZES = `
 WITH here AS (
@@ -100,27 +102,27 @@ export async function recordChainSizes(db: Queryable, agentId: string, sizes: re
 }
 
 /**
- * Parts of the statement that records an agent's report, for reports that say something about checkpoints: few do. They
- * read `locked`, the changes of the report with `found_checkpoint` and `left_checkpoint`, and `changed`, the ids of
- * those that took effect; $4 is the agent.
+ * Parts of the statement that records an agent's report, for the few reports that mention checkpoints. They read
+ * `locked`, the changes of the report with `found_checkpoint` and `left_checkpoint`, and `changed`, the ids of those
+ * that took effect; $4 is the agent.
  */
 
-/** Of these agents, in words: the one most likely to be had, and how many there are beside it. */
+/** Describes the agents that have the checkpoint's store: the most available one by name, and the number of others. */
 const WHO_HAS_IT = `(SELECT 'agent ' || (array_agg(a.name ORDER BY a.status, a.last_heard_at DESC))[1]
     || CASE count(*) WHEN 1 THEN '' WHEN 2 THEN ' and another one' ELSE ' and ' || count(*) - 1 || ' others' END
     || CASE count(*) WHEN 1 THEN ' has it and is ' || min(a.status::text)
       ELSE ' have it; the first is ' || (array_agg(a.status::text ORDER BY a.status, a.last_heard_at DESC))[1] END
   FROM agents a WHERE a.chain_store = c.store AND a.status <> 'TERMINATED')`
 
-/** Why a session on the agent with $4 starts without it. */
+/** The reason why a session on agent $4 starts without the checkpoint. */
 const WHY_MISSING = `CASE WHEN c.dropped_at IS NOT NULL THEN 'it has been removed, long after the chain had ended'
   WHEN c.store = here.chain_store THEN 'it is no longer where it was'
-  ELSE coalesce(${WHO_HAS_IT}, 'no agent has it any more') END`
+  ELSE coalesce(${WHO_HAS_IT}, 'no agent has it now') END`
 
 /**
- * What a session found is written once. Of a checkpoint that is missing, its event is written, too, and the decision
- * that made the session ends with it. No session can have found what a later attempt left; one that was put back may
- * have found what it left itself.
+ * Records, once per session, the checkpoint that it found. For a missing checkpoint it also writes the event, and
+ * appends the reason to the decision that created the session. No session can have found a checkpoint of a later
+ * attempt; an attempt that was put back may have found its own.
  */
 const FOUND = `found AS (
   INSERT INTO session_checkpoints (session_id, state, from_attempt, store, bytes, published_at, note)
@@ -149,15 +151,16 @@ const FOUND = `found AS (
   FROM missing WHERE d.session_id = missing.parent_session_id AND d.child_session_id = missing.id
 )`
 
-/** The copy on record is of this attempt, before it was put back. */
+/** True if the recorded copy is from an earlier try of this attempt, before it was put back. */
 const OF_EARLIER_TRY = `(c.relay_attempt = excluded.attempt AND c.assignment <> excluded.assignment)`
 const keptUnlessEarlier = (column: string) => `${column} = CASE WHEN ${OF_EARLIER_TRY} THEN NULL ELSE c.${column} END`
 
 /**
- * The newest attempt counts, however late its end is known. One that has left nothing says something only of the store
- * whose checkpoint is on record: elsewhere it never had it. What it left in a generation that is over is nobody's, and
- * no report begins one. A copy of what the attempt left before it was put back is not the newest. A directory that was
- * too large to be looked through has the size that was last measured there.
+ * Records the checkpoint that an attempt left. The newest attempt wins, however late its end is known. An attempt that
+ * left nothing changes only the record of its own store: it never had a checkpoint in another store. A checkpoint of a
+ * past generation is ignored, and a report never begins a generation. A copy that was made before the attempt was put
+ * back is dropped from the record. A directory that was too large to be counted keeps the size that was last measured
+ * there.
  */
 const LEFT = `stored AS (
   INSERT INTO checkpoints AS c (chain_id, project_id, generation, attempt, assignment, store, files, bytes, newest_at, published_at)

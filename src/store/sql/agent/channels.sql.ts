@@ -1,7 +1,7 @@
 import type { KernelStatus, SessionStatus } from '../../../domain/session/lifecycle.ts'
 import type { Queryable } from '../../database.ts'
 
-/** A kernel of a session, and where it runs. */
+/** A kernel of a session, and the agent that runs it. */
 export interface ChannelKernel {
   projectId: string
   sessionStatus: SessionStatus
@@ -22,7 +22,7 @@ FROM sessions s JOIN kernels k ON k.session_id = s.id LEFT JOIN agents a ON a.id
 WHERE s.id = $1 AND ($2::uuid IS NULL OR s.project_id = $2)
 ORDER BY k.role, k.index`
 
-/** Of a session that this viewer has; otherwise none. */
+/** Reads the kernels of a session that this viewer may see; otherwise none. */
 export async function readChannelKernels(
   db: Queryable,
   sessionId: string,
@@ -32,8 +32,8 @@ export async function readChannelKernels(
 }
 
 /**
- * Announces a channel to an agent, whichever server it asks next. What a server that was killed has announced expires,
- * and the next announcement removes it.
+ * Announces a channel to an agent, whichever server the agent contacts next. Announcements of a killed server expire;
+ * the next announcement removes them.
  */
 const ANNOUNCE_SQL = `
 WITH expired AS (DELETE FROM channels WHERE expires_at < reprise_now())

@@ -1,19 +1,19 @@
 import type { Queryable } from '../../database.ts'
 
-/** What an agent says of a kernel that it prepares. */
-export interface ToldImage {
+/** An agent's report of the image of a kernel that it prepares. */
+export interface ReportedImage {
   kernelId: string
   assignment: number
   /** `sha256:…` */
   digest: string
 }
 
-/** Of a kernel's session. */
+/** The image digests of a kernel's session. */
 export interface KernelImage {
   kernelId: string
-  /** What it runs; null if no agent has told it yet. */
+  /** The digest that the session runs; null if no agent has reported it yet. */
   recorded: string | null
-  /** What it has to run; null for what the name stands for. */
+  /** The digest that the session must run; null if any image of that name is accepted. */
   required: string | null
 }
 
@@ -22,21 +22,21 @@ SELECT k.id AS "kernelId", s.image_digest AS recorded, s.required_image_digest A
 FROM kernels k JOIN sessions s ON s.id = k.session_id
 WHERE k.id = ANY($1::uuid[]) AND k.agent_id = $2`
 
-/** Of the kernels that are this agent's. */
+/** Reads the digests for those of these kernels that this agent has. */
 export async function readImageDigests(
   db: Queryable,
   agentId: string,
-  told: readonly ToldImage[],
+  reported: readonly ReportedImage[],
 ): Promise<KernelImage[]> {
-  const ids = told.map(({ kernelId }) => kernelId)
+  const ids = reported.map(({ kernelId }) => kernelId)
   return (await db.query<KernelImage>(READ_SQL, [ids, agentId])).rows
 }
 
 /**
- * Records what sessions run: once, by the first of their agents that tells, and only by one whose kernel it is at present.
- * The others run the same then. Two that tell at once meet at the session's row: who comes second finds it written, and
- * writes nothing. Where it is another image than that of the attempt before, the decision that made the session ends
- * with it.
+ * Records the image of each session, once: the first report wins, if it comes from an agent that has a kernel of the
+ * session at present. The other kernels then run the same image. Two reports at the same time meet at the session's
+ * row; the second finds it written and writes nothing. If the image differs from that of the previous attempt, this is
+ * appended to the decision that created the session.
  *
  * Locks: sessions in id order, then decisions.
  */
@@ -67,7 +67,7 @@ WHERE d.session_id = p.id AND d.child_session_id = r.id AND p.image_digest <> r.
 export async function recordImageDigests(
   db: Queryable,
   { agentId, instanceId }: { agentId: string; instanceId: string },
-  told: readonly ToldImage[],
+  reported: readonly ReportedImage[],
 ): Promise<void> {
-  await db.query(RECORD_SQL, [JSON.stringify(told), agentId, instanceId])
+  await db.query(RECORD_SQL, [JSON.stringify(reported), agentId, instanceId])
 }

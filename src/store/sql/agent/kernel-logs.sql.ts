@@ -7,25 +7,25 @@ export interface LogPieceRow extends LogText {
   kernelId: string
 }
 
-/** Where a page of pieces begins, and how much it has at most. */
+/** The start and the size of a page of log pieces. */
 export interface LogWindow {
-  /** Pieces behind this one, decimal; 0 for the beginning. */
+  /** Only pieces after this one, in decimal; 0 for the beginning. */
   after: string
-  /** Only those before this one; null for none. */
+  /** Only pieces before this one; null for no bound. */
   before: string | null
-  /** From the end of that, rather than from its beginning. */
+  /** Reads from the end of the range instead of from its beginning. */
   backward: boolean
-  /** Only those that arrived then or later; null for all. */
+  /** Only pieces that arrived then or later; null for all. */
   since?: Date | null
   piecesMax: number
-  /** One more piece is read than fits in here. */
+  /** The text that a page may have; one more piece is read than fits. */
   bytesMax: number
 }
 
 /**
- * Pieces of each kernel, oldest first. Those that are looked at are bounded by their number, those whose text is read by
- * its size as well. Index: kernel_logs(kernel_id, id), in either direction. What arrived since a time follows the last one
- * that arrived before it, which is looked for from the end.
+ * Reads pieces of each kernel, oldest first. The number of scanned pieces is bounded, and so is the size of the text
+ * that is read. Index: kernel_logs(kernel_id, id), in either direction. Pieces since a time follow the last piece
+ * before that time, which is searched from the end.
  */
 function statementFor(direction: 'ASC' | 'DESC'): string {
   return `
@@ -69,14 +69,14 @@ export async function countKernelLogs(db: Queryable, kernelIds: readonly string[
   return new Map(rows.map(({ id, count }) => [id, count]))
 }
 
-/** A backward probe of kernel_logs(kernel_id, id) for each kernel. A kernel that does not exist any more has ended. */
+/** One backward probe of kernel_logs(kernel_id, id) per kernel. A kernel that no longer exists has ended. */
 const READ_LOG_ENDS_SQL = `
 SELECT followed.id AS "kernelId",
   coalesce((SELECT max(l.id) FROM kernel_logs l WHERE l.kernel_id = followed.id), 0) || ' '
     || coalesce(k.status IN ('TERMINATED', 'ERROR', 'CANCELLED'), true) AS end
 FROM unnest($1::uuid[]) AS followed(id) LEFT JOIN kernels k ON k.id = followed.id`
 
-/** A text for each kernel that changes when its log grows or the kernel ends. */
+/** Reads a text per kernel that changes when its log grows or the kernel ends. */
 export async function readLogEnds(
   db: Queryable,
   kernelIds: readonly string[],
@@ -84,13 +84,13 @@ export async function readLogEnds(
   return (await db.query<{ kernelId: string; end: string }>(READ_LOG_ENDS_SQL, [kernelIds])).rows
 }
 
-/** The kept text, and one more piece that says it was cut. */
+/** The largest end of a stream: the kept text, and one more piece with the note that it was cut. */
 const STREAM_END_MAX = LOG_BYTES_PER_KERNEL_MAX + LOG_CHUNK_BYTES_MAX
 
 /**
- * A piece that is there already (sent again after a lost answer) changes nothing; nor does a piece of a kernel that
- * does not belong to the agent, was never told to start, or is known to be gone. Streams start again with each
- * assignment; earlier assignments' text is kept. Indexes: both primary keys.
+ * Stores pieces. A piece that is already stored (sent again after a lost answer) changes nothing. Neither does a piece
+ * of a kernel that does not belong to the agent, was never ordered to start, or is known to be gone. Streams start
+ * again with each assignment; the text of earlier assignments is kept. Indexes: both primary keys.
  */
 const STORE_LOGS_SQL = `
 INSERT INTO kernel_logs (kernel_id, assignment, stream, "offset", bytes, text, at)
@@ -113,9 +113,9 @@ export interface LogSize {
 }
 
 /**
- * Of each kernel: how much output is kept, and whether some was left out. The ends of its streams tell the first, and
- * the note that stands where something is left out, right behind the head of a stream, the second; it counts as one
- * byte, of which no text has more than three. Two probes for each stream of each assignment.
+ * Reads how much output of each kernel is kept, and whether some was omitted. The ends of its streams give the first. The
+ * second shows by the note in place of omitted output, right after the head of a stream: the note counts as one byte of
+ * the stream, while the text of a real byte has at most three bytes. Two probes for each stream of each assignment.
  * Index: kernel_logs(kernel_id, assignment, stream, offset).
  */
 const SQL = `
@@ -141,28 +141,29 @@ export async function readLogSizes(db: Queryable, kernelIds: readonly string[]):
 
 type Stream = 'STDOUT' | 'STDERR'
 
-/** A piece, and the bytes of the text (in UTF-8) that it has. */
+/** A piece, and its range in the kernel's log text, in UTF-8 bytes. */
 export interface LogTextPlace {
-  /** Decimal. */
+  /** In decimal. */
   id: string
   begins: number
   ends: number
 }
 
 interface LogTextPlaces {
-  /** The first piece of the kernel that there is, of whichever stream; 0 if there is none. */
+  /** The first existing piece of the kernel, of either stream; 0 if there is none. */
   firstId: string
-  /** Transactions before this one are over. */
+  /** All transactions before this one have ended. */
   settled: string
-  /** No transaction has this number yet. */
+  /** No transaction has this id yet. */
   next: string
-  /** In their order; the last one is the end of the log. */
+  /** Places in the order of the log; the last one is its end. */
   places: LogTextPlace[]
 }
 
 /**
- * Of the pieces behind one, the last, a wanted one, and those in which a multiple of $5 bytes lies. The sizes of texts
- * are known without reading them: 400,000 pieces take some 200 ms. Index: kernel_logs(kernel_id, id).
+ * Selects three kinds of pieces after a given one: the last, a wanted one, and those that contain a multiple of $5
+ * bytes. The sizes of texts are known without reading them: 400,000 pieces take some 200 ms. Index:
+ * kernel_logs(kernel_id, id).
  */
 const PLACES_SQL = `
 SELECT log.*, place.id::text AS id, place.begins::float8 AS begins, place.ends::float8 AS ends
@@ -182,11 +183,11 @@ ORDER BY place.id`
 
 interface LogTextBehind {
   kernelId: string
-  /** Null for both, as they arrived. */
+  /** Null for both streams, in the order of arrival. */
   stream: Stream | null
-  /** Decimal; 0 for the beginning. */
+  /** In decimal; 0 for the beginning. */
   afterId: string
-  /** Of the text up to there. */
+  /** Bytes of text up to that piece. */
   bytes: number
   everyBytes: number
   wantedId: string | null
@@ -211,7 +212,9 @@ SELECT id::text AS id, begins::float8 AS begins FROM (
 ) piece
 WHERE piece.begins <= $3 ORDER BY piece.begins DESC, piece.id DESC LIMIT 1`
 
-/** The piece in which a byte of the text lies, of the pieces between two, and the byte at which it begins. */
+/**
+ * Finds the piece, between two given ones, that contains a byte of the text, and the byte at which the piece begins.
+ */
 export async function seekLogText(
   db: Queryable,
   at: {
@@ -237,7 +240,7 @@ SELECT id::text AS id, text FROM (
 ) piece
 WHERE before_it < $6 ORDER BY piece.id`
 
-/** The pieces from one on, as long as they are within the bounds; at least one, if there is one. */
+/** Reads pieces from one on, as far as the bounds allow, and at least one if there is one. */
 export async function readLogTextPieces(
   db: Queryable,
   from: { kernelId: string; stream: Stream | null; id: string; lastId: string; piecesMax: number; bytesMax: number },

@@ -1,7 +1,7 @@
 import type { LogOffset, RegisterRequest } from '../../../domain/agent/protocol.ts'
 import type { Queryable } from '../../database.ts'
 
-/** Of the process executor, the weakest first; those of others cannot be compared. */
+/** Isolation of the process executor, weakest first; that of other executors cannot be compared. */
 const STRENGTHS = `ARRAY['none', 'user', 'namespaces', 'namespaces+user']`
 
 const IS_WEAKER = `(NOT $13 AND array_position(${STRENGTHS}, $12::text) < array_position(${STRENGTHS}, agents.isolation))`
@@ -12,9 +12,10 @@ const WEAKER_WORDS = `concat('it isolated its kernels by ', agents.isolation, ' 
  * Registers an agent, new or returning: its row, its slots, and where its log shipping continues. A slot keeps capacity
  * for what is in use even if the agent now declares less. A shorter fence takes effect only once nothing on the agent
  * may still follow the longer one: running kernels were given the longer one, and the answer to this registration may
- * be lost. Isolation never becomes weaker by itself: an agent that comes with a weaker one than before, which nobody has
- * configured, is given no kernels, and stays recorded with the one before. An agent registered with another token stays unchanged while that token is valid, and `registered` is false.
- * Locks: the agent, then its slots in key order, as everywhere that books slots.
+ * be lost. Isolation never becomes weaker by itself: an agent that returns with a weaker one, which nobody has
+ * configured, gets no kernels, and the stronger one stays recorded. An agent registered with another token stays
+ * unchanged while that token is valid, and `registered` is false. Locks: the agent, then its slots in key order, as in
+ * every statement that takes slots.
  */
 const REGISTER_AGENT_ROW_SQL = `
 WITH before AS (
@@ -75,17 +76,17 @@ SELECT EXISTS (SELECT FROM registered) AS registered, (
     'kernelId', kernel_id, 'assignment', assignment, 'stream', stream, 'offset', "offset")), '[]')
   FROM shipped) AS "logOffsets"`
 
-/** How an agent registers: with which token, and from where. */
+/** The token and the origin of a registration. */
 export interface AgentClaim {
-  /** In the server's own process. */
+  /** Whether the agent runs in the server's own process. */
   embedded: boolean
-  /** Null for none: the embedded agent. */
+  /** Null for the embedded agent, which has none. */
   tokenId: string | null
-  /** Whether it may take over an agent registered with another token. */
+  /** Whether it may take over an agent that was registered with another token. */
   takesOver: boolean
 }
 
-/** Undefined if the agent belongs to another token. */
+/** Returns undefined if the agent belongs to another token. */
 export async function registerAgentRow(
   db: Queryable,
   agent: RegisterRequest & { fenceAfterMs: number },
@@ -139,14 +140,14 @@ export async function registerAgentRow(
 
 const READ_GROUP_FENCE_SQL = `SELECT fence_after_ms AS "fenceAfterMs" FROM resource_groups WHERE name = $1 AND deleted_at IS NULL`
 
-/** In milliseconds; undefined if there is no such group. */
+/** Reads the fence in milliseconds; undefined if there is no such group. */
 export async function readGroupFence(db: Queryable, resourceGroup: string): Promise<number | undefined> {
   return (await db.query<{ fenceAfterMs: number }>(READ_GROUP_FENCE_SQL, [resourceGroup])).rows[0]?.fenceAfterMs
 }
 
 const LOCK_STORE_SQL = `SELECT pg_advisory_xact_lock(hashtextextended('chain store ' || $1::text, 0))`
 
-/** Groups have few stores, and stores few groups. */
+/** A group has few stores, and a store few groups. */
 const BIND_STORE_SQL = `
 WITH others AS (
   SELECT resource_group FROM chain_store_groups WHERE store = $1 AND resource_group <> $2
@@ -161,11 +162,11 @@ WITH others AS (
 SELECT EXISTS (SELECT FROM bound) OR EXISTS (SELECT FROM added) AS allowed, ARRAY(SELECT resource_group FROM others) AS others`
 
 /**
- * Allows the agents of a group to have a store: one that nobody has, or one that belongs to groups all of which the
- * registering token may serve. So nobody gets hold of what the chains of other groups have stored.
+ * Binds a store to an agent's group. The group may have the store if no group has it, or if the registering token may
+ * serve all groups that have it. So no group gets access to files of other groups' chains.
  *
- * @param groups of the token; null for all
- * @returns the groups to which the store belongs, if this one is not to have it; null if it is
+ * @param groups the groups of the token; null for all
+ * @returns the groups that have the store, if this group may not have it; otherwise null
  */
 export async function bindChainStore(
   tx: Queryable,
@@ -185,18 +186,21 @@ interface AgentOwner {
 
 const READ_AGENT_TOKEN_SQL = `SELECT token_id AS "tokenId", resource_group AS "resourceGroup" FROM agents WHERE id = $1`
 
-/** The token that an agent registered with, and its group; undefined if the agent is unknown. */
+/** Reads the token with which an agent registered, and its group; undefined if the agent is unknown. */
 export async function readAgentToken(db: Queryable, agentId: string): Promise<AgentOwner | undefined> {
   return (await db.query<AgentOwner>(READ_AGENT_TOKEN_SQL, [agentId])).rows[0]
 }
 
-/** Agents that may run something, and run it without isolation. A lost one comes back with what it has then. */
+/**
+ * Agents that may run kernels, and run them without isolation. A lost agent may come back with the isolation that it
+ * reported.
+ */
 const OPEN_SQL = `
 SELECT name FROM agents
 WHERE isolation = 'none' AND NOT isolation_by_hand AND status NOT IN ('LOST', 'TERMINATED')
 ORDER BY name LIMIT 1`
 
-/** Null if there is none. One on which somebody has configured it so does not count. */
+/** Returns an agent without isolation, unless somebody has configured it so; null if there is none. */
 export async function findOpenAgent(db: Queryable): Promise<string | null> {
   const { rows } = await db.query<{ name: string }>(OPEN_SQL)
   return rows[0]?.name ?? null

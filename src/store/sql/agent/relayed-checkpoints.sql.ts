@@ -1,24 +1,24 @@
 import type { CheckpointCopy, CheckpointRequest, CodeRequest } from '../../../domain/agent/protocol.ts'
 import type { Queryable } from '../../database.ts'
 
-/** The chain of a kernel that its agent has or had, and the record of its checkpoint. */
+/** The chain of a kernel that its agent has or had, with the record of the chain's checkpoint. */
 export interface RelayingKernel {
   chainId: string
   attempt: number
-  /** The agent has it now. */
+  /** Whether the agent has the kernel now. */
   isCurrent: boolean
-  /** Of the record; 0 without one. */
+  /** The generation on record; 0 if there is no record. */
   generation: number
   /** The newest attempt on record; null for none. */
   newestAttempt: number | null
   relayAttempt: number | null
   relaySha256: string | null
   relayBytes: number | null
-  /** An agent that is there, and to which the chain may go, does not see the store of this one. */
+  /** Whether a copy is of use: a living agent that may run the chain cannot reach this agent's store. */
   isOfUse: boolean
 }
 
-/** Indexes: the primary keys; agents are looked through once. */
+/** Indexes: the primary keys; agents are scanned once. */
 const READ_SQL = `
 SELECT s.chain_id AS "chainId", s.attempt, k.terminated_at IS NULL AS "isCurrent", coalesce(c.generation, 0) AS generation,
   c.attempt AS "newestAttempt", c.relay_attempt AS "relayAttempt", c.relay_sha256 AS "relaySha256",
@@ -37,10 +37,11 @@ export async function readRelayingKernel(
 }
 
 /**
- * Locks the record of the chain's checkpoint. Monotone, as the record itself: the copy of an earlier attempt, or of a
- * generation that is over, takes no later one's place, and of one attempt the copy that was asked for earlier takes none
- * that was asked for later, as it may arrive after it. Only the first kernel's goes on record, and what a program has
- * published only while the kernel is its agent's. Whoever reads the row sees the old copy or the new one.
+ * Records a copy, and locks the record of the chain's checkpoint. Like the record itself it only moves forward: a copy
+ * of an earlier attempt or of a past generation never replaces a later one. Of one attempt, a copy that was requested
+ * earlier never replaces one that was requested later, because it may arrive after it. Only the session's first kernel
+ * counts, and a published checkpoint of a running program only while the kernel is assigned to its agent. Readers of
+ * the row see either the old copy or the new one.
  */
 const RECORD_SQL = `
 INSERT INTO checkpoints AS c (chain_id, project_id, generation, attempt, assignment, store, files, bytes, published_at,
@@ -63,7 +64,7 @@ SELECT 'KERNEL', $1::uuid, 'agent-sync', 'SKIPPED', $2
 WHERE NOT EXISTS (SELECT FROM scheduling_history h WHERE h.entity_id = $1::uuid AND h.phase = 'agent-sync' AND h.message = $2)`
 const STALE = 'stale checkpoint: a newer one, or another generation, is on record'
 
-/** @returns false if something newer is on record, which its history then says */
+/** @returns false if something newer is on record, which the kernel's history then mentions */
 export async function recordRelayed(
   tx: Queryable,
   { kernelId, agentId, assignment, generation, running = false, order }: CheckpointRequest,
@@ -79,7 +80,7 @@ const ON_RECORD_SQL = `
 SELECT chain_id AS "chainId", relay_sha256 AS sha256 FROM checkpoints
 WHERE chain_id = ANY($1::uuid[]) AND relay_sha256 IS NOT NULL`
 
-/** The copies of these chains. */
+/** Reads the copies of these chains. */
 export async function readRelayed(db: Queryable, chainIds: readonly string[]): Promise<Map<string, string>> {
   const { rows } = await db.query<{ chainId: string; sha256: string }>(ON_RECORD_SQL, [chainIds])
   return new Map(rows.map(({ chainId, sha256 }) => [chainId, sha256]))
@@ -87,14 +88,17 @@ export async function readRelayed(db: Queryable, chainIds: readonly string[]): P
 
 const LOCK_SQL = 'SELECT relay_sha256 AS sha256 FROM checkpoints WHERE chain_id = $1 FOR UPDATE'
 
-/** Until the end of the transaction no other copy gets its name. @returns the one on record; null for none */
+/**
+ * Keeps other copies of the chain from getting their final names until the transaction ends.
+ * @returns the copy on record; null for none
+ */
 export async function lockRelayed(tx: Queryable, chainId: string): Promise<string | null> {
   return (await tx.query<{ sha256: string | null }>(LOCK_SQL, [chainId])).rows[0]?.sha256 ?? null
 }
 
 const ORDER_SQL = `SELECT nextval('checkpoint_relay_orders')::float8 AS "order"`
 
-/** @returns one that is greater than all before */
+/** @returns a number greater than all before */
 export async function nextRelayOrder(db: Queryable): Promise<number> {
   return (await db.query<{ order: number }>(ORDER_SQL)).rows[0]!.order
 }

@@ -1,9 +1,9 @@
 import type { ChannelOrder } from '../../../domain/agent/protocol.ts'
-import type { BookedKernel, Reconciliation } from '../../../domain/agent/reconcile.ts'
+import type { RecordedKernel, Reconciliation } from '../../../domain/agent/reconcile.ts'
 import type { Queryable } from '../../database.ts'
 import { CHECKPOINT_CHANGES, MISSING_CHECKPOINTS } from './chain-directories.sql.ts'
 
-/** Records that the agent was heard, at most once a second; a suspected or lost agent is back. */
+/** Records that the agent was heard, at most once a second. A suspected or lost agent becomes alive again. */
 const HEARD_SQL = `
 WITH known AS (
   SELECT id, status, instance_id = $2 AS current FROM agents WHERE id = $1
@@ -27,11 +27,11 @@ FROM known`
 interface Heartbeat {
   current: boolean
   wasAway: boolean
-  /** Null if nobody waits for any. */
+  /** Null if no channel is requested. */
   channels: ChannelOrder[] | null
 }
 
-/** Undefined if the agent is unknown. Index: channels_agent_id_idx, almost always of an empty table. */
+/** Returns undefined if the agent is unknown. Index: channels_agent_id_idx, of a table that is almost always empty. */
 export async function recordHeartbeat(
   db: Queryable,
   agentId: string,
@@ -41,9 +41,10 @@ export async function recordHeartbeat(
 }
 
 /**
- * Everything not yet settled with this agent, and every kernel that it names. Indexes: kernels_on_agent, primary key.
+ * Reads every kernel that is not yet settled with this agent, and every kernel in its report. Indexes:
+ * kernels_on_agent, primary key.
  */
-const BOOKED_SQL = `
+const RECORDED_SQL = `
 SELECT id, agent_id AS "agentId", assignment, status, confirmed_gone AS "confirmedGone", error IS NOT NULL AS failed,
   started_at::text AS "startedAt", exit_code AS "exitCode", in_time AS "inTime", note, waits, host, slurm_job_id AS "slurmJobId"
 FROM kernels WHERE agent_id = $1 AND (slots_held OR NOT confirmed_gone)
@@ -51,16 +52,20 @@ UNION
 SELECT id, agent_id, assignment, status, confirmed_gone, error IS NOT NULL, started_at::text, exit_code, in_time, note, waits, host, slurm_job_id
 FROM kernels WHERE id = ANY($2::uuid[])`
 
-export async function readBooked(db: Queryable, agentId: string, observedIds: string[]): Promise<BookedKernel[]> {
-  return (await db.query<BookedKernel>(BOOKED_SQL, [agentId, observedIds])).rows
+export async function readRecordedKernels(
+  db: Queryable,
+  agentId: string,
+  observedIds: string[],
+): Promise<RecordedKernel[]> {
+  return (await db.query<RecordedKernel>(RECORDED_SQL, [agentId, observedIds])).rows
 }
 
 /**
- * Each change takes effect only on the assignment and from the status for which it was made, and none does if another
- * server has recorded something from a newer sync. Only syncs that record something count: a newer sync that changed
- * nothing did not report a kernel that the older report could take for gone.
- * No kernel ran for longer than its row has been there, whatever its agent says.
- * Locks: the agent, then kernels in id order.
+ * Applies changes to kernels. Each takes effect only on the assignment and from the status for which it was made, and
+ * none does if another server has recorded something from a newer sync. Only syncs that record something count as
+ * newer: a sync without changes would otherwise make an older report, which lacks a kernel, look like a sign that the
+ * kernel is gone. A kernel never ran for longer than its row has existed, whatever its agent says. Locks: the agent,
+ * then kernels in id order.
  */
 const changesStatement = ({ checkpoints }: { checkpoints: boolean }) => `
 WITH turn AS (
@@ -103,7 +108,7 @@ WITH turn AS (
   RETURNING k.id
 ), stale AS (
   INSERT INTO scheduling_history (entity, entity_id, phase, result, message)
-  SELECT 'KERNEL', "kernelId", 'agent-sync', 'SKIPPED', 'stale report: ' || "status" || ' after its end was booked'
+  SELECT 'KERNEL', "kernelId", 'agent-sync', 'SKIPPED', 'stale report: ' || "status" || ' after its end was recorded'
   FROM turn, json_to_recordset($2::json) AS s("kernelId" uuid, "status" text)
   WHERE NOT EXISTS (SELECT FROM scheduling_history h WHERE h.entity_id = "kernelId" AND h.phase = 'agent-sync')
 )${checkpoints ? CHECKPOINT_CHANGES : ''}
@@ -114,13 +119,13 @@ const CHANGES_SQL = changesStatement({ checkpoints: false })
 const CHECKPOINTS_TOO_SQL = changesStatement({ checkpoints: true })
 
 export interface AppliedChanges {
-  /** Kernels. */
+  /** Ids of kernels. */
   changed: Set<string>
-  /** Sessions of which it is now recorded that they start without a checkpoint that there was. */
+  /** Number of sessions that are now recorded as started without an existing checkpoint. */
   missingCheckpoints: number
 }
 
-/** Undefined if the sync was late and changed nothing. */
+/** Returns undefined if the sync was late and changed nothing. */
 export async function applyKernelChanges(
   db: Queryable,
   sync: { agentId: string; instanceId: string; sequence: number },

@@ -16,16 +16,16 @@ export interface TimeCondition {
   lte?: Date
 }
 
-/** Of one attempt that failed. */
+/** Conditions on one failed attempt. */
 export interface FailureCondition {
   at?: TimeCondition
   causes?: readonly FailureCause[]
   exitCodes?: readonly number[]
-  /** One of its kernels was placed on this agent last. */
+  /** One of the attempt's kernels was last assigned to this agent. */
   agentId?: string
 }
 
-/** All given conditions must match. */
+/** Conditions on chains; all given conditions must match. */
 export interface ChainConditions {
   states?: readonly ChainState[]
   causes?: readonly FailureCause[]
@@ -37,23 +37,23 @@ export interface ChainConditions {
   /** Prefixes of words in the name and the labels; all must occur, in any order. */
   search?: string
   chainIds?: readonly string[]
-  /** Of the newest attempt: the names of its resource group and its user, and its exit code. */
+  /** Conditions on the newest attempt: its resource group and its user, by name, and its exit code. */
   resourceGroup?: string
   user?: string
   exitCodes?: readonly number[]
-  /** What its retry is held by now. */
+  /** The present hold reason of its retry. */
   holdReasons?: readonly HoldReason[]
   /** When the retry that it waits for is due. */
   dueAt?: TimeCondition
   /** Some attempt has, or had, a kernel on this agent. */
   agentId?: string
-  /** Some attempt failed so. */
+  /** Some attempt failed under these conditions. */
   failed?: FailureCondition
   createdAt?: TimeCondition
   activityAt?: TimeCondition
 }
 
-/** Collects the values of a statement that is built from parts: `$1`, `$2`, … in the order they are added. */
+/** Collects the values of a statement that is built from parts: `$1`, `$2`, … in the order in which they are added. */
 export function createParameters(): { values: unknown[]; add: (value: unknown, type: string) => string } {
   const values: unknown[] = []
   return { values, add: (value, type) => `$${values.push(value)}::${type}` }
@@ -67,7 +67,7 @@ const WORDS = 'chain_words(c.project_id, c.name, c.labels)'
 
 const OPERATORS = { gt: '>', gte: '>=', lt: '<', lte: '<=' } as const
 
-/** Conditions on chains `c` other than project and state, which define the ranges; each begins with AND. */
+/** Builds conditions on chains `c`, except project and state, which define the ranges; each begins with AND. */
 export function chainConditions(conditions: ChainConditions, add: Add): string {
   const { causes, attempts = {}, name = {}, label, search, createdAt = {}, activityAt = {} } = conditions
   const { chainIds, dueAt, agentId, failed } = conditions
@@ -81,19 +81,19 @@ export function chainConditions(conditions: ChainConditions, add: Add): string {
     ...(chainIds ? [`c.chain_id = ANY(${add(chainIds, 'uuid[]')})`] : []),
     ...newestAttemptConditions(conditions, add),
     ...(agentId === undefined ? [] : [onAgent(add(agentId, 'uuid'))]),
-    ...(failed ? failedSo(failed, add) : []),
+    ...(failed ? failureConditions(failed, add) : []),
     ...(dueAt ? ['c.due_at IS NOT NULL', ...timeConditions('c.due_at', dueAt, add)] : []),
     ...timeConditions('c.created_at', createdAt, add),
     ...timeConditions('c.newest_activity_at', activityAt, add),
-    // No chain is active before it was created: this bounds what is walked in the order of activity.
+    // A chain cannot be active before it was created: this bounds the scan in the order of activity.
     ...timeConditions('c.newest_activity_at', { gt: createdAt.gt, gte: createdAt.gte }, add),
   ]
   return all.map((condition) => ` AND ${condition}`).join('')
 }
 
 /**
- * The words that every matching chain has, as a tsquery (SQL NULL if the texts contain no words); null if no text is
- * given.
+ * Builds a tsquery of the words that every matching chain has (SQL NULL if the texts contain no words); null if no text
+ * is given.
  */
 export function wordsOf({ name = {}, label, search }: ChainConditions, add: Add): string | null {
   const queries = [
@@ -105,7 +105,7 @@ export function wordsOf({ name = {}, label, search }: ChainConditions, add: Add)
   return queries.length === 0 ? null : queries.reduce((both, each) => `coalesce(${both} && ${each}, ${both}, ${each})`)
 }
 
-/** The newest attempt and its decision are looked up chain by chain. */
+/** Builds conditions on the newest attempt and its decision, which are looked up chain by chain. */
 function newestAttemptConditions(conditions: ChainConditions, add: Add): string[] {
   const { resourceGroup, user, exitCodes, holdReasons } = conditions
   const ofAttempt = [
@@ -131,8 +131,11 @@ function onAgent(agentId: string): string {
       WHERE a.chain_id = c.chain_id AND k.agent_id = ${agentId})`
 }
 
-/** Its attempts are looked up, except where it was not there yet, or over by then. */
-function failedSo({ at = {}, causes, exitCodes, agentId }: FailureCondition, add: Add): string[] {
+/**
+ * Builds the condition on a failed attempt. The attempts of a chain are looked up only if the chain existed, and had
+ * not ended, in that time.
+ */
+function failureConditions({ at = {}, causes, exitCodes, agentId }: FailureCondition, add: Add): string[] {
   const since = at.gte ?? at.gt
   const until = at.lte ?? at.lt
   const all = [

@@ -5,7 +5,7 @@ import type { AttemptWindow } from './read-chains.sql.ts'
 import type { AttemptSpec } from '../../../domain/chain/spec-difference.ts'
 import { SESSION_COLUMNS, SPEC_FIELDS } from '../session/session-columns.sql.ts'
 
-/** Moments within JSON are in milliseconds since 1970. */
+/** A row as the statement returns it. Times within JSON are in milliseconds since 1970. */
 interface RecordRow extends Omit<RecordedAttempt, 'moves' | 'waits' | 'decision' | 'next'> {
   number: number
   now: Date
@@ -24,9 +24,9 @@ interface RecordRow extends Omit<RecordedAttempt, 'moves' | 'waits' | 'decision'
 const ms = (moment: string) => `(extract(epoch FROM ${moment}) * 1000)::float8`
 
 /**
- * What is on record about the attempts of each window, oldest first. Of an attempt with a very long history the newest
- * rows are read. A hundred attempts take about 3 ms.
- * Indexes: sessions_chain_id_attempt_key, scheduling_history_pkey, retry_waits_pkey.
+ * Reads the records about the attempts of each window, oldest first. For an attempt with a very long history, only the
+ * newest rows are read. A hundred attempts take about 3 ms. Indexes: sessions_chain_id_attempt_key,
+ * scheduling_history_pkey, retry_waits_pkey.
  */
 const SQL = `
 SELECT w.number, reprise_now() AS now, s.id AS "sessionId", s.session_type AS "sessionType", s.status, s.attempt, s.epoch,
@@ -53,11 +53,11 @@ ORDER BY w.number, s.attempt`
 
 export interface RecordedAttempts {
   attempts: RecordedAttempt[]
-  /** By the database's clock. */
+  /** The database's time. */
   now: Date
 }
 
-/** For each window, in their order. */
+/** Reads the attempts of each window, in the order of the windows. */
 export async function readChainTimelines(
   db: Queryable,
   windows: readonly AttemptWindow[],
@@ -98,10 +98,10 @@ interface ChangeRow extends AttemptRow {
   after: AttemptSpec
 }
 
-/** Of what ran; null where it is not known. */
+/** Whether the attempts ran different images; null if one of the images is unknown. */
 const OTHER_IMAGE = 's.image_digest <> p.image_digest'
 
-/** An `AttemptSpec` of a session. */
+/** Builds the `AttemptSpec` of a session as JSON. */
 export const specOf = (row: string, more: readonly string[] = []) => {
   const fields = SPEC_FIELDS.map((field) => `'${field}', ${row}.${SESSION_COLUMNS[field].column}`)
   return `json_build_object(${[...fields, ...more].join(', ')})`
@@ -118,8 +118,8 @@ const CHANGED = `
   WHERE s.chain_id = c.chain_id AND s.project_id = c.project_id AND p.project_id = c.project_id AND (${DIFFERS} OR ${OTHER_IMAGE})`
 
 /**
- * Attempts whose spec, or image, differs from the attempt before, with both specs. 1,000 attempts without a change take about 5
- * ms.
+ * Reads attempts whose spec or image differs from that of the previous attempt, with both specs. 1,000 attempts without
+ * a change take about 5 ms.
  */
 const CHANGES_SQL = `
 SELECT c.chain_id AS "chainId", changed.* FROM chains c CROSS JOIN LATERAL (

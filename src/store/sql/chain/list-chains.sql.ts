@@ -3,18 +3,18 @@ import { type Add, chainConditions, type ChainConditions, createParameters, word
 import type { Queryable } from '../../database.ts'
 import { CHAIN_COLUMNS, CHAIN_JOINS, type ChainRow } from './read-chains.sql.ts'
 
-/** Conditions on chains, and whose they may be; null for those of all projects. */
+/** Conditions on chains, and the only project that may be shown; null for all projects. */
 interface ChainSelection {
   conditions: ChainConditions
   visibleProjectId: string | null
 }
 
-/** Up to this many matches of a word search, or kernels of an agent, are looked up one by one. */
+/** At most this many matches of a word search, or kernels of an agent, are looked up one by one. */
 const LOOKED_UP_MAX = 5_000
 
 const IN_RANGE = 'c.project_id = ranges.project_id AND c.state = ranges.state'
 
-/** The states that chains of these conditions may have. */
+/** The states that chains with these conditions may have. */
 function possibleStates({ states, holdReasons, dueAt }: ChainConditions): ChainState[] {
   const wanted = new Set(states ?? CHAIN_STATES)
   if (dueAt) for (const state of CHAIN_STATES) if (state !== 'WAITING_RETRY' && state !== 'HELD') wanted.delete(state)
@@ -22,7 +22,7 @@ function possibleStates({ states, holdReasons, dueAt }: ChainConditions): ChainS
   return [...wanted]
 }
 
-/** A range of chains for each project and state; `columns` are expressions on `state`, each behind a comma. */
+/** Builds a range of chains for each project and state; `columns` are expressions on `state`, each after a comma. */
 function rangeStatement({ conditions, visibleProjectId }: ChainSelection, add: Add, columns: string): string {
   const states = add(possibleStates(conditions), 'chain_state[]')
   const visible = add(visibleProjectId, 'uuid')
@@ -31,21 +31,24 @@ function rangeStatement({ conditions, visibleProjectId }: ChainSelection, add: A
   WHERE (${visible} IS NULL OR p.id = ${visible})${named}`
 }
 
-/** Two ways to the same rows. */
+/**
+ * Two access paths to the same rows: one scans the ranges of an order, the other starts from the few chains that an
+ * index finds.
+ */
 interface Ways {
-  /** Definitions of a WITH, each followed by a comma. */
+  /** Definitions for WITH, each followed by a comma. */
   definitions: string
-  /** Puts the way that finds few chains first together with the way along the ranges; only one of them is executed. */
+  /** Combines both paths into one statement, of which only one part is executed. */
   either(walked: string, looked: string): string
-  /** The condition on a chain `c` of a range `ranges`. */
+  /** The condition on a chain `c` of a range in `ranges`, for the scan. */
   walked: string
-  /** The same of a chain `c` that was found by itself. */
+  /** The condition on a chain `c` that an index found. */
   looked: string
 }
 
 /**
- * Ids are looked up. Of words and of an agent, an index is asked first whether few chains match; if so, the ranges are
- * not walked. What is frequent is soon found by walking the ranges.
+ * Chooses the access path. Given ids are looked up. For words and for an agent, an index is first asked whether few
+ * chains match; if so, the ranges are not scanned. Frequent matches are soon found by scanning the ranges.
  */
 function waysTo({ conditions, visibleProjectId }: ChainSelection, add: Add, bounds = ''): Ways {
   const wanted = (some: ChainConditions) => `${IN_RANGE}${bounds}${chainConditions(some, add)}`
@@ -84,11 +87,12 @@ function eitherWay(walked: string, looked: string): string {
 const ORDERS = {
   ACTIVITY: { column: 'newest_activity_at', type: 'timestamptz' },
   ATTEMPTS: { column: 'attempts', type: 'int' },
-  // Running totals count up to `asOf`: the same shift for all chains of one state, so the index order is kept.
+  // The total time of a chain that goes on is counted up to `asOf`: the same shift for all chains of one state, so the
+  // index order is kept.
   TOTAL_TIME: { column: 'total_key', type: 'int8' },
   NAME: { column: 'name', type: 'text' },
   CREATED_AT: { column: 'created_at', type: 'timestamptz' },
-  // Lists only those that wait for a retry, which alone are in its index.
+  // Lists only the chains that wait for a retry; its index has no others.
   DUE_AT: { column: 'due_at', type: 'timestamptz' },
 } as const
 
@@ -97,15 +101,18 @@ export type ChainOrder = keyof typeof ORDERS
 export interface ChainsQuery extends ChainSelection {
   order: ChainOrder
   direction: 'asc' | 'desc'
-  /** The time up to which running totals count, in milliseconds since 1970. */
+  /** The time up to which the total time of running chains is counted, in milliseconds since 1970. */
   asOfMs: number
-  /** Only chains beyond these places, in the direction of the order. */
+  /** Only chains beyond these positions, in the direction of the order. */
   after: readonly ChainPlace[]
   before: readonly ChainPlace[]
   limit: number
 }
 
-/** Milliseconds for TOTAL_TIME, a count for ATTEMPTS, a text for NAME, a time for the others. */
+/**
+ * The value by which a chain is sorted: milliseconds for TOTAL_TIME, a count for ATTEMPTS, a text for NAME, a time for
+ * the others.
+ */
 export type ChainKey = Date | number | string
 
 export interface ChainPlace {
@@ -116,16 +123,16 @@ export interface ChainPlace {
 export type ListedChain = ChainRow & { key: ChainKey }
 
 /**
- * A page of chains. Each project has one range per state. The first few chains of each range are read from its index
- * and merged, so a page in the middle of millions reads no more than the first page of ten. An administrator of all
- * projects reads the ranges of all projects, about 10 µs each.
+ * Reads a page of chains. Each project has one range per state. The first few chains of each range are read from its
+ * index and merged, so a page in the middle of millions reads no more than the first page of ten. An administrator of
+ * all projects reads the ranges of all projects, about 10 µs each.
  */
 export async function listChains(db: Queryable, query: ChainsQuery): Promise<ListedChain[]> {
   const { text, values } = listStatement(query)
   return (await db.query<ListedChain>(text, values)).rows
 }
 
-/** The statement by itself, for inspecting its plan. */
+/** Builds the statement alone, for inspecting its plan. */
 export function listStatement(query: ChainsQuery): { text: string; values: unknown[] } {
   const { values, add } = createParameters()
   const { direction } = query
@@ -153,13 +160,16 @@ ORDER BY page.key ${direction}, page.chain_id ${direction}`
   return { text, values }
 }
 
-/** Which chains are on the pages of an order: by when they are due, only those that wait for a retry. */
+/** Adds the condition that an order implies: DUE_AT shows only chains that wait for a retry. */
 export function selectionOf<Query extends ChainSelection & { order: ChainOrder }>(query: Query): Query {
   const { conditions, order } = query
   return order === 'DUE_AT' ? { ...query, conditions: { ...conditions, dueAt: conditions.dueAt ?? {} } } : query
 }
 
-/** A running total grows by `shift`, the same for all of a range: the index keeps its order. */
+/**
+ * Builds the bounds of a page. `shift` adds the same time to all running totals of a range, so the index keeps its
+ * order.
+ */
 function boundsOf({ order, direction, after, before }: ChainsQuery, add: Add): string {
   const { column, type } = ORDERS[order]
   const bound = (place: ChainPlace, beyond: boolean) => {
@@ -175,18 +185,21 @@ interface TailsQuery extends ChainSelection {
   limit: number
 }
 
-/** Ids of the newest attempts of these chains, oldest first; of more than `limit` chains any. */
+/**
+ * Reads ids of the newest attempts of these chains, oldest first. If there are more than `limit` chains, any of them
+ * are chosen.
+ */
 export async function listChainTails(db: Queryable, query: TailsQuery): Promise<string[]> {
   const { text, values } = tailsStatement(query)
   return (await db.query<{ id: string }>(text, values)).rows.map(({ id }) => id)
 }
 
-/** The statement by itself, for inspecting its plan. */
+/** Builds the statement alone, for inspecting its plan. */
 function tailsStatement(query: TailsQuery): { text: string; values: unknown[] } {
   const { values, add } = createParameters()
   const limit = add(query.limit, 'int')
   const { definitions, either, walked, looked } = waysTo(query, add)
-  // Range by range, so that what lies behind the limit is not looked at.
+  // Scans range by range, so that chains beyond the limit are not read.
   const walk = `SELECT of_range.id FROM ranges CROSS JOIN LATERAL (SELECT c.tail_id AS id FROM chains c WHERE ${walked} LIMIT ${limit}) AS of_range`
   const look = `SELECT c.tail_id AS id FROM found CROSS JOIN ranges JOIN chains c ON c.chain_id = found.chain_id WHERE ${looked}`
   const text = `
@@ -196,17 +209,17 @@ SELECT id FROM (SELECT id FROM (${either(walk, look)}) AS ways LIMIT ${limit}) A
 }
 
 interface CountQuery extends ChainSelection {
-  /** No more rows are looked for. */
+  /** The count stops at this number. */
   countMax: number
 }
 
-/** The number of chains on all pages, up to `countMax`. */
+/** Counts the chains of all pages, up to `countMax`. */
 export async function countChains(db: Queryable, query: CountQuery): Promise<number> {
   const { text, values } = countStatement(query)
   return (await db.query<{ count: number }>(text, values)).rows[0]!.count
 }
 
-/** The statement by itself, for inspecting its plan. */
+/** Builds the statement alone, for inspecting its plan. */
 export function countStatement(query: CountQuery): { text: string; values: unknown[] } {
   const { values, add } = createParameters()
   const limit = add(query.countMax, 'int')
@@ -219,17 +232,17 @@ SELECT count FROM (${counted('ranges')}) AS counted`
 
 interface StateCount {
   state: ChainState
-  /** Up to `countMax`. */
+  /** At most `countMax`. */
   count: number
 }
 
-/** The number of chains in each state that chains of these conditions may have; each up to `countMax`. */
+/** Counts the chains in each state that chains with these conditions may have; each up to `countMax`. */
 export async function countChainStates(db: Queryable, query: CountQuery): Promise<StateCount[]> {
   const { text, values } = stateCountStatement(query)
   return (await db.query<StateCount>(text, values)).rows
 }
 
-/** The statement by itself, for inspecting its plan. */
+/** Builds the statement alone, for inspecting its plan. */
 export function stateCountStatement(query: CountQuery): { text: string; values: unknown[] } {
   const { values, add } = createParameters()
   const limit = add(query.countMax, 'int')
@@ -242,11 +255,11 @@ SELECT wanted.state, counted.count FROM unnest(${states}) AS wanted(state) CROSS
   return { text, values }
 }
 
-/** `counted` has one row with the number of chains of `ranges`, up to the limit. */
+/** Builds a statement with one row: the number of chains in `ranges`, up to the limit. */
 function countOf(query: CountQuery, limit: string, add: Add) {
   const { definitions, either, walked, looked } = waysTo(query, add)
   const counted = (ranges: string) => {
-    // Range by range, so that what lies behind the limit is not looked at.
+    // Scans range by range, so that chains beyond the limit are not read.
     const walk = `SELECT 1 FROM ${ranges} CROSS JOIN LATERAL (SELECT FROM chains c WHERE ${walked} LIMIT ${limit}) AS of_range`
     const look = `SELECT 1 FROM found CROSS JOIN ${ranges} CROSS JOIN chains c WHERE c.chain_id = found.chain_id AND ${looked}`
     const few = (rows: string) => `SELECT count(*) AS count FROM (${rows} LIMIT ${limit}) AS few`

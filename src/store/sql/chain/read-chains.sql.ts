@@ -5,7 +5,7 @@ import type { Retention } from '../../../domain/retention.ts'
 import type { AttemptSpec } from '../../../domain/chain/spec-difference.ts'
 import { specOf } from './chain-timelines.sql.ts'
 
-/** A chain with data of its newest attempt and of that attempt's decision. */
+/** A chain with data of its newest attempt and of the decision about that attempt. */
 export interface ChainRow extends Omit<NewestAttempt, 'attempt'> {
   chainId: string
   projectId: string
@@ -18,7 +18,7 @@ export interface ChainRow extends Omit<NewestAttempt, 'attempt'> {
   cause: FailureCause | null
   createdAt: Date
   newestActivityAt: Date
-  /** Null while it is not over. */
+  /** Null until the chain has ended. */
   endedAt: Date | null
   /** Seconds from its creation to its end, or to now. */
   totalSeconds: number
@@ -55,7 +55,10 @@ export interface AttemptWindow {
   limit: number
 }
 
-/** Oldest first, for each of many windows, which may differ in size. Index: sessions_chain_id_attempt_key. */
+/**
+ * Reads attempts, oldest first, for each of many windows, which may differ in size. Index:
+ * sessions_chain_id_attempt_key.
+ */
 const READ_CHAIN_ATTEMPTS = `
 SELECT w.number, s.id AS "sessionId"
 FROM unnest($1::uuid[], $2::int[], $3::int[]) WITH ORDINALITY AS w(chain_id, after, size, number)
@@ -65,7 +68,7 @@ CROSS JOIN LATERAL (
   WHERE chain_id = w.chain_id AND attempt > w.after AND project_id = c.project_id ORDER BY attempt LIMIT w.size) AS s
 ORDER BY w.number, s.attempt`
 
-/** Session ids for each window, in the order of the windows. */
+/** Returns the session ids of each window, in the order of the windows. */
 export async function readChainAttempts(db: Queryable, windows: readonly AttemptWindow[]): Promise<string[][]> {
   const columns = (['chainId', 'after', 'limit'] as const).map((name) => windows.map((window) => window[name]))
   const { rows } = await db.query<{ number: number; sessionId: string }>(READ_CHAIN_ATTEMPTS, columns)
@@ -74,9 +77,9 @@ export async function readChainAttempts(db: Queryable, windows: readonly Attempt
 }
 
 /**
- * For each project, the time before which finished chains are too old or too many; never after the oldest kept event,
- * so that the session of every event can be read. This walks through all chains that are kept by count, so it runs once
- * a tick.
+ * Reads, for each project, the time before which finished chains are too old or too many. It is never after the oldest
+ * kept event, so that the session of every event can be read. This scans all chains that are kept by count, so it runs
+ * once per retention interval.
  */
 const READ_CHAIN_BOUNDS = `
 SELECT p.id AS "projectId", least(bound.at, (SELECT occurred_at FROM session_events ORDER BY xid, id LIMIT 1)) AS before
@@ -107,13 +110,13 @@ export interface EpochRow {
   actor: string | null
   resubmissionId: string | null
   overrides: Record<string, unknown> | null
-  /** Of the attempt before, if there are overrides. */
+  /** The spec of the previous attempt, if there are overrides. */
   specBefore: AttemptSpec | null
 }
 
 /**
- * The first attempts of epochs, oldest first, with who asked for them, with which overrides, and what the spec was before those. Index:
- * resubmission_items_child_session_id_key.
+ * Reads the first attempts of epochs, oldest first, with the person who requested them, the overrides, and the spec
+ * before these. Index: resubmission_items_child_session_id_key.
  */
 const READ_CHAIN_EPOCHS = `
 SELECT c.chain_id AS "chainId", s.epoch, s.id AS "sessionId", s.attempt, s.created_at AS "createdAt",
@@ -136,7 +139,7 @@ export async function readChainEpochs(db: Queryable, chainIds: readonly string[]
 const READ_CHAIN_IDS = `
 SELECT id, chain_id AS "chainId" FROM sessions WHERE id = ANY($1::uuid[]) AND ($2::uuid IS NULL OR project_id = $2)`
 
-/** Chain id by session id, for the sessions that the viewer may see. */
+/** Reads the chain id by session id, for the sessions that the viewer may see. */
 export async function readChainIds(
   db: Queryable,
   sessionIds: readonly string[],
@@ -147,18 +150,18 @@ export async function readChainIds(
   return new Map(rows.map((row) => [row.id, row.chainId]))
 }
 
-/** The sums over a chain's attempts that have the same outcome. */
+/** Sums over the attempts of a chain that have the same outcome. */
 export interface ChainTotalRow {
   chainId: string
   result: 'SUCCESS' | 'FAILURE' | 'UNDEFINED'
-  /** Null if it did not fail or the cause is unknown. */
+  /** Null if the attempts did not fail or the cause is unknown. */
   cause: FailureCause | null
   attempts: number
   /** Seconds of running user code; counted up to now if it is still running. */
   runningSeconds: number
   /** Seconds from creation until user code started, or until the end if it never did. */
   pendingSeconds: number
-  /** Duration of the whole chain, at the same moment. */
+  /** Duration of the whole chain at the same moment. */
   totalSeconds: number
 }
 
@@ -177,15 +180,15 @@ export async function readChainTotals(db: Queryable, chainIds: readonly string[]
   return (await db.query<ChainTotalRow>(READ_CHAIN_TOTALS, [chainIds])).rows
 }
 
-/** What the attempts of a chain have stored for each other. */
+/** The files that the attempts of a chain have left for each other. */
 export interface KeptCheckpointRow {
   chainId: string
-  /** As last measured; null if nobody has. */
+  /** The last measured size; null if it was never measured. */
   bytes: number | null
-  /** The newest that has left something; null for none yet. */
+  /** The newest attempt that left something; null if none has. */
   attempt: number | null
   publishedAt: Date | null
-  /** When the servers' copy of that attempt was made; null for none. */
+  /** When the servers' copy of that attempt was made; null if there is none. */
   copiedAt: Date | null
 }
 
@@ -194,7 +197,7 @@ SELECT chain_id AS "chainId", bytes::float8 AS bytes, attempt, published_at AS "
   CASE WHEN relay_attempt = attempt THEN relay_at END AS "copiedAt"
 FROM checkpoints WHERE chain_id = ANY($1::uuid[]) AND dropped_at IS NULL`
 
-/** Chains that store nothing are not among the rows. */
+/** Reads the checkpoints of chains; a chain without one has no row. */
 export async function readKeptCheckpoints(db: Queryable, chainIds: readonly string[]): Promise<KeptCheckpointRow[]> {
   return (await db.query<KeptCheckpointRow>(READ_KEPT_CHECKPOINTS, [chainIds])).rows
 }

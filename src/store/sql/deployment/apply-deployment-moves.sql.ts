@@ -12,7 +12,7 @@ import { recordHistory } from '../session/scheduling-history.sql.ts'
 
 export type DeploymentMove = DeclaredMove<DeploymentStatus, DeploymentResult>
 
-/** Moves deployments, with events and history: one statement per batch. The caller holds the deployments. */
+/** Moves deployments, with events and history: one statement per batch. The caller has locked the deployments. */
 const APPLY_DEPLOYMENT_MOVES_SQL = `
 WITH moves AS (
   SELECT * FROM json_to_recordset($1::json) AS m(
@@ -42,9 +42,9 @@ export async function applyDeploymentMoves(
 }
 
 export interface RouteMove extends DeclaredMove<RouteStatus, RouteResult> {
-  /** Where the route serves, known when it leaves PROVISIONING. */
+  /** The address at which the route serves, known when it leaves PROVISIONING. */
   endpoint?: { host: string; port: number; firstCheckInMs: number }
-  /** Service discovery lists it from now on. */
+  /** Whether service discovery lists the route from now on. */
   publish?: boolean
 }
 
@@ -57,7 +57,7 @@ export interface MovedRoute {
   createdAt: Date
   from: RouteStatus
   to: RouteStatus
-  /** It has been healthy for long enough to count as a lasting success. */
+  /** Whether it has been healthy long enough to count as a lasting success. */
   lasted: boolean
 }
 
@@ -73,9 +73,8 @@ const ROUTE_MOVED = eventData<DeploymentEventData['route.status_changed']>({
 
 /**
  * Moves routes, with events and history: one statement per batch. Routes that leave HEALTHY leave service discovery;
- * routes on their way out are no longer checked. Routes that another transaction holds are skipped; it has claimed them
- * for a handler.
- * Locks: routes in id order.
+ * routes that are ending are no longer checked. Routes locked by another transaction, which has claimed them for a
+ * handler, are skipped. Locks: routes in id order.
  */
 const APPLY_ROUTE_MOVES_SQL = `
 WITH moves AS (
@@ -92,7 +91,7 @@ WITH moves AS (
     status_reason = CASE WHEN m."to" <> 'HEALTHY' THEN m."message" END,
     host = coalesce(m."endpoint" ->> 'host', r.host),
     port = coalesce((m."endpoint" ->> 'port')::int, r.port),
-    -- Check results that are too old count for nothing.
+    -- Check results that are too old do not count.
     successes = CASE WHEN m."outcome" = 'STALE' THEN 0 ELSE r.successes END,
     failures = CASE WHEN m."outcome" = 'STALE' THEN 0 ELSE r.failures END,
     next_check_at = CASE WHEN m."to" IN ('FAILED_TO_START', 'TERMINATING', 'TERMINATED') THEN NULL

@@ -19,7 +19,7 @@ export interface DeploymentSpec {
   labels: Record<string, string>
   /** { key: value }: an agent must have all of these labels. */
   agentLabels: Record<string, string>
-  /** Volumes that an agent must have for its project. */
+  /** Volumes that an agent must offer to its project. */
   mounts: Mount[]
   portVariable: string
   healthPath: string
@@ -70,7 +70,7 @@ export interface NewDeployment {
   projectId: string
   userId: string | null
   creationId: string
-  /** Of what was asked for; null without a creation id of the client's. */
+  /** Digest of the client's input; null if the client chose no creation id. */
   creationDigest: string | null
   name: string
   replicas: number
@@ -85,7 +85,7 @@ const COUNT_LOCK_SQL = `SELECT pg_advisory_xact_lock(hashtextextended('deploymen
 const COUNT_SQL = `SELECT count(*) AS count FROM deployments WHERE project_id = $1 AND status <> 'DESTROYED'`
 
 /**
- * The number of a project's deployments that are not destroyed; it stays correct until the transaction ends. Index:
+ * Counts a project's deployments that are not destroyed; the number stays correct until the transaction ends. Index:
  * deployments_name.
  */
 export async function countDeployments(tx: Queryable, projectId: string): Promise<number> {
@@ -118,7 +118,7 @@ WITH inserted AS (
 )
 SELECT id FROM inserted`
 
-/** Whether it was inserted. */
+/** Returns whether the deployment was inserted. */
 export async function insertDeployment(tx: Queryable, deployment: NewDeployment): Promise<boolean> {
   const { id, projectId, userId, creationId, creationDigest, name, replicas, minHealthy, maxSurge, actor, spec } =
     deployment
@@ -133,11 +133,11 @@ SELECT id, creation_digest AS "creationDigest" FROM deployments WHERE project_id
 
 export interface KnownDeployment {
   id: string
-  /** Null for those created by releases that stored none. */
+  /** Null for deployments of older releases, which stored none. */
   creationDigest: string | null
 }
 
-/** Undefined if there is none with this creation id. */
+/** Returns undefined if there is none with this creation id. */
 export async function findDeploymentByCreationId(
   db: Queryable,
   key: { projectId: string; creationId: string },
@@ -156,7 +156,10 @@ const LOCK_SQL = `
 SELECT id, project_id AS "projectId", status, revision, replicas, min_healthy AS "minHealthy", max_surge AS "maxSurge"
 FROM deployments WHERE id = $1 AND ($2::uuid IS NULL OR project_id = $2) FOR NO KEY UPDATE`
 
-/** Undefined if the viewer sees no such deployment. Handlers skip it while it is locked, and look again when woken. */
+/**
+ * Returns undefined if the viewer sees no such deployment. Handlers skip a deployment while it is locked, and check it
+ * again when woken.
+ */
 export async function lockDeployment(
   tx: Queryable,
   id: string,
@@ -165,7 +168,7 @@ export async function lockDeployment(
   return (await tx.query<LockedDeployment>(LOCK_SQL, [id, visibleProjectId])).rows[0]
 }
 
-/** The event reports replicas only: the other settings show with the next update. */
+/** The event has only the replicas: changes of other settings become visible with the next update. */
 const SCALE_SQL = `
 WITH scaled AS (
   UPDATE deployments SET replicas = $2, min_healthy = $3, max_surge = $4 WHERE id = $1 RETURNING id, project_id
@@ -199,7 +202,7 @@ WITH before AS (
 INSERT INTO scheduling_history (entity, entity_id, phase, from_status, to_status, result, message)
 SELECT 'DEPLOYMENT', id, 'destroy-deployment', "from"::text, 'DESTROYING', 'SUCCESS', $3 FROM moved`
 
-/** For a deployment that the transaction has locked and that is not being destroyed yet. */
+/** Destroys a deployment that the transaction has locked and that is not being destroyed yet. */
 export async function destroyDeploymentRow(
   tx: Queryable,
   { id, actor, reason }: { id: string; actor: string; reason: string },

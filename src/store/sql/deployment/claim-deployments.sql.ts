@@ -7,7 +7,7 @@ import type {
 import type { Queryable } from '../../database.ts'
 import type { SessionStatus } from '../../../domain/session/lifecycle.ts'
 
-/** A deployment that a handler holds until its transaction ends. */
+/** A deployment that a handler has locked until its transaction ends. */
 export interface ClaimedDeployment {
   id: string
   status: DeploymentStatus
@@ -23,10 +23,10 @@ export interface ClaimedDeployment {
   failures: number
   /** Time until the next route may be started; 0 for now. */
   nextRouteInMs: number
-  /** Time from the last failure until then. */
+  /** Time from the last failure to that start. */
   backoffMs: number
   inStatusMs: number
-  /** The number of live routes, and what is wrong with one of them; read only for handlers that need it. */
+  /** The number of live routes, and a fault of one of them; read only for handlers that need it. */
   live: number
   fault: string | null
 }
@@ -35,7 +35,7 @@ const LIVE = `r.status IN ('PROVISIONING', 'DEGRADED', 'HEALTHY', 'UNHEALTHY')`
 
 const LIVE_COUNT = `(SELECT count(*) FROM routes r WHERE r.deployment_id = d.id AND ${LIVE})`
 
-/** A live route of another revision, or one that has been unhealthy for longer than it is given to recover. */
+/** Describes a live route of another revision, or one that has been unhealthy for longer than it has to recover. */
 const FAULT = `(
   SELECT CASE WHEN r.revision <> d.revision THEN 'a route of revision ' || r.revision || ' is left'
     ELSE 'a route is ' || r.status END
@@ -45,16 +45,19 @@ const FAULT = `(
       FROM deployment_revisions v WHERE v.deployment_id = r.deployment_id AND v.revision = r.revision))
   LIMIT 1)`
 
-/** What a handler reads beyond the status; deployments that need nothing from it are not claimed. */
+/**
+ * Facts that a handler reads beyond the status, and the condition under which a deployment needs the handler; others
+ * are not claimed.
+ */
 const ASKED: Readonly<Partial<Record<DeploymentHandlerName, { live?: string; fault?: string; need: string }>>> = {
   'check-replica-deployment': { live: LIVE_COUNT, need: `${LIVE_COUNT} <> d.replicas` },
   'reconcile-deployment': { fault: FAULT, need: `${FAULT} IS NOT NULL` },
 }
 
 /**
- * Deployments for one handler, in id order after the last one of the previous batch, so that those that wait for long
- * do not block others. Those that another server holds are skipped.
- * Indexes: deployments_active, routes_of_deployment.
+ * Claims deployments for one handler, in id order after the last one of the previous batch, so that deployments that
+ * wait for long do not block others. Those locked by another server are skipped. Indexes: deployments_active,
+ * routes_of_deployment.
  */
 function statementFor(handler: DeploymentHandlerName): string {
   const { live = '0', fault = 'NULL', need = 'true' } = ASKED[handler] ?? {}
@@ -80,7 +83,7 @@ export async function claimDeployments(
   return (await tx.query<ClaimedDeployment>(statementFor(handler.name), values)).rows
 }
 
-/** A route that a handler holds until its transaction ends, with what the handler needs to know. */
+/** A route that a handler has locked until its transaction ends, with the facts that the handler needs. */
 export interface ClaimedRoute {
   id: string
   deploymentId: string
@@ -88,7 +91,7 @@ export interface ClaimedRoute {
   statusReason: string | null
   sessionId: string
   sessionStatus: SessionStatus
-  /** Why the session has its status, or waits. */
+  /** The reason for the session's status, or for its wait. */
   sessionReason: string | null
   /** The address of its agent; null while it has none. */
   host: string | null
@@ -107,8 +110,8 @@ export interface ClaimedRoute {
 }
 
 /**
- * The last check is too old to count. A server that has just started gives each route its full age again, because there
- * may have been no server to check it.
+ * True if the last check is too old to count. A server that has just started gives each route its full age again,
+ * because there may have been no server to check it.
  */
 const STALE = `(v.stale_after_ms <= $3
   AND coalesce(r.last_check_at, r.status_changed_at) < reprise_now() - make_interval(secs => v.stale_after_ms / 1000.0))`
@@ -117,7 +120,7 @@ const OVER = `s.status IN ('TERMINATED', 'ERROR', 'CANCELLED')`
 
 const START_TIMED_OUT = `r.created_at < reprise_now() - make_interval(secs => v.start_timeout_ms / 1000.0)`
 
-/** The routes in its statuses for which a handler has work. */
+/** The condition under which a handler has work for a route in its statuses. */
 const DUE: Readonly<Record<RouteHandlerName, string>> = {
   'provisioning-route': `(s.status = 'RUNNING' AND k.port IS NOT NULL OR s.status = 'TERMINATING' OR ${OVER}
     OR ${START_TIMED_OUT})`,
@@ -134,10 +137,10 @@ const DUE: Readonly<Record<RouteHandlerName, string>> = {
 }
 
 /**
- * Routes for one handler, longest in their status first. Those that somebody else holds are skipped. A route's session,
- * kernel and revision are found by key, however many others exist: LIMIT 1 keeps the planner from merging the
- * subqueries into joins. With 4,000 routes that need nothing, a pass takes about 10 ms.
- * Indexes: routes_active, routes_checks, the primary keys.
+ * Claims routes for one handler, longest in their status first. Those locked by somebody else are skipped. A route's
+ * session, kernel and revision are found by key, however many others exist: LIMIT 1 keeps the planner from merging the
+ * subqueries into joins. With 4,000 routes that need nothing, a pass takes about 10 ms. Indexes: routes_active,
+ * routes_checks, the primary keys.
  */
 function claimRoutesStatement(handler: RouteHandlerName): string {
   return `
@@ -159,7 +162,7 @@ ORDER BY r.status_changed_at LIMIT $2
 FOR NO KEY UPDATE OF r SKIP LOCKED`
 }
 
-/** `watchedMs`: how long this server has been running checks. */
+/** Claims routes. `watchedMs` is the time for which this server has been running checks. */
 export async function claimRoutes(
   tx: Queryable,
   handler: { name: RouteHandlerName; statusIn: readonly RouteStatus[] },

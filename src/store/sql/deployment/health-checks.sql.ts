@@ -1,6 +1,6 @@
 import type { Queryable } from '../../database.ts'
 
-/** A health check for this server to make. */
+/** A health check that this server has to run. */
 export interface DueCheck {
   routeId: string
   deploymentId: string
@@ -31,7 +31,7 @@ export async function claimHealthChecks(db: Queryable, limit: number, leaseMargi
   return (await db.query<DueCheck>(CLAIM_SQL, [limit, leaseMarginMs])).rows
 }
 
-/** Index: routes_checks. Null if there is none. */
+/** Null if there is none. Index: routes_checks. */
 const NEXT_SQL = `
 SELECT greatest(0, extract(epoch FROM next_check_at - reprise_now()) * 1000)::float8 AS "inMs" FROM routes
 WHERE status IN ('HEALTHY', 'UNHEALTHY', 'DEGRADED') AND next_check_at IS NOT NULL ORDER BY next_check_at LIMIT 1`
@@ -48,10 +48,7 @@ export interface CheckOutcome {
   spread: number
 }
 
-/**
- * Records the results of checks. Routes that are on their way out by now are left alone.
- * Locks: routes in id order.
- */
+/** Records the results of checks, except for routes that are already ending. Locks: routes in id order. */
 const SETTLE_SQL = `
 WITH outcomes AS (
   SELECT * FROM json_to_recordset($1::json) AS o("routeId" uuid, "fault" text, "spread" float8)
@@ -74,7 +71,7 @@ WITH outcomes AS (
 )
 SELECT coalesce(bool_or(decisive), false) AS decisive FROM settled`
 
-/** Whether the results change the health of a route. */
+/** Returns whether the results change the health of a route. */
 export async function settleHealthChecks(db: Queryable, outcomes: readonly CheckOutcome[]): Promise<boolean> {
   return (await db.query<{ decisive: boolean }>(SETTLE_SQL, [JSON.stringify(outcomes)])).rows[0]!.decisive
 }

@@ -29,7 +29,7 @@ export async function readRevisions(db: Queryable, keys: readonly RevisionKey[])
   return (await db.query<RevisionRow>(READ_SQL, values)).rows
 }
 
-/** One page per deployment, oldest first. */
+/** Reads one page per deployment, oldest first. */
 const REVISION_PAGE_SQL = `
 SELECT ${COLUMNS} FROM unnest($1::uuid[]) AS i(deployment_id)
 CROSS JOIN LATERAL (
@@ -52,13 +52,13 @@ const COUNT_REVISIONS_SQL = `
 SELECT deployment_id AS id, count(*) AS count FROM deployment_revisions
 WHERE deployment_id = ANY($1::uuid[]) GROUP BY deployment_id`
 
-/** Those that retention has left; the number of a deployment's newest revision may be higher. */
+/** Counts the revisions that retention has left; the number of a deployment's newest revision may be higher. */
 export async function countRevisions(db: Queryable, deploymentIds: readonly string[]): Promise<Map<string, number>> {
   const { rows } = await db.query<{ id: string; count: number }>(COUNT_REVISIONS_SQL, [deploymentIds])
   return new Map(rows.map(({ id, count }) => [id, count]))
 }
 
-/** A new revision resets the failure count, which belonged to the previous revision. */
+/** A new revision resets the failure count, which belonged to the previous one. */
 const INSERT_REVISION_SQL = `
 WITH updated AS (
   UPDATE deployments SET revision = revision + 1, failures = 0, next_route_at = NULL WHERE id = $1
@@ -91,7 +91,7 @@ export async function readRevision(db: Queryable, deploymentId: string, revision
   return rows[0]!
 }
 
-/** What the sessions of a revision run. */
+/** The part of a revision that its sessions run. */
 export interface RevisionSpec extends Pick<
   DeploymentSpec,
   | 'resourceGroup'
@@ -117,7 +117,7 @@ SELECT v.deployment_id AS "deploymentId", v.resource_group AS "resourceGroup", v
 FROM deployments d JOIN deployment_revisions v ON v.deployment_id = d.id AND v.revision = d.revision
 WHERE d.id = ANY($1::uuid[])`
 
-/** The present revision of each deployment, by deployment id. */
+/** Reads the present revision of each deployment, by deployment id. */
 export async function readRevisionSpecs(
   tx: Queryable,
   deploymentIds: readonly string[],

@@ -39,7 +39,7 @@ const BY_SESSION_SQL = `
 SELECT ${COLUMNS} FROM routes r JOIN deployments d ON d.id = r.deployment_id
 WHERE r.session_id = ANY($1::uuid[]) AND ($2::uuid IS NULL OR d.project_id = $2)`
 
-/** The routes that the viewer may see, unordered, by their ids or by those of their sessions. */
+/** Reads routes that the viewer may see, unordered, by their ids or by those of their sessions. */
 export async function readRoutes(
   db: Queryable,
   by: 'id' | 'sessionId',
@@ -50,13 +50,13 @@ export async function readRoutes(
   return (await db.query<RouteRow>(sql, [ids, visibleProjectId])).rows
 }
 
-/** The routes of one deployment in these statuses, or in all statuses if the list is empty. */
+/** Selects the routes of one deployment in these statuses, or in all statuses if the list is empty. */
 export interface RouteList {
   deploymentId: string
   statuses: readonly RouteStatus[]
 }
 
-/** A page begins after this route. */
+/** The route after which a page begins. */
 export interface RoutePlace {
   createdAt: Date
   id: string
@@ -66,7 +66,7 @@ const LISTS = `unnest($1::uuid[], $2::text[]) AS list(deployment_id, statuses)`
 const IN_LIST = `r.deployment_id = list.deployment_id
   AND (list.statuses = '' OR r.status::text = ANY(string_to_array(list.statuses, ',')))`
 
-/** One page per list, newest first. Index: routes(deployment_id, created_at, id). */
+/** Reads one page per list, newest first. Index: routes(deployment_id, created_at, id). */
 const PAGES_SQL = `
 SELECT ${COLUMNS}, r.statuses AS "listStatuses" FROM ${LISTS} CROSS JOIN LATERAL (
   SELECT r.*, list.statuses FROM routes r
@@ -107,7 +107,7 @@ export interface RouteCountRow {
   deploymentId: string
   status: RouteStatus
   count: number
-  /** Of these, the routes of the deployment's present revision. */
+  /** The routes among them that have the deployment's present revision. */
   present: number
 }
 
@@ -137,7 +137,7 @@ export interface EndpointRow {
 const ENDPOINT_COLUMNS = `r.id AS "routeId", r.deployment_id AS "deploymentId", r.host, r.port, r.session_id AS "sessionId",
   r.revision, r.published_at AS "publishedAt"`
 
-/** Oldest first. Index: routes_of_deployment. */
+/** Reads endpoints, oldest first. Index: routes_of_deployment. */
 const READ_ENDPOINTS_SQL = `
 SELECT ${ENDPOINT_COLUMNS} FROM routes r
 WHERE r.deployment_id = ANY($1::uuid[]) AND r.published_at IS NOT NULL AND r.status <> 'TERMINATED'
@@ -155,12 +155,12 @@ export interface DeploymentRoute {
   wasHealthy: boolean
 }
 
-/** All routes that are not over. Index: routes_of_deployment. */
+/** Reads all routes that have not ended. Index: routes_of_deployment. */
 const READ_ROUTES_OF_SQL = `
 SELECT id, deployment_id AS "deploymentId", revision, status, first_healthy_at IS NOT NULL AS "wasHealthy"
 FROM routes WHERE deployment_id = ANY($1::uuid[]) AND status <> 'TERMINATED'`
 
-/** Routes by deployment. While the caller holds the deployments, no route is added. */
+/** Reads the routes of deployments. While the caller has the deployments locked, no route is added. */
 export async function readRoutesOf(
   tx: Queryable,
   deploymentIds: readonly string[],
@@ -186,7 +186,7 @@ const ROUTE_CREATED = eventData<DeploymentEventData['route.status_changed']>({
   port: 'NULL',
 })
 
-/** Inserts routes for existing sessions, with event and history. The caller holds their deployments. */
+/** Inserts routes for existing sessions, with event and history. The caller has locked their deployments. */
 const SQL = `
 WITH inserted AS (
   INSERT INTO routes (id, deployment_id, revision, session_id)
@@ -205,7 +205,7 @@ export async function insertRoutes(tx: Queryable, phase: string, routes: readonl
   if (routes.length > 0) await tx.query(SQL, [JSON.stringify(routes), phase])
 }
 
-/** Locks: deployments in id order. Nobody who holds a deployment waits for a route. */
+/** Locks: deployments in id order. No holder of a deployment's lock waits for a route. */
 const LOCK_SQL = `
 SELECT id, revision, failures, failed_at AS "failedAt" FROM deployments
 WHERE id = ANY($1::uuid[]) AND status <> 'DESTROYED' ORDER BY id FOR NO KEY UPDATE`
@@ -231,8 +231,7 @@ export async function recordFailures(tx: Queryable, counts: readonly { id: strin
 }
 
 /**
- * Resets the count if a route started after the last failure has stayed healthy for long enough. Index:
- * deployments_active.
+ * Resets the count if a route started after the last failure has stayed healthy long enough. Index: deployments_active.
  */
 const FORGET_SQL = `
 WITH over AS (
@@ -249,8 +248,8 @@ export async function resetFailures(db: Queryable, lastingMs: number): Promise<v
 }
 
 /**
- * All deployments that are not being destroyed, with their published endpoints, in one snapshot and in a stable order:
- * project, name, endpoint. Indexes: deployments_name, routes_of_deployment.
+ * Reads all deployments that are not being destroyed, with their published endpoints, in one snapshot and in a stable
+ * order: project, name, endpoint. Indexes: deployments_name, routes_of_deployment.
  */
 const READ_SERVICES = `
 SELECT d.id AS "deploymentId", d.name, p.name AS project, v.labels,
@@ -264,7 +263,7 @@ JOIN deployment_revisions v ON v.deployment_id = d.id AND v.revision = d.revisio
 WHERE d.status NOT IN ('DESTROYING', 'DESTROYED') AND ($1::uuid IS NULL OR d.project_id = $1)
 ORDER BY p.name COLLATE "C", d.name COLLATE "C"`
 
-/** The services of one project, or of all. */
+/** Reads the services of one project, or of all. */
 export async function readServices(db: Queryable, visibleProjectId: string | null): Promise<Service[]> {
   const { rows } = await db.query<Service>(READ_SERVICES, [visibleProjectId])
   return rows

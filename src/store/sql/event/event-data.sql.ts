@@ -1,13 +1,13 @@
 import type { RetryEventData, StatusEventData } from '../../../domain/events.ts'
 
-/** `data` of an event as SQL writes it: an expression for each field that its readers have. */
+/** Builds `data` of an event in SQL, from an expression for each of its fields. */
 export function eventData<Data>(fields: { [Field in keyof Data]: string }): string {
   const pairs = Object.entries<string>(fields).map(([field, expression]) => `'${field}', ${expression}`)
   return `jsonb_build_object(${pairs.join(', ')})`
 }
 
 /**
- * Writes the events of sessions that moved from "from" to "to", by `rows` with these, `id`, `chain_id` and
+ * Writes the events of sessions that moved from "from" to "to". `rows` has these two columns, `id`, `chain_id` and
  * `project_id`.
  */
 export function insertStatusEvents(rows: string, { reason }: { reason: string }): string {
@@ -19,7 +19,7 @@ export function insertStatusEvents(rows: string, { reason }: { reason: string })
 }
 
 /**
- * `data` of the event about a decision, of which the row has `cause`, `delay_ms` and `due_at`, and of its session
+ * Builds `data` of an event about a decision. Its row has `cause`, `delay_ms` and `due_at`, and the session's
  * `retry_count` and `max_retries`.
  */
 export function retryEventData({ reason }: { reason: string }): string {

@@ -9,8 +9,8 @@ const MATCHES = `($5::uuid IS NULL OR e.project_id = $5) AND ($6::uuid IS NULL O
     AND ($9::uuid[] IS NULL OR e.chain_id = ANY($9))`
 
 /**
- * Of the $10 events next to one end of a stretch, those that match, beginning at that end, with the place of the last one
- * that was looked at. Index: session_events(xid, id), in either direction.
+ * Reads $10 events from one end of a range, and returns those that match, beginning at that end, with the position of
+ * the last event read. Index: session_events(xid, id), in either direction.
  */
 function pageStatement(direction: 'ASC' | 'DESC'): string {
   const order = (table: string) => `ORDER BY ${table}.xid ${direction}, ${table}.id ${direction}`
@@ -30,7 +30,7 @@ FROM through LEFT JOIN matching ON true ORDER BY matching.place ${direction}, ma
 const FORWARD_SQL = pageStatement('ASC')
 const BACKWARD_SQL = pageStatement('DESC')
 
-/** What lies between two places, both exclusive. */
+/** The range between two positions, both exclusive. */
 export interface EventStretch {
   after: EventCursor
   before: EventCursor
@@ -38,19 +38,19 @@ export interface EventStretch {
 
 export interface EventWindow extends EventStretch {
   filter: EventFilter
-  /** From the end of the stretch. */
+  /** Reads from the end of the range. */
   backward: boolean
   limit: number
-  /** At most so many events are looked at. */
+  /** The most events that are read, whether or not they match. */
   scannedMax: number
 }
 
 export interface WindowOfEvents {
-  /** In the direction of reading. */
+  /** Matching events, in the direction of reading. */
   events: OutboxEvent[]
-  /** How many were looked at; fewer than asked for means that there are no more. */
+  /** Number of events read; fewer than requested means that there are no more. */
   seen: number
-  /** The last one that was looked at; null if there was none. */
+  /** The position of the last event read; null if there was none. */
   through: EventCursor | null
 }
 
@@ -77,7 +77,7 @@ WITH seen AS (
 )
 SELECT count(*) AS seen, count(*) FILTER (WHERE ${MATCHES}) AS matching FROM seen e`
 
-/** How many of the newest `scannedMax` events match. */
+/** Counts the matches among the newest `scannedMax` events. */
 export async function countEvents(
   db: Queryable,
   stretch: EventStretch,

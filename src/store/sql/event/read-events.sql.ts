@@ -1,40 +1,42 @@
 import type { EventCursor, EventFilter, OutboxEvent } from '../../../domain/events.ts'
 import type { Queryable } from '../../database.ts'
 
-/** Position of the oldest running transaction. */
+/** The position of the oldest running transaction. */
 export const HORIZON = 'outbox_position(pg_snapshot_xmin(pg_current_snapshot()))'
-/** Position that no transaction has had yet. */
+/** The position that the next transaction will have. */
 const NEXT_POSITION = 'outbox_position(pg_snapshot_xmax(pg_current_snapshot()))'
 
-/** Of events `e`. */
+/** The columns of events `e`. */
 export const EVENT_COLUMNS = `e.xid::text AS xid, e.id::text AS id, e.type, e.session_id AS "sessionId", e.chain_id AS "chainId",
   e.deployment_id AS "deploymentId", e.route_id AS "routeId", e.project_id AS "projectId", e.data,
   e.occurred_at AS "occurredAt"`
 const AFTER = `(e.xid, e.id) > ($1::xid8, $2::int8) AND e.xid < ${HORIZON}`
 
 /**
- * Events after a cursor, in cursor order, up to the oldest running transaction. A transaction that commits late keeps
- * all its events above that horizon until it ends, so a reader in this order cannot skip them. A transaction that
- * writes in another database of the same server holds the horizon back as well.
- * Index: session_events(xid, id); the row comparison and the horizon both bound the index scan.
+ * Reads events after a cursor, in cursor order, up to the oldest running transaction. A transaction that commits late
+ * keeps all its events above that horizon until it ends, so a reader in this order cannot skip them. A transaction that
+ * writes in another database of the same server holds the horizon back as well. Index: session_events(xid, id); the row
+ * comparison and the horizon both bound the index scan.
  */
 const READ_EVENTS_SQL = `
 SELECT ${EVENT_COLUMNS} FROM session_events e WHERE ${AFTER} ORDER BY e.xid, e.id LIMIT $3`
 
-/** A CHECK guarantees that a row is about either a session or a deployment and has only the columns of that kind. */
+/**
+ * A row of the outbox. A CHECK guarantees that it is about either a session or a deployment and has only the columns of
+ * that kind.
+ */
 export type EventRow = Omit<OutboxEvent, 'cursor'> & { xid: string; id: string }
 
-/** Fewer than `limit` means that there are no more. */
+/** Reads events; fewer than `limit` means that there are no more. */
 export async function readEvents(db: Queryable, after: EventCursor, limit: number): Promise<OutboxEvent[]> {
   const { rows } = await db.query<EventRow>(READ_EVENTS_SQL, [String(after.xid), String(after.id), limit])
   return rows.map(toEvent)
 }
 
 /**
- * The same of the next $3 events, of which those that match are returned, with the position of the last one that was
- * looked at: what few events match is read in many short statements, each of which gets somewhere, and not in one
- * that may never end. No index fits every filter, and each would cost every event that is written. About 10 ms for
- * 10,000 events.
+ * Reads the next $3 events and returns those that match, with the position of the last event read. So a filter that
+ * matches few events is read in many short statements, each of which makes progress, instead of in one that may never
+ * end. No index fits every filter, and each index would cost every written event. About 10 ms for 10,000 events.
  */
 const MATCHING_SQL = `
 WITH seen AS MATERIALIZED (
@@ -53,12 +55,12 @@ SELECT * FROM through LEFT JOIN matching ON true ORDER BY matching.xid::xid8, ma
 
 export interface MatchingEvents {
   events: OutboxEvent[]
-  /** All events up to here that match have been read. */
+  /** All matching events up to this position have been read. */
   through: EventCursor
   more: boolean
 }
 
-/** At most `limit` events, of at most `scannedMax` after the cursor. */
+/** Returns at most `limit` events, from at most `scannedMax` after the cursor. */
 export async function readMatchingEvents(
   db: Queryable,
   after: EventCursor,
@@ -86,7 +88,7 @@ export function toEvent({ xid, id, ...event }: EventRow): OutboxEvent {
 
 const HORIZON_SQL = `SELECT ${HORIZON}::text AS xid`
 
-/** Everything after this cursor is still invisible to readers now: it is not below the horizon. */
+/** Reads a cursor after which every event is still invisible to readers, because it is not below the horizon. */
 export async function readHorizon(db: Queryable): Promise<EventCursor> {
   const { rows } = await db.query<{ xid: string }>(HORIZON_SQL)
   return { xid: BigInt(rows[0]!.xid), id: 0n }
@@ -96,7 +98,10 @@ const READ_OUTBOX_BOUNDS_SQL = `
 SELECT value ->> 'xid' AS xid, value ->> 'id' AS id, ${NEXT_POSITION}::text AS next
 FROM settings WHERE key = 'events.removed-through'`
 
-/** `removed`: the last removed event, everything after it is still there. `next`: no event lies there or after yet. */
+/**
+ * Returns the bounds of the outbox. `removed` is the last removed event; everything after it still exists. `next` is a
+ * position at or after which no event exists yet.
+ */
 export async function readOutboxBounds(db: Queryable): Promise<{ removed: EventCursor; next: EventCursor }> {
   const { xid, id, next } = (await db.query<{ xid: string; id: string; next: string }>(READ_OUTBOX_BOUNDS_SQL)).rows[0]!
   return { removed: { xid: BigInt(xid), id: BigInt(id) }, next: { xid: BigInt(next), id: 0n } }

@@ -15,11 +15,11 @@ export interface NewResubmission {
   filter: object | null
   overrides: ResubmissionOverrides | TerminationOptions
   includeSucceeded: boolean
-  /** The position of the first of the dependents; null where they were not asked for. */
+  /** The position of the first dependent in the list; null if dependents are not included. */
   dependentsFrom: number | null
-  /** Whom the audit log names. */
+  /** The actor in the audit log. */
   auditedActor: Actor
-  /** What the audit log records of them. */
+  /** The overrides as the audit log records them. */
   auditedOverrides: object
   sessionIds: readonly string[]
   /** Positions of ids that occur earlier in the list. */
@@ -63,7 +63,7 @@ const AUDITED: Readonly<Record<SessionAction, string>> = {
   RETRY_NOW: 'retry.now-many',
 }
 
-/** Whether this call inserted it. */
+/** Returns whether this call inserted it. */
 export async function openResubmission(tx: Queryable, record: NewResubmission): Promise<boolean> {
   const { rowCount } = await tx.query(SQL, [
     record.id,
@@ -99,7 +99,7 @@ export async function findResubmissionByKey(
 
 export type ResubmissionState = 'RUNNING' | 'COMPLETED' | 'ABORTED'
 
-/** Waits for the batch in progress; what that batch did stays. */
+/** Aborts a resubmission. It waits for the batch in progress, whose result stays. */
 const ABORT_RESUBMISSION = `
 WITH found AS (
   SELECT id, state, project_id FROM resubmissions WHERE id = $1 AND ($2::uuid IS NULL OR project_id = $2) FOR UPDATE
@@ -126,19 +126,21 @@ export async function abortResubmissionRow(
   return (await db.query<{ state: ResubmissionState }>(ABORT_RESUBMISSION, values)).rows[0]?.state
 }
 
-/** The trigger that writes these events knows the sessions alone. Index: session_events(xid, id), of this transaction. */
+/**
+ * The trigger that writes these events knows only the sessions. Index: session_events(xid, id), of this transaction.
+ */
 const ATTRIBUTE_REOPENINGS = `
 UPDATE session_events SET data = data || jsonb_build_object('reason', $2::text)
 WHERE xid = outbox_position(pg_current_xact_id()) AND type = 'chain.reopened' AND session_id = ANY($1::uuid[])`
 
-/** The events of chains that this transaction has reopened, by these sessions, say why. */
+/** Adds the reason to the events of chains that this transaction has reopened by these sessions. */
 export async function attributeReopenings(tx: Queryable, sessionIds: readonly string[], reason: string): Promise<void> {
   if (sessionIds.length > 0) await tx.query(ATTRIBUTE_REOPENINGS, [sessionIds, reason])
 }
 
 /**
- * Locks: checkpoints, in the order of their chains, as reports of agents do. A report about an attempt of an earlier
- * generation finds another one on record, however late it comes, and changes nothing.
+ * Begins a new generation of checkpoints. Locks: checkpoints, in the order of their chains, as reports of agents do. A
+ * later report about an attempt of an earlier generation finds another generation on record and changes nothing.
  */
 const BEGIN_GENERATIONS = `
 INSERT INTO checkpoints AS c (chain_id, project_id, generation)
@@ -147,7 +149,7 @@ ON CONFLICT (chain_id) DO UPDATE SET generation = c.generation + 1, attempt = NU
   bytes = NULL, newest_at = NULL, published_at = NULL, dropped_at = NULL, relay_attempt = NULL, relay_sha256 = NULL,
   relay_bytes = NULL, relay_at = NULL`
 
-/** The next attempt of these chains has a directory of its own, with nothing in it. */
+/** Gives the next attempt of these chains a new, empty directory. */
 export async function beginGenerations(tx: Queryable, chainIds: readonly string[]): Promise<void> {
   await tx.query(BEGIN_GENERATIONS, [chainIds])
 }

@@ -17,7 +17,7 @@ const PROGRESS_SQL = `
 SELECT id, project_id AS "projectId", done, refused, state FROM resubmissions
 WHERE id = $1 AND ($2::uuid IS NULL OR project_id = $2)`
 
-/** Undefined if this viewer has no such resubmission. */
+/** Returns undefined if this viewer has no such resubmission. */
 export async function readResubmissionProgress(
   db: Queryable,
   id: string,
@@ -28,9 +28,9 @@ export async function readResubmissionProgress(
 }
 
 export interface ResubmissionItemRow {
-  /** The resubmission, and the status asked for if any: `<uuid>` or `<uuid> DONE`. */
+  /** The resubmission, and the requested status if any: `<uuid>` or `<uuid> DONE`. */
   list: string
-  /** Its position in the list as a cursor: decimal, from 1. */
+  /** The position in the list as a cursor: decimal, from 1. */
   id: string
   position: number
   sessionId: string
@@ -60,7 +60,7 @@ SELECT page.* FROM unnest($1::uuid[]) AS wanted(id), LATERAL (
   FROM resubmission_items i WHERE i.resubmission_id = wanted.id ${condition} AND i.position >= $2::bigint
   ORDER BY i.position LIMIT $3) AS page`
 
-/** A page of each list, in list order. */
+/** Reads a page of each list, in list order. */
 export async function readResubmissionItems(
   db: Queryable,
   lists: readonly string[],
@@ -77,18 +77,18 @@ export interface RefusalCount {
   resubmissionId: string
   code: ErrorCode
   count: number
-  /** Of the first of them. */
+  /** The message of the first of them. */
   message: string
 }
 
-/** By the index of refused items. */
+/** Uses the index of refused items. */
 const REFUSALS_SQL = `
 SELECT wanted.id AS "resubmissionId", of_code.* FROM unnest($1::uuid[]) AS wanted(id), LATERAL (
   SELECT i.code, count(*) AS count, (array_agg(i.message ORDER BY i.position))[1] AS message
   FROM resubmission_items i WHERE i.resubmission_id = wanted.id AND i.status = 'REFUSED'
   GROUP BY i.code ORDER BY count(*) DESC, i.code) AS of_code`
 
-/** One row for each reason in each resubmission, the most frequent first. */
+/** Reads one row for each reason in each resubmission, the most frequent first. */
 export async function countRefusals(db: Queryable, resubmissionIds: readonly string[]): Promise<RefusalCount[]> {
   return (await db.query<RefusalCount>(REFUSALS_SQL, [resubmissionIds])).rows
 }
@@ -124,8 +124,9 @@ async function byStatus<Row extends { list: string }>(
 }
 
 /**
- * From the chains `roots`: the newest sessions of those that were cancelled because a dependency failed, this one or one
- * that was itself cancelled for one of them; not the roots themselves. Index: session_dependencies_chain_id.
+ * Selects, from the chains in `roots`, the newest sessions of chains that were cancelled because a dependency failed:
+ * one of the roots, or a chain that was itself cancelled because of one. The roots are not included. Index:
+ * session_dependencies_chain_id.
  */
 const dependentsOf = (roots: string) => `roots AS MATERIALIZED (${roots}), found AS (
   SELECT chain_id FROM roots
@@ -145,7 +146,7 @@ SELECT e.tail_id AS id, e.chain_id AS "chainId",
   ARRAY(SELECT d.chain_id FROM session_dependencies d WHERE d.session_id = e.tail_id) AS "dependsOn"
 FROM dependents e LIMIT $3`
 
-/** Of the chains of these sessions. */
+/** Reads the cancelled dependents of these sessions' chains. */
 export async function readCancelledDependents(
   db: Queryable,
   sessionIds: readonly string[],
@@ -160,7 +161,7 @@ WITH RECURSIVE ${dependentsOf(`SELECT DISTINCT s.chain_id FROM resubmission_item
   WHERE i.resubmission_id = $1`)}
 SELECT count(*)::int AS count FROM dependents`
 
-/** Of the chains of all sessions of this resubmission. */
+/** Counts the cancelled dependents of all sessions in this resubmission. */
 export async function countCancelledDependents(
   db: Queryable,
   resubmissionId: string,
@@ -173,7 +174,7 @@ const FAILED_SQL = `
 SELECT c.chain_id AS "chainId", c.tail_id AS "tailId" FROM chains c
 WHERE c.chain_id = ANY($1::uuid[]) AND c.state <> 'SUCCEEDED' AND chain_is_over(c.state)`
 
-/** Those of these chains that are over without having succeeded, with their newest sessions. */
+/** Reads those of these chains that have ended without success, with their newest sessions. */
 export async function readFailedChains(db: Queryable, chainIds: readonly string[]): Promise<Map<string, string>> {
   const { rows } = await db.query<{ chainId: string; tailId: string }>(FAILED_SQL, [[...new Set(chainIds)]])
   return new Map(rows.map(({ chainId, tailId }) => [chainId, tailId]))

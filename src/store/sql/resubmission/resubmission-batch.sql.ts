@@ -4,14 +4,14 @@ import type { SessionAction } from '../../../domain/session/session-spec.ts'
 import type { Queryable } from '../../database.ts'
 import type { ResubmissionState } from './open-resubmission.sql.ts'
 
-/** A resubmission that the transaction holds: nobody else processes a batch of it or aborts it meanwhile. */
+/** A resubmission locked by the transaction: nobody else processes a batch of it or aborts it meanwhile. */
 export interface HeldResubmission {
   id: string
   projectId: string | null
   actor: string
   action: SessionAction
   overrides: ResubmissionOverrides
-  /** The overrides, of a termination. */
+  /** The options of a bulk termination, stored in place of overrides. */
   options: TerminationOptions
   includeSucceeded: boolean
   /** From this position on, sessions are resubmitted because they depend on others; null for none. */
@@ -26,7 +26,7 @@ export interface TerminationOptions {
 const COLUMNS = `id, project_id AS "projectId", actor, action, overrides, overrides AS options, include_succeeded AS "includeSucceeded",
   dependents_from AS "dependentsFrom"`
 
-/** The running resubmission that has waited longest. Index: resubmissions_running. */
+/** Claims the running resubmission that has waited longest. Index: resubmissions_running. */
 const CLAIM_SQL = `
 SELECT ${COLUMNS} FROM resubmissions WHERE state = 'RUNNING'
 ORDER BY progressed_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED`
@@ -40,7 +40,7 @@ export interface PendingItem {
   sessionId: string
 }
 
-/** The remaining items, in order. Index: resubmission_items_pending. */
+/** Reads the remaining items, in order. Index: resubmission_items_pending. */
 const PENDING_SQL = `
 SELECT position, session_id AS "sessionId" FROM resubmission_items
 WHERE resubmission_id = $1 AND status = 'PENDING' ORDER BY position LIMIT $2`
@@ -50,10 +50,10 @@ export async function readPendingItems(tx: Queryable, resubmissionId: string, li
   return rows
 }
 
-/** The result for one target: a refusal, or that it is done, with a child where that was resubmission. */
+/** The result for one target: refused or done, with the child session if it was resubmitted. */
 export interface SettledItem {
   position: number
-  /** Its project; null if the target was not found. */
+  /** The target's project; null if the target was not found. */
   projectId: string | null
   childSessionId: string | null
   code: ErrorCode | null
@@ -61,8 +61,8 @@ export interface SettledItem {
 }
 
 /**
- * Records a batch: items, progress, completion if nothing is left, and an audit entry for each project; other actions
- * than resubmission have an entry for each session.
+ * Records a batch: items, progress, completion if nothing is left, and an audit entry for each project. Other actions
+ * than resubmission have an audit entry for each session.
  */
 const SETTLE_SQL = `
 WITH input AS (
@@ -89,7 +89,7 @@ WITH input AS (
 )
 SELECT state FROM progress`
 
-/** Whether the resubmission is complete. */
+/** Returns whether the resubmission is complete. */
 export async function settleItems(
   tx: Queryable,
   resubmissionId: string,
@@ -101,7 +101,7 @@ export async function settleItems(
 
 const POSTPONE_SQL = `UPDATE resubmissions SET progressed_at = reprise_clock() WHERE id = $1 AND state = 'RUNNING'`
 
-/** Puts it behind the other running resubmissions: one whose batches fail does not block the rest. */
+/** Moves the resubmission behind the other running ones, so that one whose batches fail does not block the rest. */
 export async function postponeResubmission(db: Queryable, resubmissionId: string): Promise<void> {
   await db.query(POSTPONE_SQL, [resubmissionId])
 }

@@ -7,31 +7,34 @@ import { endWaits } from './retry-waits.sql.ts'
 import type { RetryPolicy } from '../../../domain/retry/policy/policy.ts'
 import type { DecisionRow } from './record-decisions.sql.ts'
 
-/** A session whose state nobody else changes while the transaction lasts. */
+/** A session whose state stays fixed while the transaction lasts. */
 export interface LockedSession {
   id: string
   projectId: string
   status: SessionStatus
   retryDecided: boolean
-  /** Of its decision; null if there is none. */
+  /** The phase of its decision; null if there is none. */
   retryPhase: RetryPhase | null
 }
 
-/** In id order, as everywhere that takes more than one; FOR UPDATE would be too strong, see `lockTargets`. */
+/**
+ * Locks sessions in id order, as everywhere that takes more than one. FOR UPDATE would be too strong, see
+ * `lockTargets`.
+ */
 const SESSIONS_SQL = `
 SELECT id FROM sessions WHERE id = ANY($1::uuid[]) AND ($2::uuid IS NULL OR project_id = $2)
 ORDER BY id FOR NO KEY UPDATE`
 
-/** Waits for a dispatcher that is working on one, and keeps others from claiming one. */
+/** Waits for a dispatcher that is working on one of the decisions, and keeps others from claiming one. */
 const DECISIONS_SQL = `
 SELECT FROM retry_decisions WHERE session_id = ANY($1::uuid[]) ORDER BY session_id FOR UPDATE`
 
-/** A separate statement, so that it sees what was committed while the locks were awaited. */
+/** A separate statement, so that it sees what was committed while it waited for the locks. */
 const READ_SQL = `
 SELECT s.id, s.project_id AS "projectId", s.status, s.retry_decided AS "retryDecided", d.phase AS "retryPhase"
 FROM sessions s LEFT JOIN retry_decisions d ON d.session_id = s.id WHERE s.id = ANY($1::uuid[])`
 
-/** Sessions by id, with their decisions; those of another project are missing. */
+/** Locks sessions with their decisions and returns them by id; those of another project are missing. */
 export async function lockSessions(
   tx: Queryable,
   sessionIds: readonly string[],
@@ -45,8 +48,9 @@ export async function lockSessions(
 }
 
 /**
- * A person changes pending retries, which must be SCHEDULED or HELD: changes decisions, ends their waits, and writes events and
- * audit entries. Callers that change several have locked them in session order before.
+ * Builds the statement with which a person changes pending retries, which must be SCHEDULED or HELD: it changes
+ * decisions, ends their waits, and writes events and audit entries. Callers that change several have locked them in
+ * session order before.
  */
 function statementFor(change: { sets: string; event: string; action: string }): string {
   return `
@@ -77,8 +81,8 @@ const CANCEL_SQL = statementFor({
 })
 
 /**
- * A held retry may be made due again and again: `explained` keeps the explanation as it was, and only the last note is
- * added to it.
+ * A held retry may be made due several times: `explained` keeps the original explanation, and only the last note is
+ * appended to it.
  */
 const NOW_SQL = statementFor({
   sets: `phase = 'SCHEDULED', hold_reason = NULL, due_at = reprise_now(), ready_at = reprise_now(),
@@ -100,21 +104,21 @@ export interface RetryChangeRequest {
   sessionId: string
   visibleProjectId: string | null
   actor: Actor
-  /** Added to the explanation, and the event's reason. */
+  /** Text that is appended to the explanation; also the event's reason. */
   reason: string
 }
 
-/** Undefined if the viewer sees no such session. */
+/** Returns undefined if the viewer sees no such session. */
 export async function cancelPendingRetry(db: Queryable, request: RetryChangeRequest): Promise<RetryChange | undefined> {
   return run(db, CANCEL_SQL, request)
 }
 
-/** Undefined if the viewer sees no such session. */
+/** Returns undefined if the viewer sees no such session. */
 export async function makeRetryDue(db: Queryable, request: RetryChangeRequest): Promise<RetryChange | undefined> {
   return run(db, NOW_SQL, request)
 }
 
-/** The same of several retries that are pending; the transaction holds their decisions. */
+/** Changes several pending retries; the transaction has locked their decisions. */
 export async function changePendingRetries(
   tx: Queryable,
   change: 'cancel' | 'now',
@@ -135,7 +139,8 @@ async function run(db: Queryable, statement: string, request: RetryChangeRequest
 }
 
 /**
- * Cancels those of these sessions' retries that are pending and returns how many were. `reason` names what replaces them.
+ * Cancels the pending retries among those of these sessions and returns their number. `reason` names what replaces
+ * them.
  */
 export async function supersedePendingRetries(
   tx: Queryable,
@@ -147,8 +152,8 @@ export async function supersedePendingRetries(
 }
 
 /**
- * FOR NO KEY UPDATE, and the session before its decision, as resubmissions do: a dispatcher that holds the decision
- * references the session by a foreign key.
+ * Locks the session before its decision, FOR NO KEY UPDATE, as resubmissions do: a dispatcher that has locked the
+ * decision references the session by a foreign key.
  */
 const LOCK_SESSION_SQL = `
 SELECT id FROM sessions WHERE id = $1 AND ($2::uuid IS NULL OR project_id = $2) FOR NO KEY UPDATE`
@@ -156,8 +161,8 @@ SELECT id FROM sessions WHERE id = $1 AND ($2::uuid IS NULL OR project_id = $2) 
 const LOCK_DECISION_SQL = 'SELECT phase FROM retry_decisions WHERE session_id = $1 FOR UPDATE'
 
 /**
- * Locks a session and its decision; waits for whoever is dispatching or cancelling it. Undefined if the viewer sees no
- * such session, null if it has no decision.
+ * Locks a session and its decision; waits for a transaction that is dispatching or cancelling it. Returns undefined if
+ * the viewer sees no such session, null if it has no decision.
  */
 export async function lockDecision(
   tx: Queryable,
@@ -174,11 +179,14 @@ interface UpdatedRetry {
   policy: RetryPolicy
   sources: Record<string, string>
   actor: Actor
-  /** The policy's fields that were given, and what they were before. */
+  /** The given fields of the policy, and their values before. */
   change: { given: object; before: object }
 }
 
-/** Policy, decision, end of the wait, event and audit entry of a retry that is decided anew. The caller has locked both rows. */
+/**
+ * Writes a retry that was decided again: policy, decision, end of the wait, event and audit entry. The caller has
+ * locked both rows.
+ */
 const UPDATE_SQL = `
 WITH input AS (
   SELECT * FROM json_to_record($1::json) AS i(

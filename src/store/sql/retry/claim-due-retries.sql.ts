@@ -2,7 +2,7 @@ import type { FailureCause, HoldReason, RetryPhase } from '../../../domain/sessi
 import type { Queryable } from '../../database.ts'
 import { CHILD_SOURCE_COLUMNS, type ChildSource, parentAliveMs } from '../session/session-columns.sql.ts'
 
-/** A due retry, with everything that the child inherits from the parent. */
+/** A due retry, with all fields that the child inherits from the parent. */
 export interface DueRetry extends ChildSource {
   sessionId: string
   phase: RetryPhase
@@ -28,8 +28,8 @@ const QUEUED_PROJECTS = `queued AS (
 )`
 
 /**
- * Due retries, locked for the transaction: the first of every project, then the second of every project, and so on, so
- * that no project waits behind another's backlog. Index: retry_decisions_queue.
+ * Claims due retries and locks them for the transaction: the first of every project, then the second of every project,
+ * and so on, so that no project waits behind another's backlog. Index: retry_decisions_queue.
  */
 const SQL = `
 WITH RECURSIVE ${QUEUED_PROJECTS}, due AS MATERIALIZED (
@@ -67,7 +67,7 @@ SELECT extract(epoch FROM min(first.ready_at) - reprise_now()) * 1000 AS "inMs" 
   SELECT d.ready_at FROM retry_decisions d WHERE d.phase IN ('SCHEDULED', 'HELD') AND d.project_id = queued.project_id
   ORDER BY d.ready_at LIMIT 1) AS first`
 
-/** Milliseconds until the next retry is due, at least 0; null if none is queued. */
+/** Reads the milliseconds until the next retry is due, at least 0; null if none is queued. */
 export async function nextRetryInMs(db: Queryable): Promise<number | null> {
   const { rows } = await db.query<{ inMs: string | null }>(NEXT_SQL)
   const inMs = rows[0]!.inMs

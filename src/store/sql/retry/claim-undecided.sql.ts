@@ -10,7 +10,7 @@ export interface UndecidedSession extends DecidedSession {
   now: Date
 }
 
-/** The parent's decision made this attempt, unless a person did. */
+/** Reads the delay before this attempt from the parent's decision, which created the attempt unless a person did. */
 function delayBeforeMs(wanted: string): string {
   return `CASE WHEN s.origin = 'AUTO_RETRY' AND ${wanted} THEN
     (SELECT before.delay_ms FROM retry_decisions before WHERE before.session_id = s.parent_session_id) END`
@@ -28,10 +28,10 @@ const columns = (
   ARRAY(SELECT DISTINCT k.agent_id FROM kernels k WHERE k.session_id = s.id AND k.agent_id IS NOT NULL
     AND NOT k.stopped AND (k.status = 'ERROR' OR k.exit_code <> 0)) AS "failedAgents"`
 
-/** The one jitter that asks for the delay before. */
+/** The only jitter that depends on the previous delay. */
 const COLUMNS = columns(`s.retry_policy ->> 'jitter' = 'DECORRELATED'`)
 
-/** Finished batch sessions without a decision, locked for the transaction. Index: sessions_undecided. */
+/** Claims finished batch sessions without a decision and locks them for the transaction. Index: sessions_undecided. */
 const SQL = `
 SELECT ${COLUMNS}
 FROM sessions s
@@ -47,7 +47,10 @@ export async function claimUndecided(tx: Queryable, limit: number): Promise<Unde
 const READ_ONE_SQL = `
 SELECT ${columns('true')}, s.retry_policy_sources AS "retryPolicySources" FROM sessions s WHERE s.id = $1`
 
-/** A session that may have a decision, with all that one is made of. The transaction already holds it. */
+/**
+ * Reads a session that may already have a decision, with the facts for a new one. The transaction has already locked
+ * it.
+ */
 export async function readForDecision(
   tx: Queryable,
   sessionId: string,
@@ -60,7 +63,7 @@ export async function readForDecision(
 
 const READ_SQL = `SELECT ${COLUMNS} FROM sessions s WHERE s.id = ANY($1::uuid[]) AND NOT s.retry_decided`
 
-/** Those of these sessions that have no decision. The transaction already holds them. */
+/** Reads those of these sessions that have no decision. The transaction has already locked them. */
 export async function readUndecided(tx: Queryable, sessionIds: readonly string[]): Promise<UndecidedSession[]> {
   if (sessionIds.length === 0) return []
   return (await tx.query<UndecidedSession>(READ_SQL, [sessionIds])).rows

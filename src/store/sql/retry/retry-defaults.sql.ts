@@ -10,7 +10,7 @@ const FIND_SCOPE_ID_SQL: Readonly<Record<Exclude<RetryScope, 'CLUSTER'>, string>
   PROJECT: `SELECT id FROM projects WHERE name = $1 AND ($2::uuid IS NULL OR id = $2)`,
 }
 
-/** The scope's id by its name; undefined if the viewer may not see it. */
+/** Finds a scope's id by its name; undefined if the viewer may not see it. */
 export async function findScopeId(
   db: Queryable,
   scope: Exclude<RetryScope, 'CLUSTER'>,
@@ -52,7 +52,7 @@ ON CONFLICT (key) DO UPDATE SET value = EXCLUDED.value, updated_at = EXCLUDED.up
 const CLEAR_CLUSTER_SQL = `DELETE FROM settings WHERE key = 'retry-defaults'`
 const READ_CLUSTER_SQL = `SELECT value AS policy FROM settings WHERE key = 'retry-defaults' FOR UPDATE`
 
-/** Returns the previous policy; null if none was set. A null `policy` clears. */
+/** Replaces the policy of a scope; a null `policy` clears it. Returns the previous policy; null if none was set. */
 export async function replaceRetryDefaults(
   tx: Queryable,
   scope: RetryScope,
@@ -93,7 +93,7 @@ UNION ALL (
     AND ($1::uuid IS NULL OR id = $1)
   ORDER BY name LIMIT $2)`
 
-/** The cluster's, then the domains', then the projects', by name; at most `limit` of each. */
+/** Reads the defaults of the cluster, then of domains, then of projects, by name; at most `limit` of each. */
 export async function listRetryDefaults(
   db: Queryable,
   visibleProjectId: string | null,

@@ -71,9 +71,9 @@ interface SwitchRow extends Omit<LockedSwitch, 'rateLimit'> {
 }
 
 /**
- * The switches that affect these projects, locked for the transaction: whoever changes one waits until the decisions
- * made by it are committed, and two dispatchers do not take the same token. Locked in key order, as everywhere that
- * takes more than one.
+ * Reads the switches that affect these projects and locks them for the transaction. A transaction that changes a switch
+ * thus waits until the decisions made by it are committed, and two dispatchers do not take the same token. They are
+ * locked in key order, as everywhere that takes more than one.
  */
 const LOCK_SQL = `
 SELECT w.scope, w.scope_id AS "scopeId", ${DISABLED_NOW} AS disabled,
@@ -104,7 +104,7 @@ UPDATE retry_switches w SET tokens = i.tokens, refilled_at = to_timestamp(i.at)
 FROM unnest($1::retry_scope[], $2::uuid[], $3::float8[], $4::float8[]) AS i(scope, scope_id, tokens, at)
 WHERE w.scope = i.scope AND w.scope_id = i.scope_id`
 
-/** For switches that this transaction has locked. */
+/** Writes the tokens of switches that this transaction has locked. */
 export async function writeTokens(
   tx: Queryable,
   left: ReadonlyMap<Pick<LockedSwitch, 'scope' | 'scopeId' | 'at'>, number>,
@@ -139,7 +139,7 @@ WHERE (${DISABLED_NOW} OR ${PER_SECOND_NOW} IS NOT NULL OR w.disabled_until > re
 ORDER BY w.scope, name
 LIMIT $2`
 
-/** Switches that have an effect, now or when their time is over; widest scope first. */
+/** Reads switches that have an effect, now or when a temporary value expires; widest scope first. */
 export async function listRetrySwitches(
   db: Queryable,
   visibleProjectId: string | null,
@@ -169,7 +169,9 @@ SELECT ${STATE_COLUMNS}, w.tokens, extract(epoch FROM reprise_clock() - w.refill
   reprise_clock() AS now
 FROM retry_switches w WHERE w.scope = $1 AND w.scope_id = $2 FOR UPDATE`
 
-/** Waits for dispatchers that are using the switch. One that was never set is created and limits nothing. */
+/**
+ * Locks a switch; waits for dispatchers that are using it. A switch that was never set is created and limits nothing.
+ */
 export async function lockSwitch(tx: Queryable, { scope, scopeId }: SwitchKey): Promise<StoredSwitch> {
   await tx.query(ADD_SWITCH_SQL, [scope, scopeId])
   const { rows } = await tx.query<SwitchColumns & { tokens: number; seconds: number; now: Date }>(LOCK_SWITCH_SQL, [
@@ -211,10 +213,9 @@ export async function writeSwitch(tx: Queryable, key: SwitchKey, state: SwitchSt
 }
 
 /**
- * Moves held retries of a scope forward, `perTick` in each tick, one project after another. Retries that a dispatcher
- * is processing are not waited for: since the switch is locked, the dispatcher has either committed or will decide by
- * the new state.
- * Index: retry_decisions_held.
+ * Moves held retries of a scope forward, `perTick` in each tick, one project after another. It does not wait for
+ * retries that a dispatcher is processing: the switch is locked, so the dispatcher has either committed or will decide
+ * by the new state. Index: retry_decisions_held.
  */
 const RELEASE_HELD_SQL = `
 WITH held AS (
@@ -242,10 +243,10 @@ export async function releaseHeld(
 }
 
 /**
- * Moves retries held by limits on pending sessions forward as places become free: the first of every project, then the
- * second of every project, and so on. The dispatcher decides whether they go; it counts with the quotas locked. If no
- * quota holds anything, this costs one probe for each project with held retries. Index: retry_decisions_held. Decisions
- * that somebody else holds are skipped.
+ * Moves retries that are held by limits on pending sessions forward as places become free: the first of every project,
+ * then the second of every project, and so on. The dispatcher decides whether they are dispatched, because it counts
+ * with the quotas locked. If no quota holds anything, this costs one probe for each project with held retries. Index:
+ * retry_decisions_held. Decisions locked by somebody else are skipped.
  */
 const RELEASE_QUOTA_HOLDS_SQL = `
 WITH RECURSIVE held AS (
@@ -292,7 +293,7 @@ WITH RECURSIVE held AS (
 )
 UPDATE retry_decisions d SET ready_at = reprise_now() FROM chosen WHERE d.session_id = chosen.session_id`
 
-/** Returns how many were moved forward. */
+/** Returns the number of retries that were moved forward. */
 export async function releaseQuotaHolds(db: Queryable, limit: number): Promise<number> {
   return (await db.query(RELEASE_QUOTA_HOLDS_SQL, [limit])).rowCount ?? 0
 }

@@ -1,12 +1,11 @@
 import { RETRY_WAITS_MAX } from '../../../domain/limits.ts'
-import { HOLD_WORDS } from '../../../domain/retry/retry-state.ts'
+import { HOLD_REASON_TEXT } from '../../../domain/retry/retry-state.ts'
 import type { Queryable } from '../../database.ts'
 
 /**
- * CTEs of the statements that hold and release retries: they keep the record of what each retry waited for, in the
- * transaction in which it does. Whoever runs them holds the decisions, so that a retry has at most one open wait, and it
- * has one exactly while it is HELD. Times are of the transaction's beginning, like those of sessions and decisions.
- * Index: retry_waits_pkey.
+ * CTEs for the statements that hold and release retries. They record the wait of each retry in the same transaction.
+ * The caller has locked the decisions, so that a retry has at most one open wait, and has one exactly while it is HELD.
+ * Times are those of the transaction's beginning, like the times of sessions and decisions. Index: retry_waits_pkey.
  */
 
 /** Ends the waits of the retries in `rows`, which has their `session_id`. */
@@ -18,8 +17,8 @@ export function endWaits(rows: string): string {
 }
 
 /**
- * Begins a wait for each of the retries in `rows`, which has "session_id", "holdReason" and "scope", unless it waits for
- * that already.
+ * Begins a wait for each of the retries in `rows`, which has "session_id", "holdReason" and "scope", unless it already
+ * waits for that reason.
  */
 export function beginWaits(rows: string): string {
   return `waits_before AS MATERIALIZED (
@@ -37,13 +36,13 @@ export function beginWaits(rows: string): string {
 )`
 }
 
-const WORDS = Object.entries(HOLD_WORDS)
+const WORDS = Object.entries(HOLD_REASON_TEXT)
   .map(([reason, words]) => `WHEN '${reason}' THEN '${words}'`)
   .join(' ')
 
 /**
- * `held_notes`: for each of the retries in `rows`, which has their "sessionId", how long it was held, as the end of an
- * explanation; those that never were are missing.
+ * Builds `held_notes`: for each of the retries in `rows`, which has their "sessionId", how long it was held, as the end
+ * of an explanation. Retries that were never held are missing.
  */
 export function heldNotes(rows: string): string {
   return `held_spans AS (
@@ -63,7 +62,10 @@ export interface UnreadableSecrets {
   message: string
 }
 
-/** The kernels cannot be started by this server: the handler in charge judges that as it does any failure to start. */
+/**
+ * Fails kernels that this server cannot start, because a secret cannot be read. The handler in charge judges this like
+ * any other failure to start.
+ */
 const SQL = `
 WITH unreadable AS (
   SELECT u.*, k.id FROM json_to_recordset($1::json) AS u("kernelId" uuid, "assignment" int, "message" text)

@@ -6,7 +6,7 @@ import { beginWaits, endWaits, heldNotes } from './retry-waits.sql.ts'
 export interface DispatchedRetry {
   sessionId: string
   childSessionId: string
-  /** For the audit entry: "attempt 2 of 4". */
+  /** Text for the audit entry: "attempt 2 of 4". */
   label: string
   /** Null if the policy emits no retry events. */
   eventData: RetryEventData | null
@@ -39,9 +39,9 @@ export async function settleDispatched(tx: Queryable, retries: readonly Dispatch
 export interface HeldRetry {
   sessionId: string
   holdReason: HoldReason
-  /** Of the switch or quota that holds it; null if the reason concerns this retry alone. */
+  /** The scope of the switch or quota that holds it; null if the reason concerns this retry alone. */
   scope: string | null
-  /** When to try again. */
+  /** Milliseconds until the next try. */
   againInMs: number
   /** Null if it was already held for the same reason, or the policy emits no retry events. */
   eventData: RetryEventData | null
@@ -85,7 +85,7 @@ export async function settleRefused(
 
 export interface ExhaustedRetry {
   sessionId: string
-  /** Precedes the decision's own explanation. */
+  /** Text that precedes the decision's own explanation. */
   explanation: string
   /** Null if the policy emits no retry events. */
   eventData: RetryEventData | null

@@ -2,7 +2,7 @@ import type { Queryable } from '../../database.ts'
 import { IS_VALID, type NewToken, ROLE, TOKENS } from '../access/tokens.sql.ts'
 import { type LockedSchedule, SCHEDULE_COLUMNS } from './schedules.sql.ts'
 
-/** A chain of `schedules s` goes on. Index: chains_of_schedule. */
+/** Condition on `schedules s`: a chain of the schedule is still running. Index: chains_of_schedule. */
 export const GOES_ON = `EXISTS (SELECT FROM chains c
   WHERE c.schedule_id = s.id AND c.state IN ('LIVE', 'WAITING_RETRY', 'HELD'))`
 
@@ -16,26 +16,30 @@ SELECT EXISTS (${DUE}) OR EXISTS (${READY}) AS any, least(
   (SELECT $1::int8 FROM schedules WHERE paused_at IS NULL AND queued > 0 LIMIT 1))::float8 AS "nextInMs"`
 
 export interface ScheduleOutlook {
-  /** Whether a run is due, or may start that has waited. */
+  /** Whether a run is due, or a queued run may start. */
   any: boolean
-  /** Time until one may be, without any other change; null if none will. */
+  /** Time until a run may be due, without any other change; null if none will. */
   nextInMs: number | null
 }
 
-/** `waitCheckMs`: how soon to ask again while runs wait for others to end. */
+/**
+ * Reads whether schedules have work. `waitCheckMs` is the pause before the next check while runs wait for others to
+ * end.
+ */
 export async function readDueSchedules(db: Queryable, waitCheckMs: number): Promise<ScheduleOutlook> {
   return (await db.query<ScheduleOutlook>(OUTLOOK_SQL, [waitCheckMs])).rows[0]!
 }
 
-/** A schedule that the transaction holds, so that nobody else makes its runs. */
+/** A schedule that the transaction has locked, so that nobody else starts its runs. */
 export interface HeldSchedule extends LockedSchedule {
-  /** Of its owner's token in its project; null if that is not valid any more, or not for this project. */
+  /** The role of its owner's token in its project; null if the token is no longer valid, or not for this project. */
   ownerRole: NewToken['role'] | null
 }
 
 /**
- * Those with runs to make, the longest due first. What another server holds is skipped; what it has done meanwhile is
- * seen after the lock, because the conditions on the row are checked again then. A server that dies leaves nothing held.
+ * Claims schedules with runs to start, longest due first. Those locked by another server are skipped; the conditions on
+ * the row are checked again after the lock, so that another server's work in the meantime is seen. A server that dies
+ * leaves no lock behind.
  */
 const CLAIM_SQL = `
 WITH wanted AS (
@@ -48,7 +52,7 @@ LEFT JOIN LATERAL (SELECT ${ROLE} AS role FROM ${TOKENS}
 WHERE s.paused_at IS NULL AND (s.due_at <= reprise_now() OR s.queued > 0)
 ORDER BY s.id FOR NO KEY UPDATE OF s SKIP LOCKED`
 
-/** At most `limit` that are due, and as many others. */
+/** Claims at most `limit` schedules that are due, and as many others. */
 export async function claimSchedules(tx: Queryable, limit: number): Promise<HeldSchedule[]> {
   return (await tx.query<HeldSchedule>(CLAIM_SQL, [limit])).rows
 }

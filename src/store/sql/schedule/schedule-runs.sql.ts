@@ -4,12 +4,12 @@ import type { Queryable } from '../../database.ts'
 import { GOES_ON } from './claim-schedules.sql.ts'
 import type { NextRun } from './schedules.sql.ts'
 
-/** What a schedule has made so far, as far as its next runs depend on it. */
-export interface ScheduleStanding {
+/** The facts about a schedule's earlier runs that its next runs depend on. */
+export interface ScheduleState {
   id: string
-  /** Whether a chain of it goes on. */
+  /** Whether one of its chains is still running. */
   open: boolean
-  /** Runs that wait, oldest first. */
+  /** Queued runs, oldest first. */
   waiting: { id: string; plannedAt: string }[]
   last: {
     id: string
@@ -21,10 +21,10 @@ export interface ScheduleStanding {
 }
 
 /**
- * After the lock: a statement of its own sees the chains that others have committed until then.
- * Indexes: chains_of_schedule, schedule_runs_queued, schedule_runs(schedule_id, planned_at).
+ * Reads after the lock, in a separate statement, so that it sees chains that others have committed until then. Indexes:
+ * chains_of_schedule, schedule_runs_queued, schedule_runs(schedule_id, planned_at).
  */
-const STANDING_SQL = `
+const STATE_SQL = `
 SELECT s.id, ${GOES_ON} AS open,
   coalesce((SELECT json_agg(json_build_object('id', r.id, 'plannedAt', r.planned_at) ORDER BY r.planned_at)
     FROM schedule_runs r WHERE r.schedule_id = s.id AND r.outcome = 'QUEUED'), '[]') AS waiting,
@@ -32,12 +32,9 @@ SELECT s.id, ${GOES_ON} AS open,
     FROM schedule_runs r WHERE r.schedule_id = s.id ORDER BY r.planned_at DESC LIMIT 1) AS last
 FROM unnest($1::uuid[]) AS s(id)`
 
-/** By id of the schedule. */
-export async function readScheduleStandings(
-  tx: Queryable,
-  ids: readonly string[],
-): Promise<Map<string, ScheduleStanding>> {
-  const { rows } = await tx.query<ScheduleStanding>(STANDING_SQL, [ids])
+/** Reads by schedule id. */
+export async function readScheduleStates(tx: Queryable, ids: readonly string[]): Promise<Map<string, ScheduleState>> {
+  const { rows } = await tx.query<ScheduleState>(STATE_SQL, [ids])
   return new Map(rows.map((row) => [row.id, row]))
 }
 
@@ -51,16 +48,16 @@ export interface PlannedRun {
   plannedAt: Date
 }
 
-/** Those that have been made already, as after the database's clock went back. */
+/** Reads which of these runs exist already, for example after the database's clock went back. */
 export async function readMadeRuns(tx: Queryable, runs: readonly PlannedRun[]): Promise<PlannedRun[]> {
   const values = [runs.map(({ scheduleId }) => scheduleId), runs.map(({ plannedAt }) => plannedAt)]
   return (await tx.query<PlannedRun>(MADE_SQL, values)).rows
 }
 
-/** A run of a schedule that the transaction holds. */
+/** A run of a schedule that the transaction has locked. */
 export interface WrittenRun {
   id: string
-  /** NEW; or an existing row: WAITED is that of a run that has been queued, SAME one that counts up. */
+  /** NEW inserts a row. WAITED updates the row of a queued run; SAME increments the count of a row. */
   row: 'NEW' | 'WAITED' | 'SAME'
   scheduleId: string
   plannedAt: Date
@@ -73,7 +70,7 @@ export interface WrittenRun {
   reason: string | null
 }
 
-/** The unique key on (schedule_id, planned_at) makes a second run of a planned time an error. */
+/** The unique key on (schedule_id, planned_at) makes a second run of one planned time an error. */
 const WRITE_SQL = `
 WITH input AS (
   SELECT * FROM json_to_recordset($1::json) AS i("id" uuid, "row" text, "scheduleId" uuid, "plannedAt" timestamptz,
@@ -97,7 +94,7 @@ export async function writeScheduleRuns(tx: Queryable, runs: readonly WrittenRun
   if (runs.length > 0) await tx.query(WRITE_SQL, [JSON.stringify(runs)])
 }
 
-/** How a schedule stands after its runs were made. */
+/** The state of a schedule after its runs were started. */
 export interface AdvancedSchedule {
   id: string
   next: NextRun | null
@@ -130,7 +127,7 @@ export interface OpenAttempt {
   sessionId: string
 }
 
-/** The newest attempts of the chains that go on. Indexes: chains_of_schedule. */
+/** Reads the newest attempts of the chains that are still running. Index: chains_of_schedule. */
 const OPEN_SQL = `
 SELECT c.schedule_id AS "scheduleId", c.tail_id AS "sessionId" FROM chains c
 WHERE c.schedule_id = ANY($1::uuid[]) AND c.state IN ('LIVE', 'WAITING_RETRY', 'HELD')`
@@ -139,7 +136,7 @@ export async function readOpenAttempts(tx: Queryable, scheduleIds: readonly stri
   return (await tx.query<OpenAttempt>(OPEN_SQL, [scheduleIds])).rows
 }
 
-/** What became of a planned run, or of several in a row that made nothing. */
+/** The outcome of a planned run, or of several consecutive ones that started nothing. */
 export interface ScheduleRunRow {
   id: string
   scheduleId: string
@@ -162,7 +159,7 @@ FROM unnest($1::uuid[]) AS s(id) CROSS JOIN LATERAL (
   SELECT * FROM schedule_runs WHERE schedule_id = s.id ORDER BY planned_at DESC LIMIT $2) AS r
 ORDER BY r.schedule_id, r.planned_at DESC`
 
-/** Of each schedule the newest, newest first. */
+/** Reads the newest runs of each schedule, newest first. */
 export async function readLastRuns(
   db: Queryable,
   scheduleIds: readonly string[],

@@ -2,7 +2,7 @@ import type { ScheduleOverlap } from '../../../domain/schedule.ts'
 import type { SealedVariable } from '../../../domain/session/kernel-environment.ts'
 import type { Queryable } from '../../database.ts'
 
-/** What a person says of a schedule. Durations are in seconds. */
+/** The settings that a person gives a schedule. Durations are in seconds. */
 export interface ScheduleSettings {
   name: string
   cron: string | null
@@ -13,13 +13,13 @@ export interface ScheduleSettings {
   jitter: number
 }
 
-/** The session that its runs create: the input of `createSession` without its secrets, and these, sealed. */
+/** The session that its runs create: the input of `createSession` without its secrets, and the sealed secrets. */
 export interface ScheduleTemplate {
   template: object
   secretEnviron: SealedVariable[]
 }
 
-/** With whose rights its runs are made. */
+/** The person whose rights its runs have. */
 export interface ScheduleOwner {
   tokenId: string
   userId: string | null
@@ -27,7 +27,7 @@ export interface ScheduleOwner {
   owner: string
 }
 
-/** When it runs next. */
+/** The time of its next run. */
 export interface NextRun {
   plannedAt: Date
   dueAt: Date
@@ -43,7 +43,7 @@ interface StoredSchedule extends ScheduleSettings, ScheduleTemplate, ScheduleOwn
   queued: number
 }
 
-/** A StoredSchedule, from `schedules s`. */
+/** The columns of a StoredSchedule, from `schedules s`. */
 export const SCHEDULE_COLUMNS = `s.id, s.project_id AS "projectId", s.name, s.cron, s.every, s.time_zone AS "timeZone",
   s.anchor_at AS "anchorAt", s.overlap, s.catch_up AS "catchUp", s.jitter, s.template,
   s.secret_environ AS "secretEnviron", s.token_id AS "tokenId", s.user_id AS "userId", s.owner,
@@ -55,16 +55,19 @@ interface NewSchedule extends ScheduleSettings, ScheduleTemplate, ScheduleOwner 
   projectId: string
   anchorAt: Date
   next: NextRun
-  /** The name of whoever wants it to begin paused; null for at once. */
+  /** The name of the person who created it paused; null if it starts at once. */
   pausedBy: string | null
 }
 
-/** Serialises what counts a project's schedules or names one. */
+/** Serialises transactions that count a project's schedules or change their names. */
 const LOCK_NAMES_SQL = `SELECT pg_advisory_xact_lock(hashtextextended('schedules of ' || $1::text, 0))`
 const NAMES_SQL = `
 SELECT count(*) AS count, count(*) FILTER (WHERE name = $2) > 0 AS taken, reprise_now() AS now FROM schedules WHERE project_id = $1`
 
-/** Both stay so until the transaction ends. Index: schedules(project_id, name). */
+/**
+ * Counts schedules and checks a name; both results stay true until the transaction ends. Index: schedules(project_id,
+ * name).
+ */
 export async function lockScheduleNames(
   tx: Queryable,
   projectId: string,
@@ -98,7 +101,7 @@ export interface LockedSchedule extends StoredSchedule {
   now: Date
 }
 
-/** Undefined if the viewer sees no such schedule. Waits for runs that are being made. */
+/** Returns undefined if the viewer sees no such schedule. Waits until runs in progress are started. */
 export async function lockSchedule(
   tx: Queryable,
   id: string,
@@ -149,7 +152,7 @@ export async function resumeScheduleRow(
 
 const DELETE_SQL = `DELETE FROM schedules WHERE id = $1`
 
-/** With its runs; the chains that it made stay. */
+/** Deletes the schedule with its runs; the chains that it started stay. */
 export async function deleteScheduleRow(tx: Queryable, id: string): Promise<void> {
   await tx.query(DELETE_SQL, [id])
 }

@@ -9,24 +9,24 @@ import type { Queryable } from '../../database.ts'
 import { SHIPPED_POLICY } from '../../../domain/retry/policy/policy.ts'
 import type { StoredCheckpoint } from '../../../domain/scheduling/checkpoint-placement.ts'
 
-/** A slot of an agent; or an agent without any, and then the last three columns are null. */
+/** A slot of an agent. An agent without slots has one row with nulls in the last three columns. */
 interface SlotRow {
   group: string
   id: string
   /** Null for none. */
   labels: Record<string, string> | null
-  /** Null for all that the agent has. */
+  /** Null if a kernel may have everything that the agent has. */
   perKernel: Record<string, string> | null
   /** Null for none. */
   volumes: OfferedVolume[] | null
   ports: boolean
   slot: string | null
-  /** Plain decimals. Negative if the agent declares less than is in use. */
+  /** A plain decimal, negative if the agent declares less than is in use. */
   free: string
   declared: string
 }
 
-/** Rows of plain columns: JSON for each agent takes twice as long to make and to read. */
+/** Returns rows of plain columns, because JSON for each agent takes twice as long to build and to read. */
 const SQL = `
 SELECT a.resource_group AS "group", a.id, nullif(a.labels, '{}') AS labels, s.slot, (s.declared - s.used)::text AS free,
   s.declared::text AS declared, a.slots_per_kernel_max AS "perKernel", a.volumes, a.ports IS NOT FALSE AS ports
@@ -40,8 +40,8 @@ interface AgentSlots extends Pick<AgentCapacity, 'id' | 'labels' | 'perKernel' |
 }
 
 /**
- * The agents of these groups that accept work, in id order, with their free resources. Every scheduling pass considers
- * all of them: each agent costs about 4 µs here and 2 to 3 µs in the selection, so 3 ms for 500.
+ * Reads the agents of these groups that accept work, in id order, with their free resources. Every scheduling pass
+ * considers all of them: each agent costs about 4 µs here and 2 to 3 µs in the selection, so 3 ms for 500.
  */
 export async function readAgentCapacity(
   tx: Queryable,
@@ -66,7 +66,7 @@ export async function readAgentCapacity(
   return new Map([...groups].map(([group, those]) => [group, those.map(agentCapacity)]))
 }
 
-/** Indexes: the primary keys. Agents of all groups are looked through once for each store. */
+/** Reads all agents once for each store. Indexes: the primary keys. */
 const STORED_CHECKPOINTS = `
 SELECT s.id, c.attempt, wish.checkpoint = 'REQUIRE' AND c.relay_attempt IS DISTINCT FROM c.attempt AS "isRequired", wish.wait * 1000 AS "waitMaxMs",
   extract(epoch FROM reprise_now() - s.created_at)::float8 * 1000 AS "waitedMs",
@@ -80,7 +80,10 @@ CROSS JOIN LATERAL (SELECT coalesce(s.retry_policy ->> 'checkpoint', $2) AS chec
 WHERE s.id = ANY($1::uuid[]) AND c.store IS NOT NULL AND c.dropped_at IS NULL AND c.files IS DISTINCT FROM 0
   AND wish.checkpoint <> 'IGNORE'`
 
-/** By session; those that have none, or do not want it, are missing. First attempts have none. */
+/**
+ * Reads the checkpoints by session. Sessions without one, or that do not want theirs, are missing; first attempts have
+ * none.
+ */
 export async function readStoredCheckpoints(
   db: Queryable,
   sessions: readonly { id: string; attempt: number }[],

@@ -23,9 +23,9 @@ export async function recordTurn(tx: Queryable, resourceGroup: string, agentId: 
 }
 
 /**
- * Assigns kernels to agents, which prepare them at once. The trigger books their slots, and the CHECK
- * `agent_slots_never_oversold` rejects the whole statement if there was less free than the caller thought.
- * Locks: kernels in id order; the caller holds the sessions.
+ * Assigns kernels to agents, which prepare them at once. A trigger takes their slots, and the CHECK
+ * `agent_slots_never_oversold` rejects the whole statement if less was free than the caller assumed. Locks: kernels in
+ * id order; the caller has locked the sessions.
  */
 const ASSIGN_SQL = `
 WITH input AS (
@@ -55,7 +55,7 @@ export async function assignKernels(
 const OVERTAKEN_SQL = `
 UPDATE sessions s SET skips = s.skips + o.times FROM unnest($1::uuid[], $2::int[]) AS o(id, times) WHERE s.id = o.id`
 
-/** Adds how often each session was overtaken. The caller holds the sessions. */
+/** Adds how often each session was overtaken. The caller has locked the sessions. */
 export async function recordOvertaken(tx: Queryable, overtaken: ReadonlyMap<string, number>): Promise<void> {
   if (overtaken.size > 0) await tx.query(OVERTAKEN_SQL, [[...overtaken.keys()], [...overtaken.values()]])
 }

@@ -29,19 +29,19 @@ export interface PendingSession extends Omit<Judged, 'kernels' | 'queuedTooLong'
   kernelIds: string[]
   concurrencyKey: string | null
   concurrencyLimit: number | null
-  /** It waits for its key, and has perhaps been offered a place of it. */
+  /** It waits for its key, and may have been offered a place of it. */
   waitsForKey: boolean
   /** Milliseconds until `startsAt`; null if it has passed. */
   startsInMs: number | null
-  /** The number of chains it still waits for, and the last session of one that has failed for good. */
+  /** The number of chains that it still waits for, and the last session of a dependency that has failed for good. */
   dependenciesOpen: number
   dependencyFailed: string | null
   schedulingClass: string
   /** Its class may have more waiting sessions than were claimed. */
   classIsLong: boolean
-  /** Among the first of the line, which are claimed without gaps. */
+  /** It is among the first of the line, which are claimed without gaps. */
   atHead: boolean
-  /** Not in line (it rests after a try); claimed because it may have expired. */
+  /** It is not in line (it pauses after a try), and was claimed because it may have expired. */
   rests: boolean
 }
 
@@ -59,7 +59,7 @@ export interface PendingClaim {
   classSessions: number
   overdue: number
   /**
-   * Sessions to claim in addition that have been pending for longer than the group allows, wherever they are in the
+   * Additional sessions to claim that have been pending for longer than the group allows, wherever they are in the
    * line.
    */
   expired: number
@@ -68,7 +68,7 @@ export interface PendingClaim {
 export const CLASS = `scheduling_lane(s.project_id, s.user_id, s.priority, s.resource_slots, s.cluster_size,
     s.cluster_mode = 'SINGLE_NODE', ${NEEDS_PORTS}, s.allow_agents, s.exclude_agents, s.agent_labels, s.mounts)`
 
-/** In line, ready to be scheduled. */
+/** Condition of a session in line, ready to be scheduled. */
 export const IN_LINE = `s.status = 'PENDING' AND s.next_try_at IS NULL`
 
 const byAge = (youngestFirst: boolean) => (youngestFirst ? 's.created_at DESC, s.id DESC' : 's.created_at, s.id')
@@ -95,8 +95,8 @@ const expiredBy = (limit: `$${number}`) => `expired AS MATERIALIZED (
 )`
 
 /**
- * The $3 classes after class $4, each found by one index probe; the first sessions of each, $5 in all; and $6 of the
- * overdue sessions.
+ * The $3 classes after class $4, each found by one index probe; their first sessions, $5 in all; and $6 of the overdue
+ * sessions.
  */
 const classesAndOverdue = (youngestFirst: boolean) => `classes AS (
   (SELECT ${CLASS} AS class, 1 AS number FROM sessions s
@@ -163,7 +163,7 @@ function statement({ youngestFirst, expired }: PendingClaim, withClasses: boolea
 
 export interface ClaimedLine {
   sessions: PendingSession[]
-  /** Scheduling classes after this one were not read; null if the read went to the last class. */
+  /** Scheduling classes after this one were not read; null if all were read. */
   nextClass: string | null
 }
 
@@ -174,7 +174,8 @@ export async function claimPending(tx: Queryable, claim: PendingClaim): Promise<
 }
 
 /**
- * The whole line, if it is shorter than its head; undefined if it may be longer, though the sessions read stay locked.
+ * Claims the whole line, if it is shorter than its head. Returns undefined if it may be longer; the sessions read stay
+ * locked then.
  */
 export async function claimShortLine(tx: Queryable, claim: PendingClaim): Promise<ClaimedLine | undefined> {
   const { resourceGroup, head: first, expired } = claim

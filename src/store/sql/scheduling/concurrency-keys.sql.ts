@@ -10,15 +10,15 @@ import type { Queryable } from '../../database.ts'
 import { parentAliveMs } from '../session/session-columns.sql.ts'
 
 /**
- * Concurrency keys. A session holds its key from being scheduled to its end, and until its kernels are certain to be
- * gone; one that could not be started and went back to the queue holds it while it rests. A session whose key has no
- * place leaves the line (`waits_for_key`, and `next_try_at` as a backstop), so that it costs nothing while it waits.
- * Whatever may make a place free is recorded by triggers in `freed_concurrency_keys`; the scheduler offers the places
- * to those that wait, in their order, by putting them back into the line. The offer holds, against everybody who comes
- * later, until they are considered.
+ * Concurrency keys. A session holds its key from being scheduled until it has ended and its kernels are certain to be
+ * gone; a session that could not be started and went back to the queue holds the key during its pause. A session whose
+ * key has no free place leaves the line (`waits_for_key`, and `next_try_at` as a backstop), so that it costs nothing
+ * while it waits. Triggers record whatever may free a place in `freed_concurrency_keys`. The scheduler then offers the
+ * places to the waiting sessions, in their order, by putting them back into the line. The offer excludes all later
+ * sessions until the offered ones are considered.
  *
- * Who counts a key or offers its places holds its lock until the transaction ends. So a pass that found no place has
- * put its sessions to rest before the places are offered, and two servers never hand out the same place.
+ * A transaction that counts a key or offers its places holds the key's lock until it ends. So a pass that found no
+ * place has made its sessions wait before the places are offered, and two servers never hand out the same place.
  */
 
 export interface ConcurrencyKey {
@@ -28,7 +28,10 @@ export interface ConcurrencyKey {
 
 const KEYS = `SELECT DISTINCT i.project_id, i.key FROM unnest($1::uuid[], $2::text[]) AS i(project_id, key)`
 
-/** In the order of their numbers, as everywhere that takes more than one; after the quotas, where those are locked. */
+/**
+ * Locks keys in the order of their numbers, as everywhere that takes more than one, and after the quotas if these are
+ * locked too.
+ */
 const LOCK_SQL = `
 SELECT pg_advisory_xact_lock(hashtext('reprise:concurrency-key'), n.number) FROM (
   SELECT DISTINCT abs(hashtextextended(k.key, hashtext(k.project_id::text)) % ${CONCURRENCY_KEY_LOCKS_MAX})::int AS number
@@ -72,12 +75,12 @@ FROM uses k LEFT JOIN LATERAL (
 
 export interface KeyUseRow extends ConcurrencyKey {
   held: number
-  /** Null if nobody holds it. */
+  /** The smallest limit among the holders; null if there are none. */
   limit: number | null
   first: KeyPosition | null
 }
 
-/** Locks these keys for the transaction and counts them. `first` is none of the sessions that are considered. */
+/** Locks these keys for the transaction and counts them. `first` is never one of the sessions that are considered. */
 export async function lockKeyUse(
   tx: Queryable,
   keys: readonly ConcurrencyKey[],
@@ -94,7 +97,10 @@ WITH settled AS (
 )
 INSERT INTO freed_concurrency_keys (project_id, key) SELECT * FROM unnest($3::uuid[], $4::text[])`
 
-/** Records who waits for a key now, and of which keys a place is to be offered. The caller holds the sessions. */
+/**
+ * Records which sessions wait for a key now, and of which keys places are to be offered. The caller has locked the
+ * sessions.
+ */
 export async function settleKeys(
   tx: Queryable,
   waits: ReadonlyMap<string, boolean>,
@@ -109,9 +115,9 @@ DELETE FROM freed_concurrency_keys WHERE id IN (
 RETURNING project_id AS "projectId", key`
 
 /**
- * The first that wait for each key, as many as it has places for: one more is allowed only by all of those that hold
- * the key and that come before. A session that somebody else holds is about to be placed, put back or cancelled. A key
- * of a session that may be alive is looked at again when that is over.
+ * Selects the first waiting sessions of each key, as many as it has places: one more is allowed only if every holder,
+ * and every session offered before, allows it. A session locked by somebody else is about to be placed, put back or
+ * cancelled. The key of a session that may be alive is checked again when its kernels are certain to be gone.
  */
 const OFFER_SQL = `
 WITH ${ALIVE}, waiting AS (
@@ -132,7 +138,7 @@ WITH ${ALIVE}, waiting AS (
 )
 UPDATE sessions s SET next_try_at = NULL FROM offered WHERE s.id = offered.id`
 
-/** Offers the places of keys that were freed. Returns how many keys it looked at. */
+/** Offers the places of keys that were freed. Returns the number of keys checked. */
 export async function offerFreedKeys(tx: Queryable): Promise<number> {
   const { rows } = await tx.query<ConcurrencyKey>(FREED_SQL, [FREED_KEYS_PER_PASS_MAX])
   if (rows.length === 0) return 0
@@ -159,7 +165,10 @@ export interface HeldKeyRow {
   before: number
 }
 
-/** What holds up the keys of these sessions, by session, without those that hold it while they rest; for information only: locks nothing. */
+/**
+ * Reads the holders of these sessions' keys, by session, without sessions that hold their key during a pause. For
+ * information only; takes no locks.
+ */
 export async function readHeldKeys(
   db: Queryable,
   sessions: readonly (ConcurrencyKey & { id: string })[],

@@ -9,11 +9,11 @@ export interface PendingGroup {
   selector: AgentSelector
   /** Whether its sessions can expire in PENDING. */
   expires: boolean
-  /** Why nothing new is scheduled in it, in words; null if it is not drained. */
+  /** Why nothing new is scheduled in the group, as text; null if it is not drained. */
   drained: string | null
 }
 
-/** From `resource_groups g`: why nothing new is scheduled in the group, in words; null if it is not drained. */
+/** The reason why nothing new is scheduled in `resource_groups g`, as text; null if it is not drained. */
 export const DRAINED = `CASE WHEN g.drained_at IS NOT NULL
     THEN concat_ws(': ', 'resource group ' || g.name || ' is being drained', g.drain_reason) END`
 
@@ -26,7 +26,7 @@ WHERE g.pending_timeout_ms IS NOT NULL OR EXISTS (
   SELECT FROM sessions s WHERE s.resource_group = g.name AND s.status = 'PENDING' AND s.next_try_at IS NULL)
 ORDER BY g.name`
 
-/** Groups with sessions in line, and groups whose sessions can expire although none is in line. */
+/** Reads groups with sessions in line, and groups whose sessions can expire although none is in line. */
 export async function groupsWithPending(db: Queryable): Promise<PendingGroup[]> {
   return (await db.query<PendingGroup>(GROUPS_SQL)).rows
 }
@@ -40,7 +40,7 @@ FROM (SELECT min(due_at) AS key_due_at FROM freed_concurrency_keys) AS freed LEF
   SELECT next_try_at FROM sessions WHERE status = 'PENDING' AND next_try_at IS NOT NULL ORDER BY next_try_at LIMIT 1) AS next
   ON true`
 
-/** Puts sessions whose rest is over back into line. Index: sessions_resting. */
+/** Puts sessions whose pause is over back into line. Index: sessions_resting. */
 const REQUEUE_SQL = `
 WITH due AS (
   SELECT id FROM sessions WHERE status = 'PENDING' AND next_try_at <= reprise_now()
@@ -49,11 +49,11 @@ WITH due AS (
 UPDATE sessions s SET next_try_at = NULL FROM due WHERE s.id = due.id`
 
 export interface Requeued {
-  /** How many went back. */
+  /** Number of sessions that went back. */
   requeued: number
-  /** In how many milliseconds the next one will. */
+  /** Milliseconds until the next one will go back. */
   nextInMs: number | null
-  /** In how many milliseconds a concurrency key may have places to offer. */
+  /** Milliseconds until a concurrency key may have places to offer. */
   keyDueInMs: number | null
 }
 
@@ -81,7 +81,9 @@ interface Line {
   reason: HoldReason
 }
 
-/** When the last retry of each line of held retries is due, in ms from now; lines that do not exist are missing. */
+/**
+ * Reads when the last retry of each line of held retries is due, in ms from now; lines that do not exist are missing.
+ */
 export async function readLineEnds(tx: Queryable, lines: readonly Line[]): Promise<(Line & { endsInMs: number })[]> {
   if (lines.length === 0) return []
   const columns = [lines.map(({ projectId }) => projectId), lines.map(({ reason }) => reason)]

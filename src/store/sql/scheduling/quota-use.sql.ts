@@ -8,8 +8,8 @@ import { type LockedQuota, lockQuotas, type Owners, readLimits } from '../quota.
 const RUNNING = `s.status IN ('SCHEDULED', 'PREPARING', 'PULLING', 'PREPARED', 'CREATING', 'RUNNING', 'TERMINATING')`
 
 /**
- * How much of each quota is in use by running sessions; pending sessions, which may be many more, are not read.
- * Indexes: sessions_live_of_project, sessions_live_of_user. About 8 ms for 10,000 running sessions of one project.
+ * Reads how much of each quota running sessions use; pending sessions, which may be many more, are not read. Indexes:
+ * sessions_live_of_project, sessions_live_of_user. About 8 ms for 10,000 running sessions of one project.
  */
 const SQL = `
 WITH running AS MATERIALIZED (
@@ -38,7 +38,7 @@ interface LimitingQuota extends LockedQuota {
 }
 
 /**
- * The quotas that limit each of these owners, and what is left of them. The quotas are locked for the transaction
+ * Reads the quotas that limit each of these owners, and what is left of them. The quotas are locked for the transaction
  * before their use is counted, so two servers that schedule two groups never hand out the same remainder. An owner
  * without quotas costs one probe of the primary key.
  */
@@ -46,7 +46,7 @@ export async function lockQuotaUse(tx: Queryable, owners: readonly Owner[]): Pro
   return limitsOf(await countUse(tx, await lockQuotas(tx, ownersOf(owners), 'RUNNING')))
 }
 
-/** The same for information only: locks nothing. */
+/** Reads the same for information only, without locks. */
 export async function readQuotaUse(db: Queryable, owners: readonly Owner[]): Promise<(owner: Owner) => QuotaUse[]> {
   return limitsOf(await countUse(db, await readLimits(db, ownersOf(owners), 'RUNNING')))
 }
@@ -93,7 +93,7 @@ WITH held AS (
 SELECT owner, slot.key AS slot, trim_scale(sum(slot.value::numeric * kernels))::text AS amount
 FROM held, jsonb_each_text(resource_slots) AS slot GROUP BY 1, 2`
 
-/** What each owner (the user, or the project if there is no user) has in use in a group. Index: kernels_on_agent. */
+/** Reads the usage of each owner (the user, or the project if there is no user) in a group. Index: kernels_on_agent. */
 export async function readUseByOwner(tx: Queryable, resourceGroup: string): Promise<Map<string, Quantities>> {
   const { rows } = await tx.query<{ owner: string; slot: string; amount: string }>(READ_USE_BY_OWNER, [resourceGroup])
   const owners = Map.groupBy(rows, ({ owner }) => owner)

@@ -7,7 +7,7 @@ import { DEPENDENCIES } from '../session/creation-scope.sql.ts'
 import { NEEDS_PORTS, VOLUME_NEED } from '../session/session-columns.sql.ts'
 import { DRAINED } from './pending-groups.sql.ts'
 
-/** What determines where a pending session can be placed. */
+/** The fields that determine where a pending session can be placed. */
 export interface PendingDemand {
   id: string
   attempt: number
@@ -29,7 +29,7 @@ export interface PendingDemand {
 
 export interface PendingRow extends PendingDemand {
   sequencer: Sequencer
-  /** Why nothing new is scheduled in its group, in words; null if the group is not drained. */
+  /** Why nothing new is scheduled in its group, as text; null if the group is not drained. */
   drained: string | null
   /** ISO 8601; null if it has passed. */
   startsAt: string | null
@@ -49,8 +49,8 @@ const DEMAND_COLUMNS = `s.id, s.attempt, s.resource_group AS "group", s.priority
 const OTHERS = `FROM sessions o WHERE o.status = 'PENDING' AND o.next_try_at IS NULL AND o.resource_group = s.resource_group`
 
 /**
- * Those of these sessions that are pending. The position in line is counted up to QUEUE_POSITION_MAX by walking the
- * index sessions_pending: below 1 ms each, however long the line.
+ * Reads those of these sessions that are pending. The position in line is counted up to QUEUE_POSITION_MAX by scanning
+ * the index sessions_pending: below 1 ms each, however long the line.
  */
 const SQL = `
 SELECT ${DEMAND_COLUMNS}, g.sequencer, ${DRAINED} AS drained,
@@ -78,7 +78,7 @@ export async function readPending(db: Queryable, sessionIds: readonly string[]):
   return rows
 }
 
-/** In the order in which capacity is reserved for them. Index: sessions_holding_line. */
+/** Reads in the order in which capacity is reserved. Index: sessions_holding_line. */
 const OVERDUE_SQL = `
 SELECT overdue.* FROM unnest($1::text[]) AS g(name) CROSS JOIN LATERAL (
   SELECT ${DEMAND_COLUMNS} FROM sessions s
@@ -86,7 +86,7 @@ SELECT overdue.* FROM unnest($1::text[]) AS g(name) CROSS JOIN LATERAL (
     AND s.skips >= ${HEAD_OF_LINE_SKIPS_MAX}
   ORDER BY s.priority DESC, s.created_at, s.id LIMIT $2) AS overdue`
 
-/** The first of the overdue line of these groups. */
+/** Reads the first overdue sessions of these groups. */
 export async function readOverdue(db: Queryable, groups: readonly string[]): Promise<PendingDemand[]> {
   const { rows } = await db.query<PendingDemand>(OVERDUE_SQL, [groups, RESERVATIONS_MAX])
   return rows
@@ -98,7 +98,7 @@ SELECT resource_group AS "group", jsonb_object_agg(status, count) AS absent FROM
   WHERE a.resource_group = ANY($1) AND a.status <> 'ALIVE' GROUP BY 1, 2 ORDER BY 1, 2) AS counts
 GROUP BY 1`
 
-/** How many agents of each group accept no work, by status. */
+/** Counts the agents of each group that accept no work, by status. */
 export async function readAbsentAgents(
   db: Queryable,
   groups: readonly string[],

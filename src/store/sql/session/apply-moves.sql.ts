@@ -4,13 +4,16 @@ import type { Queryable } from '../../database.ts'
 import { insertStatusEvents } from '../event/event-data.sql.ts'
 import { recordHistory } from './scheduling-history.sql.ts'
 
-/** The coordinator's decision about one session that it holds. */
+/** The coordinator's decision about one session that it has locked. */
 export interface SessionMove {
   id: string
   from: SessionStatus
-  /** The same as `from` if the session keeps its status. */
+  /** Equal to `from` if the session keeps its status. */
   to: SessionStatus
-  /** The intermediate status of a move of two steps, which the next handler would otherwise make; null for none. */
+  /**
+   * The intermediate status of a move of two steps, whose second step the next handler would otherwise make; null for
+   * none.
+   */
   through: SessionStatus | null
   /** Null leaves the kernels unchanged. Kernels that have ended keep their status. */
   kernelTo: KernelStatus | null
@@ -27,13 +30,13 @@ export interface SessionMove {
   pauseMs: number | null
   /** Kernels go back to PENDING and leave their agents. */
   rescheduled: boolean
-  /** The agents that kept it from starting: from now on they go last, these behind those of before. */
+  /** The agents that kept the session from starting: from now on they are chosen last, after those avoided before. */
   failedAgents: readonly string[]
   /** Set when the session is about to end. */
   result: SessionResult | null
   reason: string | null
   statusData: StatusData | null
-  /** Why the session waits; null keeps the present reason. */
+  /** The reason why the session waits; null keeps the present reason. */
   pendingReason: string | null
   errorCode: string | null
   message: string | null
@@ -41,11 +44,11 @@ export interface SessionMove {
 
 /**
  * Moves sessions and their kernels, and writes events and history: one statement per batch. Only moves that change the
- * status create an event; if the newest history row of the session says the same, its counter is incremented instead. A
- * move through an intermediate status is two events and two history rows, in this order, but one write of the session's
- * row.
+ * status create an event. If the newest history row of the session is equal, its counter is incremented instead of
+ * writing a new row. A move through an intermediate status is two events and two history rows, in this order, but one
+ * write of the session's row.
  *
- * Locks: kernels in id order; the caller holds the sessions.
+ * Locks: kernels in id order; the caller has locked the sessions.
  */
 const SQL = `
 WITH moves AS (
@@ -62,7 +65,7 @@ WITH moves AS (
     tries = m."tries",
     next_try_at = reprise_now() + make_interval(secs => m."pauseMs" / 1000),
     reschedules = s.reschedules + m."rescheduled"::int,
-    -- Nothing has run it yet, and the next agent may not be able to get it.
+    -- No kernel has run the image yet, and the next agent may not be able to get it.
     image_digest = CASE WHEN m."rescheduled" THEN NULL ELSE s.image_digest END,
     avoid_agents = CASE WHEN cardinality(m."failedAgents") = 0 THEN s.avoid_agents
       ELSE ARRAY(SELECT agent FROM unnest(s.avoid_agents) WITH ORDINALITY AS avoided(agent, place)
@@ -112,7 +115,7 @@ WITH moves AS (
 SELECT id FROM moved`
 
 /**
- * Returns the ids that moved; a missing one was moved by somebody else meanwhile. `next` is the phase that takes a
+ * Returns the ids that moved; a missing one was moved by somebody else meanwhile. `next` is the phase that moves a
  * session on from the intermediate status.
  */
 export async function applyMoves(

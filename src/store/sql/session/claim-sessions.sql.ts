@@ -21,11 +21,11 @@ export interface ClaimedKernel {
 export interface ClaimBounds {
   /** Sessions to claim. */
   limit: number
-  /** Added to a group's `fenceAfter` before a silent agent's kernels are certain to be gone. */
+  /** Added to a group's `fenceAfter`: after both, a silent agent's kernels are certain to be gone. */
   fenceMarginMs: number
 }
 
-/** A session that a lifecycle handler holds until its transaction ends. */
+/** A session that a lifecycle handler has locked until its transaction ends. */
 export interface ClaimedSession extends Judged {
   id: string
   chainId: string
@@ -34,26 +34,30 @@ export interface ClaimedSession extends Judged {
   kernels: ClaimedKernel[]
 }
 
-/** In the queue of another scheduler no time runs out, and what follows has all of its own. */
-const NOBODY_WAITS = `(s.status <> 'CREATING' OR NOT EXISTS (
+/**
+ * True if no kernel is, or was recently, in the queue of another scheduler. The timeout does not run there, and starts
+ * anew afterwards.
+ */
+const NO_KERNEL_QUEUED = `(s.status <> 'CREATING' OR NOT EXISTS (
     SELECT FROM kernels k JOIN agents a ON a.id = k.agent_id
     WHERE k.session_id = s.id AND a.status NOT IN ('LOST', 'TERMINATED')
       AND (k.waits OR k.waited_until > reprise_now() - make_interval(secs => timeout.ms / 1000.0))))`
 
 /**
- * A session that timed out does not end before the agents that can tell have told whether its kernels ended in time,
- * unless they are lost: only then the server decides alone.
+ * True if the end of a timed-out session no longer depends on reports. The session ends only after the agents that
+ * judge time have reported whether its kernels ended in time, unless these agents are lost; then the server decides
+ * alone.
  */
-const NOBODY_IS_TO_TELL = `(s.status <> 'TERMINATING' OR NOT ${TIMED_OUT}
+const NO_REPORT_AWAITED = `(s.status <> 'TERMINATING' OR NOT ${TIMED_OUT}
     OR s.status_changed_at < reprise_now() - interval '${END_AWAITED_MAX_MS} ms'
     OR NOT EXISTS (SELECT FROM kernels k JOIN agents a ON a.id = k.agent_id
       WHERE k.session_id = s.id AND k.status = 'TERMINATING' AND k.in_time IS DISTINCT FROM false
         AND a.judges_time AND a.status NOT IN ('LOST', 'TERMINATED')))`
 
-const EXPIRED = `(s.status_changed_at < reprise_now() - make_interval(secs => timeout.ms / 1000.0) AND ${NOBODY_WAITS}
-    AND ${NOBODY_IS_TO_TELL})`
+const EXPIRED = `(s.status_changed_at < reprise_now() - make_interval(secs => timeout.ms / 1000.0) AND ${NO_KERNEL_QUEUED}
+    AND ${NO_REPORT_AWAITED})`
 
-/** Of its kernels, that of the one that has waited longest; its agent is still to report. */
+/** The queue wait of the kernel that has waited longest, if its agent still has to report. */
 const QUEUED_TOO_LONG = `(SELECT json_build_object('reason', k.note, 'timeoutMs', g.queue_timeout_ms)
     FROM kernels k JOIN agents a ON a.id = k.agent_id
     WHERE s.status = 'CREATING' AND g.queue_timeout_ms IS NOT NULL AND k.session_id = s.id AND k.waits
@@ -62,9 +66,9 @@ const QUEUED_TOO_LONG = `(SELECT json_build_object('reason', k.note, 'timeoutMs'
     ORDER BY k.status_changed_at LIMIT 1)`
 
 /**
- * Sessions for one handler, longest in their status first: those with kernels to work on, with a kernel that failed
- * before it ran, or past the timeout of their status or of another scheduler's queue. Sessions that another server holds are skipped.
- * Index: sessions_active.
+ * Claims sessions for one handler, longest in their status first: those with kernels to work on, with a kernel that
+ * failed before it ran, or past the timeout of their status or of another scheduler's queue. Sessions locked by another
+ * server are skipped. Index: sessions_active.
  */
 const SQL = `
 SELECT s.id, s.chain_id AS "chainId", s.attempt, s.trace_parent AS "traceParent",

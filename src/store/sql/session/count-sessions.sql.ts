@@ -4,7 +4,7 @@ import type { Database, Queryable } from '../../database.ts'
 import type { FailureCause } from '../../../domain/session/failure.ts'
 import type { UsageSource } from '../../../domain/agent/kernel-report.ts'
 
-/** Of which sessions; all given conditions must match. */
+/** A filter of the sessions to count; all given conditions must match. */
 export interface CountedSessions {
   /** The project's name; null counts all projects that the viewer sees. */
   project: string | null
@@ -12,7 +12,7 @@ export interface CountedSessions {
   name?: string | undefined
   label?: { key: string; value: string } | undefined
   resourceGroup?: string | undefined
-  /** The name of the user whose they are. */
+  /** The name of the user who owns the sessions. */
   user?: string | undefined
 }
 
@@ -23,10 +23,13 @@ export interface CountedSpan extends CountedSessions {
   bucketSeconds: number
 }
 
-/** Of `$1`, the id of the project that alone is visible, and `$2`, the name of the wanted one. */
+/**
+ * The ids of the projects to count, from `$1`, the only project that the viewer sees (null for all), and `$2`, the name
+ * of the wanted one.
+ */
 export const PROJECTS = `ARRAY(SELECT id FROM projects WHERE ($1::uuid IS NULL OR id = $1) AND ($2::text IS NULL OR name = $2))`
 
-/** Only the conditions that are given stand in the statement: without any, an index has all that is read. */
+/** Builds the given conditions only: without any, an index contains all columns that are read. */
 export function countedConditions({ name, label, resourceGroup, user }: CountedSessions, values: unknown[]): string {
   const parts: string[] = []
   const add = (value: string | undefined, condition: (parameter: string) => string) => {
@@ -39,7 +42,10 @@ export function countedConditions({ name, label, resourceGroup, user }: CountedS
   return parts.join('')
 }
 
-/** Index: sessions_over, which covers all columns read unless there are conditions; a million rows a second once VACUUM has run. */
+/**
+ * Counts sessions that have ended. Index: sessions_over, which contains all columns read unless there are conditions; a
+ * million rows a second once VACUUM has run.
+ */
 export function overStatement(span: CountedSpan): { text: string; values: unknown[] } {
   const { visibleProjectId, project, from, to, bucketSeconds } = span
   const values: unknown[] = [visibleProjectId, project, from.toISOString(), to.toISOString(), bucketSeconds]
@@ -53,7 +59,7 @@ GROUP BY bucket, s.status, s.result, retry, s.failure_cause, s.retry_cause`
   return { text, values }
 }
 
-/** Index: sessions_active. */
+/** Counts sessions that have not ended. Index: sessions_active. */
 export function activeStatement(which: CountedSessions): { text: string; values: unknown[] } {
   const values: unknown[] = [which.visibleProjectId, which.project]
   const text = `
@@ -63,7 +69,7 @@ GROUP BY s.status`
   return { text, values }
 }
 
-/** Index: retry_decisions_queue. */
+/** Counts pending retries. Index: retry_decisions_queue. */
 export function pendingStatement(which: CountedSessions): { text: string; values: unknown[] } {
   const values: unknown[] = [which.visibleProjectId, which.project]
   const wanted = countedConditions(which, values)
@@ -80,7 +86,7 @@ export interface PendingRetries {
 }
 
 /**
- * Sessions that ended within the span, and what there is now: sessions that have not ended, and retries that wait.
+ * Counts the sessions that ended within the span, the present sessions that have not ended, and the pending retries.
  * @throws if it takes longer than `timeoutMs`
  */
 export async function countSessions(
@@ -99,7 +105,7 @@ export async function countSessions(
   return { over: over.rows, active: active.rows, pending: pending.rows[0]! }
 }
 
-/** By what failures are counted together: the columns that tell the groups apart, and what they need beside sessions. */
+/** The groupings of failures: the columns that distinguish the groups, and the joins that they need. */
 const GROUPINGS = {
   CAUSE: { columns: { cause: 's.failure_cause' }, joined: '' },
   EXIT_CODE: { columns: { exitCode: 's.exit_code' }, joined: '' },
@@ -108,7 +114,7 @@ const GROUPINGS = {
     columns: { labelKey: 'l.key', labelValue: 'l.value' },
     joined: ' CROSS JOIN LATERAL jsonb_each_text(s.labels) AS l',
   },
-  // A session with several kernels on one agent failed there once.
+  // A session with several kernels on one agent counts there once.
   AGENT: {
     columns: { agentId: 'a.id', agentName: 'a.name' },
     joined: ` JOIN agents a ON a.id IN (SELECT k.agent_id FROM kernels k WHERE k.session_id = s.id)`,
@@ -126,7 +132,7 @@ interface CountedFailures extends CountedSessions {
   limit: number
 }
 
-/** What tells it apart is there as far as the grouping has it. */
+/** A group of failures. Only the fields of its grouping are set. */
 export interface FailureGroup {
   cause?: FailureCause | null
   exitCode?: number
@@ -137,13 +143,13 @@ export interface FailureGroup {
   agentName?: string
   failed: number
   chains: number
-  /** Chains that have failed for good. */
+  /** Number of chains that have failed for good. */
   lost: number
   latestAt: Date
 }
 
 /**
- * Failures within a span of time, counted together, the largest groups first. Index: sessions_over finds them; each is
+ * Counts failures within a span of time by group, the largest groups first. Index: sessions_over finds them; each is
  * looked up, with its chain.
  */
 function failuresStatement(failures: CountedFailures): { text: string; values: unknown[] } {
@@ -178,7 +184,7 @@ export async function countFailures(
   return (await db.queryWithin<FailureGroup>(timeoutMs, text, values)).rows
 }
 
-/** The kernels of one session, as far as they have ended; a figure is null if it is known of none. */
+/** The usage of one session's ended kernels; a figure is null if it is unknown for all of them. */
 interface UsageRow {
   sessionId: string
   peakMemoryBytes: number | null
@@ -187,7 +193,7 @@ interface UsageRow {
   source: UsageSource
 }
 
-/** Of `kernels k`. Each kernel may be on a machine of its own, so what counts of memory is the largest. */
+/** Aggregates over `kernels k`. Each kernel may be on a different machine, so the largest memory counts. */
 const FIGURES = `max(k.peak_memory_bytes) AS "peakMemoryBytes", sum(k.cpu_seconds) AS "cpuSeconds",
   max(k.wall_seconds) AS "wallSeconds"`
 
@@ -197,17 +203,17 @@ SELECT k.session_id AS "sessionId", ${FIGURES}, max(k.usage_source) AS source
 FROM kernels k WHERE k.session_id = ANY($1::uuid[]) AND k.usage_source IS NOT NULL
 GROUP BY k.session_id`
 
-/** Sessions of which nothing is known are not among the rows. */
+/** Reads the usage of sessions; a session without any figure has no row. */
 export async function readUsage(db: Queryable, sessionIds: readonly string[]): Promise<UsageRow[]> {
   return (await db.query<UsageRow>(USAGE_SQL, [sessionIds])).rows
 }
 
-/** What the sessions used that ended alike within a span. */
+/** The usage of sessions that ended within a span with the same outcome. */
 export interface OutcomeUsage {
   result: SessionResult
-  /** Of how many sessions something is known. */
+  /** Number of sessions with at least one figure. */
   sessions: number
-  /** Of the kernel that held the most. */
+  /** The peak of the kernel that used the most. */
   peakMemoryBytes: number | null
   cpuSeconds: number | null
   wallSeconds: number | null

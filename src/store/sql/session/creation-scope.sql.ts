@@ -1,7 +1,7 @@
 import type { GroupTypes } from '../../../domain/session/session-spec.ts'
 import type { Queryable } from '../../database.ts'
 
-/** What is needed to create sessions in a project. */
+/** The facts that are needed to create sessions in a project. */
 export interface ProjectScope {
   id: string
   name: string
@@ -16,7 +16,7 @@ SELECT p.id, p.name, p.retry_defaults AS "retryDefaults", d.retry_defaults AS "d
 FROM projects p JOIN domains d ON d.id = p.domain_id
 WHERE p.name = ANY($1::text[]) AND ($2::uuid IS NULL OR p.id = $2)`
 
-/** Projects by name; one that the viewer may not see is missing. */
+/** Reads projects by name; one that the viewer may not see is missing. */
 export async function readProjectScopes(
   db: Queryable,
   names: readonly string[],
@@ -32,9 +32,9 @@ SELECT g.name, to_json(g.allowed_session_types) AS allowed, g.allowed_executor_o
     AND EXISTS (SELECT FROM agents a WHERE a.resource_group = g.name AND a.status <> 'TERMINATED') AS "isPortless"
 FROM resource_groups g WHERE g.name = ANY($1::text[]) AND g.deleted_at IS NULL`
 
-/** What sessions that are created in a group may be and have. */
+/** The session types and executor options that a resource group allows. */
 export interface GroupScope extends GroupTypes {
-  /** Keys of those that sessions may set. */
+  /** Keys of the options that sessions may set. */
   executorOptions: string[]
 }
 
@@ -54,7 +54,7 @@ export interface KnownSession {
   creationDigest: string | null
 }
 
-/** By `<project id>/<creation id>`. */
+/** Reads sessions by `<project id>/<creation id>`. */
 export async function readByCreationId(
   db: Queryable,
   keys: readonly { projectId: string; creationId: string }[],
@@ -67,7 +67,7 @@ export async function readByCreationId(
 
 /**
  * The state of the chains that session `s` depends on: `total` and `open` are counts, `failed` is the last session of a
- * chain that is over without having succeeded.
+ * chain that has ended without success.
  */
 export const DEPENDENCIES = `(
   SELECT count(*) AS total,
@@ -83,14 +83,14 @@ export interface DependentRow {
   id: string
 }
 
-/** The first of each chain, oldest first. Index: session_dependencies(chain_id). */
+/** The first dependents of each chain, oldest first. Index: session_dependencies(chain_id). */
 const DEPENDENTS_SQL = `
 SELECT page.* FROM unnest($1::uuid[]) AS wanted(id), LATERAL (
   SELECT d.chain_id AS "dependsOn", s.id FROM session_dependencies d JOIN sessions s ON s.id = d.session_id
   WHERE d.chain_id = wanted.id AND s.attempt = 1 AND ($2::uuid IS NULL OR s.project_id = $2)
   ORDER BY s.id LIMIT $3) AS page`
 
-/** First attempts that depend on these chains, at most `limit` for each. */
+/** Reads first attempts that depend on these chains, at most `limit` for each. */
 export async function readDependents(
   db: Queryable,
   chainIds: readonly string[],
@@ -101,10 +101,9 @@ export async function readDependents(
 }
 
 /**
- * Makes sessions that rest because they depend on one of these chains due at once. A session that was already
- * rescheduled rests for another reason and is left alone. A session missed here (somebody holds it) becomes due after
- * its own pause.
- * Index: session_dependencies_chain_id. Locks: pending sessions in id order.
+ * Makes sessions due at once that pause because they depend on one of these chains. A session that was already
+ * rescheduled pauses for another reason and is left alone. A session missed here, because somebody has locked it,
+ * becomes due after its own pause. Index: session_dependencies_chain_id. Locks: pending sessions in id order.
  */
 const WAKE_DEPENDENTS_SQL = `
 WITH dependents AS (

@@ -3,9 +3,9 @@ import { ASKED_ANEW, ENDED_ANEW, ENDED_ANEW_SETS, FAILED_BY_KERNEL, TIMED_OUT } 
 import { insertStatusEvents } from '../event/event-data.sql.ts'
 
 /**
- * The SET list for a kernel `k` whose agent is lost. One that ran has failed, even if it was to stop: nobody knows how
- * it ended. One that was to stop before it ran has stopped. Both give up their slots. Others that had not started keep
- * status and slots until their session's handler takes them back.
+ * The SET list for a kernel `k` whose agent is lost. A kernel that ran has failed, even if it was ordered to stop: its
+ * end is unknown. A kernel that was ordered to stop before it ran has stopped. Both give up their slots. Others that
+ * had not started keep status and slots until their session's handler takes them back.
  */
 export const LOST_KERNEL_COLUMNS = `
     status = CASE WHEN k.started_at IS NOT NULL THEN 'ERROR'::kernel_status
@@ -17,8 +17,8 @@ export const LOST_KERNEL_COLUMNS = `
 
 /**
  * Stops the kernels of sessions that are ending: those that may be with an agent are ordered to stop (TERMINATING),
- * those that were never assigned are cancelled. Returns the agents that have something to stop.
- * Locks: kernels in id order; the caller holds the sessions.
+ * those that were never assigned are cancelled. Returns the agents that have something to stop. Locks: kernels in id
+ * order; the caller has locked the sessions.
  */
 const ORDER_STOPS_SQL = `
 WITH locked AS (
@@ -40,8 +40,9 @@ export async function orderStops(tx: Queryable, sessionIds: readonly string[]): 
 }
 
 /**
- * How sessions have ended that one of their kernels or a timeout has ended, as far as is known of the others by now:
- * for those that run out of time before all have ended. The caller holds the sessions.
+ * Records how sessions have ended, for sessions that time out before all their kernels have ended: by what is known of
+ * the others by now. It applies to sessions that one of several kernels or a timeout has ended. The caller has locked
+ * the sessions.
  */
 const SETTLE_ENDS_SQL = `
 WITH claimed AS (SELECT s.id, ${ASKED_ANEW} FROM sessions s WHERE s.id = ANY($1::uuid[]) AND (${FAILED_BY_KERNEL} OR ${TIMED_OUT}))
@@ -54,9 +55,9 @@ export async function settleEnds(tx: Queryable, sessionIds: readonly string[]): 
 }
 
 /**
- * Ends running sessions past their batch timeout as failed, which orders their kernels to stop. Until they have ended,
- * this is what is known so far: the result is asked anew then, as an agent that was away may report that a program had
- * ended in time (TIMED_OUT). Index: sessions_timing_out.
+ * Ends running sessions past their batch timeout as failed, and orders their kernels to stop. The result is
+ * preliminary: it is judged again when the kernels have ended, because an agent that was away may report that a program
+ * had ended in time (TIMED_OUT). Index: sessions_timing_out.
  */
 const SQL = `
 WITH claimed AS (
@@ -81,7 +82,7 @@ SELECT (SELECT count(*) FROM moved) AS moved,
   (SELECT extract(epoch FROM min(times_out_at) - reprise_now()) * 1000 FROM sessions
     WHERE status = 'RUNNING' AND times_out_at > reprise_now()) AS "nextInMs"`
 
-/** How many timed out, and in how many milliseconds the next one will; null if none is running with a timeout. */
+/** Returns how many timed out, and the milliseconds until the next one will; null if none is running with a timeout. */
 export async function enforceBatchTimeouts(
   db: Queryable,
   limit: number,
@@ -94,9 +95,8 @@ export async function enforceBatchTimeouts(
 /**
  * Ends kernels whose agent will not report on them: it is LOST, or TERMINATED and silent for as long. Kernels that ran
  * or were to stop have ended; the others get the error and are left to the handler in charge. When an agent is lost,
- * its lease does this for everything on it at that time; what is assigned to it later is found here. Nobody has
- * confirmed that any of them is gone.
- * Index: kernels_on_agent. Locks: kernels in id order.
+ * the lease check does this for everything on it at that time; this statement finds what is assigned to it later. None
+ * of the kernels is confirmed to be gone. Index: kernels_on_agent. Locks: kernels in id order.
  */
 const ABANDONED_SQL = `
 WITH locked AS (
@@ -119,8 +119,8 @@ export async function endAbandonedKernels(db: Queryable, silentForMs: number, li
 
 /**
  * Ends kernels with agents whose sessions have ended: they are ordered to stop, and count as terminated when their
- * group's termination timeout has passed. Kernels that were never assigned hold nothing.
- * Index: kernels_on_agent. Locks: kernels in id order.
+ * group's termination timeout has passed. Kernels that were never assigned hold nothing. Index: kernels_on_agent.
+ * Locks: kernels in id order.
  */
 const ORPHANS_SQL = `
 WITH locked AS (
@@ -151,10 +151,9 @@ export interface SessionWithoutKernels {
 }
 
 /**
- * Sessions that no kernel can bring to an end: none is live, and there is no main kernel, whose end the handlers would
- * see. PENDING sessions get here only after they are scheduled; TERMINATING sessions end by themselves. Locked for the
- * transaction.
- * Index: sessions_active.
+ * Sessions that no kernel can bring to an end: no kernel is live, and there is no main kernel, whose end the handlers
+ * would see. PENDING sessions are found only after they are scheduled; TERMINATING sessions end by themselves. Locked
+ * for the transaction. Index: sessions_active.
  */
 const WITHOUT_KERNELS_SQL = `
 SELECT s.id, s.status FROM sessions s

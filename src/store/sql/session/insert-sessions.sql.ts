@@ -4,7 +4,7 @@ import { type Actor, ACTOR_COLUMNS, actorValues } from '../access/audit.sql.ts'
 import { eventData } from '../event/event-data.sql.ts'
 import { type NewSession, SESSION_COLUMNS, type SessionField } from './session-columns.sql.ts'
 
-/** Values that are sent in another form than they are stored. */
+/** Fields that are sent in another form than they are stored. */
 const STORED: Partial<Record<SessionField, string>> = {
   clusterSize: 'cardinality("kernelIds")',
   retryPolicy: 'p.policy',
@@ -78,8 +78,8 @@ export interface InsertedSessions {
 }
 
 /**
- * `actor`: the person named in the audit log, null if no person asked. `admitted`: limits on pending sessions were
- * checked in this transaction, with their quotas locked.
+ * Inserts sessions. `actor` is the person named in the audit log, null if no person requested them. `admitted` means
+ * that limits on pending sessions were checked in this transaction, with their quotas locked.
  */
 export async function insertSessions(
   tx: Queryable,

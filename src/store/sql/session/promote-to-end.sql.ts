@@ -27,9 +27,8 @@ const RUNNING_STEP = `SELECT 1 AS n, id, chain_id, project_id, 'promote-to-runni
     'CREATING'::session_status AS "from", 'RUNNING'::session_status AS "to", NULL::text AS reason`
 
 /**
- * promote-to-running and detect-termination, or only the latter, then promote-to-terminated: moves each session as far
- * as the recorded states of its kernels allow.
- * Index: sessions_active. Kernels keep their status.
+ * Builds promote-to-running and detect-termination, or only the latter, followed by promote-to-terminated: it moves
+ * each session as far as the recorded states of its kernels allow. Index: sessions_active. Kernels keep their status.
  */
 const endStatement = (from: keyof typeof CLAIMS) => `
 WITH claimed AS MATERIALIZED (
@@ -66,34 +65,34 @@ SELECT (SELECT count(*) FROM running) AS running, (SELECT count(*) FROM ending W
 const RUN_SQL = endStatement('CREATING')
 const END_SQL = endStatement('RUNNING')
 
-/** How many sessions reached which status. */
+/** The number of sessions that reached each status. */
 export interface Ended {
   running: number
   ending: number
   ended: number
-  /** Of all these, sessions that serve on a port. */
+  /** Number of all these sessions that serve on a port. */
   serving: number
 }
 
-/** Sessions whose kernels all run, or have run; if the counts add up to `limit`, there may be more. */
+/** Moves sessions whose kernels all run, or have run. If the counts add up to `limit`, there may be more. */
 export async function promoteToEnd(db: Queryable, limit: number): Promise<Ended> {
   const { kernelStatuses } = PROMOTIONS['promote-to-running']
   return (await db.query<Ended>(RUN_SQL, [kernelStatuses, limit])).rows[0]!
 }
 
-/** Running sessions with an ended kernel; if the counts add up to `limit`, there may be more. */
+/** Moves running sessions with an ended kernel. If the counts add up to `limit`, there may be more. */
 export async function detectEnd(db: Queryable, limit: number): Promise<Ended> {
   const { kernelStatuses } = PROMOTIONS['detect-termination']
   return (await db.query<Ended>(END_SQL, [kernelStatuses, limit])).rows[0]!
 }
 
-/** Why a session has succeeded that was about to be ended by a timeout. */
+/** The reason for a success that replaces a timeout. */
 const WAS_IN_TIME = 'its program had ended in time, and its agent reported that later'
 
 /**
- * Terminating sessions whose kernels have all ended. How a session has ended is asked again where a kernel of several
- * ended it, or a timeout did. A session that timed out before it was seen to run began when its kernels did.
- * Index: sessions_active. Kernels keep their status.
+ * Moves terminating sessions whose kernels have all ended. If one of several kernels or a timeout ended the session,
+ * its result is judged again. A session that timed out before it was seen to run began when its kernels did. Index:
+ * sessions_active. Kernels keep their status.
  */
 const TERMINATED_SQL = `
 WITH claimed AS (
@@ -118,7 +117,7 @@ WITH claimed AS (
 ), ${WRITE_STEPS}
 SELECT 0 AS running, 0 AS ending, count(*) AS ended, count(port_variable) AS serving FROM moved`
 
-/** Terminating sessions without a live kernel; if the counts add up to `limit`, there may be more. */
+/** Moves terminating sessions without a live kernel. If the counts add up to `limit`, there may be more. */
 export async function promoteToTerminated(db: Queryable, limit: number): Promise<Ended> {
   const { sessionIn, kernelStatuses } = PROMOTIONS['promote-to-terminated']
   return (await db.query<Ended>(TERMINATED_SQL, [sessionIn, kernelStatuses, limit])).rows[0]!

@@ -3,9 +3,8 @@ import type { Queryable } from '../../database.ts'
 import { WRITE_STEPS } from './promotion-parts.sql.ts'
 
 /**
- * A preparing session is PULLING as soon as one of its kernels is. The preparing timeout goes on from the start of
- * preparing.
- * Index: sessions_active. Kernels keep their status.
+ * Moves a preparing session to PULLING as soon as one of its kernels pulls. The preparing timeout continues from the
+ * start of preparing. Index: sessions_active. Kernels keep their status.
  */
 const SQL = `
 WITH claimed AS (
@@ -22,7 +21,7 @@ WITH claimed AS (
 ), ${WRITE_STEPS}
 SELECT count(*) AS moved FROM moved`
 
-/** How many sessions were promoted; if it is `limit`, there may be more. */
+/** Returns how many sessions were promoted; if it is `limit`, there may be more. */
 export async function promoteToPulling(db: Queryable, limit: number): Promise<number> {
   const { sessionIn, kernelStatuses } = PROMOTIONS['promote-to-pulling']
   const { rows } = await db.query<{ moved: number }>(SQL, [sessionIn, kernelStatuses, limit])

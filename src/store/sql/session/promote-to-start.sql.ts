@@ -11,9 +11,9 @@ export interface StartedSession {
 }
 
 /**
- * promote-to-prepared, then what start-sessions would do: orders the kernels to start. A session with a lost agent
- * stays PREPARED for start-sessions to judge.
- * Index: sessions_active. Locks: sessions that nobody holds, then their kernels in id order.
+ * Does promote-to-prepared, then the work of start-sessions: orders the kernels to start. A session with a lost agent
+ * stays PREPARED for start-sessions to judge. Index: sessions_active. Locks: sessions that nobody has locked, then
+ * their kernels in id order.
  */
 const START_SQL = `
 WITH claimed AS MATERIALIZED (
@@ -49,7 +49,7 @@ SELECT (SELECT count(*) FROM moved) AS moved, (SELECT count(*) FROM moved WHERE 
 
 export interface Started {
   moved: number
-  /** Of these, sessions left for start-sessions to judge. */
+  /** The number among them that is left for start-sessions to judge. */
   waiting: number
   /** Agents with kernels to start. */
   agentIds: string[]
@@ -57,7 +57,7 @@ export interface Started {
   started: StartedSession[]
 }
 
-/** If `limit` sessions were moved, there may be more. */
+/** Starts sessions; if `limit` were moved, there may be more. */
 export async function promoteToStart(db: Queryable, limit: number, named: boolean): Promise<Started> {
   const { sessionIn, kernelStatuses } = PROMOTIONS['promote-to-prepared']
   return (await db.query<Started>(START_SQL, [sessionIn, kernelStatuses, limit, named])).rows[0]!

@@ -2,32 +2,34 @@ import { insertStatusEvents } from '../event/event-data.sql.ts'
 
 /** Conditions on a session `s`, and facts about a claimed session `c`, shared by the promotion statements. */
 
-/** A kernel that failed or ended before it ran is for the handler in charge, and blocks promotion. */
+/**
+ * True if no kernel failed or ended before it ran; such a kernel is for the handler in charge, and blocks promotion.
+ */
 export const NONE_FAILED = `NOT EXISTS (SELECT FROM kernels k WHERE k.session_id = s.id AND k.started_at IS NULL
     AND (k.error IS NOT NULL OR k.status IN ('TERMINATED', 'ERROR', 'CANCELLED')))`
 
 /**
- * What ends a running session: the end of its main kernel, or the failure of any kernel. A sub kernel that succeeds has
- * done its part.
+ * True for a kernel `k` whose end ends the session: the main kernel, or any kernel that failed. A sub kernel that
+ * succeeds has done its part.
  */
 export const DECIDES = `(k.role = 'main' OR k.status <> 'TERMINATED' OR k.exit_code IS DISTINCT FROM 0)`
 
-/** When the session began to run, as `run.started_at`. */
+/** The start of the session's run, as `run.started_at`. */
 export const RUN = `(
       SELECT coalesce(min(k.started_at), reprise_now()) AS started_at FROM kernels k WHERE k.session_id = c.id) AS run`
 
 /**
- * How the session ended, as one row `ended` if it did: as the main kernel did if that ended by itself, else as the
- * lowest of the others that failed by themselves. Kernels that were stopped come last, for what they did is not why the
- * session ended. A kernel that ended by itself may be recorded after its session's end was noticed; this is
- * therefore asked again when all have ended, and then depends on no order of reports.
+ * The end of the session, as one row `ended` if it has ended: that of the main kernel if it ended by itself, else that of the lowest-numbered other kernel that failed by itself. Kernels that were stopped come last, because they did
+ * not end the session. A kernel that ended by itself may be recorded after the session's end was noticed; this is
+ * therefore evaluated again when all have ended, and then does not depend on the order of reports.
  */
 export const ENDED = endedBy('true')
 
 /**
- * The same of a session \`c\` that is ending, where \`c."timedOut"\` is TIMED_OUT: then only a kernel counts that ended
- * by itself, and within the session's batch timeout. Its agent decides whether it did; where that does not tell, an end
- * that was recorded before the timeout is within it. A timeout in another scheduler's queue is refuted by any end.
+ * The end of a session `c` that is ending, where `c."timedOut"` is TIMED_OUT. After a timeout a kernel counts only
+ * if it ended by itself, and within the session's batch timeout. Its agent decides whether it did; if the agent does
+ * not report it, an end recorded before the timeout counts as in time. A timeout in another scheduler's queue is
+ * refuted by any end.
  */
 export const ENDED_ANEW = endedBy(`(NOT c."timedOut" OR NOT k.stopped AND k.started_at IS NOT NULL
         AND coalesce(k.in_time, k.terminated_at <= c.times_out_at, k.exit_code IS NOT NULL))`)
@@ -42,7 +44,7 @@ function endedBy(condition: string): string {
 }
 
 const ENDED_COLUMNS = {
-  // A timeout has none, whoever noticed it: rules for exit codes are about programs that were not too late.
+  // A timeout has no exit code, whoever noticed it: rules for exit codes are about programs that were not too late.
   exit_code: `CASE WHEN ended.error ->> 'name' IS DISTINCT FROM 'task-timeout' THEN ended.exit_code END`,
   result: `CASE WHEN ended.failed THEN 'FAILURE'::session_result ELSE 'SUCCESS' END`,
   status_reason: `CASE WHEN ended.failed THEN coalesce(ended.error ->> 'message', ended.reason, ended.without_exit_code) END`,
@@ -55,34 +57,38 @@ const list = (write: (value: string, column: string) => string) =>
     .map(([column, value]) => `${column} = ${write(value, column)}`)
     .join(',\n      ')
 
-/** The session columns set from `ended`. */
+/** Sets the session columns from `ended`. */
 export const ENDED_SETS = list((value) => value)
 
 /**
- * Whether it is a kernel of several that has ended session `s` with a failure. An end by the main kernel's success is
- * final, and so is one by a person or a timeout.
+ * Whether one of several kernels has ended session `s` with a failure. An end by the main kernel's success is final,
+ * and so is one by a person or a timeout.
  */
 export const FAILED_BY_KERNEL = `s.cluster_size > 1 AND s.status_data ? 'kernel'`
 
 /**
- * Whether the server has ended session `s` because of a timeout, which is only what it could know at that time: an
- * agent may report later that a kernel had ended by itself before. Not so of a session that one of its kernels ended.
+ * Whether the server has ended session `s` because of a timeout. That is only what the server could know at that time:
+ * an agent may report later that a kernel had ended by itself before. False for a session that one of its kernels
+ * ended.
  */
 export const TIMED_OUT = `(s.result = 'FAILURE' AND NOT s.status_data ? 'kernel'
     AND s.status_data #>> '{error,name}' IN ('task-timeout', 'scheduler-timeout')) IS TRUE`
 
-/** What the statements that ask anew how session `s` has ended need to know of it, as columns of `claimed`. */
+/** The columns of `claimed` that the statements need to judge the end of session `s` again. */
 export const ASKED_ANEW = `${FAILED_BY_KERNEL} AS "failedByKernel", ${TIMED_OUT} AS "timedOut", s.times_out_at`
 
-/** The same columns where `ended` may be missing: they then stay as they are. */
+/** Sets the same columns, but keeps them if `ended` is missing. */
 export const ENDED_ANEW_SETS = list(
   (value, column) => `CASE WHEN ended.failed IS NULL THEN s.${column} ELSE ${value} END`,
 )
 
-/** The result that these leave. */
+/** The result after these assignments. */
 export const RESULT_ANEW = `CASE WHEN ended.failed IS NULL THEN s.result ELSE ${ENDED_COLUMNS.result} END`
 
-/** `steps` has one row for each step of a session, ordered by `n`: an event and a history row are written for each. */
+/**
+ * Writes an event and a history row for each row of `steps`, which has one row for each step of a session, ordered by
+ * `n`.
+ */
 export const WRITE_STEPS = `events AS (
   ${insertStatusEvents('steps ORDER BY n', { reason: 'reason' })}
 ), history AS (

@@ -4,15 +4,15 @@ import type { FoundCheckpoint } from '../../../domain/agent/checkpoint.ts'
 
 export type SessionKey = 'id' | 'parentSessionId' | 'chainId'
 
-/** Columns by their Prisma names. */
+/** The selected columns by their Prisma names. */
 export interface PlainSelection {
   session: readonly string[]
-  /** Null if the decision is not asked for. */
+  /** Null if the decision is not selected. */
   decision: readonly string[] | null
 }
 
 /**
- * The columns of sessions and decisions that a selection names; undefined if it selects anything that these statements
+ * Collects the columns of sessions and decisions in a selection; undefined if it selects anything that these statements
  * do not read.
  */
 export function plainSelection(select: Prisma.SessionSelect): PlainSelection | undefined {
@@ -49,15 +49,15 @@ WHERE s.${columnOf(by)} = ANY($1::uuid[]) AND ($2::uuid IS NULL OR s.project_id 
 
 const DECISION = 'decision.'
 
-/** `decision` is the decision's session, null if there is none. */
+/** A row; `decision` is the session id of the decision, null if there is none. */
 type SelectedRow = Partial<Session> & {
   [Name in keyof RetryDecision as `${typeof DECISION}${Name}`]?: RetryDecision[Name] | null
 } & { decision?: string | null }
 
 /**
- * Sessions of one project (null: of all) by a key, oldest attempt first, with the selected columns, in the shape that
- * Prisma would return. One statement, at a fifth of Prisma's CPU time: most requests to this server are of this kind.
- * Indexes: primary keys, sessions(chain_id, attempt), sessions(parent_session_id).
+ * Reads sessions of one project (null for all projects) by a key, oldest attempt first, with the selected columns, in
+ * the shape that Prisma would return. One statement, at a fifth of Prisma's CPU time: most requests to this server are
+ * of this kind. Indexes: primary keys, sessions(chain_id, attempt), sessions(parent_session_id).
  */
 export async function readPlainSessions(
   db: Queryable,
@@ -87,14 +87,14 @@ function gatherDecision(row: Record<string, unknown>, columns: readonly string[]
 const READ_CHILD_IDS_SQL = `
 SELECT parent_session_id AS "parentId", id FROM sessions WHERE parent_session_id = ANY($1::uuid[])`
 
-/** Child id by parent id. */
+/** Reads the child's id by the parent's. */
 export async function readChildIds(tx: Queryable, parentIds: readonly string[]): Promise<Map<string, string>> {
   if (parentIds.length === 0) return new Map()
   const { rows } = await tx.query<{ parentId: string; id: string }>(READ_CHILD_IDS_SQL, [parentIds])
   return new Map(rows.map(({ parentId, id }) => [parentId, id]))
 }
 
-/** What a session found of the checkpoint of earlier attempts. */
+/** The checkpoint of earlier attempts that a session found. */
 export interface FoundCheckpointRow {
   sessionId: string
   state: FoundCheckpoint['state']
@@ -102,7 +102,7 @@ export interface FoundCheckpointRow {
   store: string | null
   bytes: number | null
   publishedAt: Date | null
-  /** Why it is missing, in words. */
+  /** Why the checkpoint is missing, as text. */
   note: string | null
 }
 
@@ -110,7 +110,7 @@ const SQL = `
 SELECT session_id AS "sessionId", state, from_attempt AS "fromAttempt", store, bytes, published_at AS "publishedAt", note
 FROM session_checkpoints WHERE session_id = ANY($1::uuid[])`
 
-/** Sessions that found nothing, because there was nothing, are not among the rows. */
+/** Reads the found checkpoints of sessions; a session that had none to find has no row. */
 export async function readFoundCheckpoints(
   db: Queryable,
   sessionIds: readonly string[],
@@ -124,7 +124,7 @@ SELECT DISTINCT ON (session_id) session_id AS "sessionId", note FROM kernels
 WHERE session_id = ANY($1::uuid[]) AND note IS NOT NULL
 ORDER BY session_id, role, "index"`
 
-/** How far sessions are until they run, in the words of the agent of the first kernel that has any. */
+/** Reads the progress of sessions before they run, in the words of the agent of the first kernel that reports any. */
 export async function readStartNotes(
   db: Queryable,
   sessionIds: readonly string[],

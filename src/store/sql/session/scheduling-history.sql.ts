@@ -3,10 +3,10 @@ import type { SessionTimes, StatusStep } from '../../../domain/session/statistic
 import type { Queryable } from '../../database.ts'
 
 /**
- * The end of a statement whose CTE `moved` has "id", "from", "to", "outcome", "errorCode" and "message": writes a
- * history row for each. If the status was kept and the newest row says the same, that row's counter is incremented
- * instead. `rows` names another CTE with one row per step, for moves of several steps; it is aliased as `v`.
- * Index: scheduling_history(entity_id, id).
+ * Builds the end of a statement whose CTE `moved` has "id", "from", "to", "outcome", "errorCode" and "message": it
+ * writes a history row for each. If the status was kept and the newest row is equal, that row's counter is incremented
+ * instead. `rows` names another CTE with one row per step, for moves of several steps; it is aliased as `v`. Index:
+ * scheduling_history(entity_id, id).
  */
 export function recordHistory(
   entity: 'SESSION' | 'DEPLOYMENT' | 'ROUTE',
@@ -29,7 +29,7 @@ export function recordHistory(
 
 export interface HistoryRow {
   entityId: string
-  /** Decimal; gives the order. */
+  /** A decimal number that gives the order. */
   id: string
   phase: string
   fromStatus: string | null
@@ -42,7 +42,7 @@ export interface HistoryRow {
   lastAt: Date
 }
 
-/** The rows that follow `after` (0 for the beginning), for each entity. Index: scheduling_history(entity_id, id). */
+/** Reads the rows after `after` (0 for the beginning), for each entity. Index: scheduling_history(entity_id, id). */
 const SQL = `
 SELECT h.entity_id AS "entityId", h.id::text AS id, h.phase, h.from_status AS "fromStatus", h.to_status AS "toStatus",
   h.result, h.error_code AS "errorCode", h.message, h.attempts, h.first_at AS "firstAt", h.last_at AS "lastAt"
@@ -87,7 +87,7 @@ SELECT s.id AS "sessionId", s.created_at AS "createdAt", s.started_at AS "starte
     WHERE h.entity_id = s.id AND h.to_status IS NOT NULL AND h.to_status IS DISTINCT FROM h.from_status) AS steps
 FROM sessions s WHERE s.id = ANY($1::uuid[])`
 
-/** The times of sessions, with all changes of their statuses in order. */
+/** Reads the times of sessions, with all changes of their statuses in order. */
 export async function readSessionTimes(
   db: Queryable,
   sessionIds: readonly string[],

@@ -5,13 +5,13 @@ import type { Mount } from '../../../domain/session/mounts.ts'
 import type { ClusterMode, SessionOrigin, SessionType } from '../../../domain/session/lifecycle.ts'
 
 /**
- * The columns with which a session begins: field, column, type, and what a first attempt has that is given nothing.
- * `own` is each attempt's; `spec` and `inherited` are what the parent has unless the child is given something else, and
- * the chain shows where two attempts differ in their `spec`. From here follow the type of new sessions, the statement
- * that inserts them, what a child inherits, and which differences are read.
+ * The columns of a new session: field, column, type, and the default of a first attempt. `own` columns belong to each
+ * attempt. `spec` and `inherited` columns are copied from the parent unless the child is given another value; the chain
+ * shows where two attempts differ in their `spec`. The type of new sessions, the statement that inserts them, the
+ * fields that a child inherits, and the differences that are read are all derived from here.
  */
 
-/** The name of a type in PostgreSQL, with what it is here. */
+/** The name of a PostgreSQL type, with its TypeScript type. */
 type SqlType<Value> = string & { readonly is?: Value }
 const sql = <Value>(type: string): SqlType<Value> => type
 
@@ -33,15 +33,15 @@ export const SESSION_COLUMNS = {
   userId: inherited('user_id', sql<string | null>('uuid')),
   resourceGroup: spec('resource_group', sql<string>('text')),
   creationId: own('creation_id', sql<string>('text')),
-  /** Of the client's input if the client chose the creation id. */
+  /** Digest of the client's input if the client chose the creation id. */
   creationDigest: own('creation_digest', sql<string | null>('text'), null),
   name: inherited('name', sql<string>('text')),
   sessionType: own('session_type', sql<SessionType>('session_type')),
   image: spec('image', sql<string | null>('text'), null),
-  /** `sha256:…`: what the image has to be, whatever its name stands for. */
+  /** `sha256:…`: the digest that the image must have, whatever its tag points to. */
   requiredImageDigest: own('required_image_digest', sql<string | null>('text'), null),
   command: spec('command', sql<string[]>('text[]')),
-  /** Of the archive whose files it finds in its working directory. */
+  /** Digest of the archive that is unpacked into the working directory. */
   codeSha256: spec('code_sha256', sql<string | null>('text'), null),
   environ: spec('environ', sql<{ name: string; value: string }[]>('jsonb'), []),
   secretEnviron: spec('secret_environ', sql<SealedVariable[]>('jsonb'), []),
@@ -66,25 +66,27 @@ export const SESSION_COLUMNS = {
   ),
   retryPolicySources: inherited('retry_policy_sources', sql<Record<string, string>>('jsonb')),
   retryCause: own('retry_cause', sql<FailureCause | null>('failure_cause'), null),
-  /** ISO 8601; null for now. */
+  /** ISO 8601; null means now. */
   epochStartedAt: own('epoch_started_at', sql<string | null>('timestamptz'), null),
   avoidAgents: spec('avoid_agents', sql<string[]>('uuid[]'), []),
   allowAgents: spec('allow_agents', sql<string[]>('uuid[]'), []),
-  /** Agents that must not run it. */
+  /** Agents that must not run the session. */
   excludeAgents: spec('exclude_agents', sql<string[]>('uuid[]'), []),
   avoidGroups: spec('avoid_groups', sql<string[]>('text[]'), []),
   /** { key: value }: an agent must have all of these labels. */
   agentLabels: inherited('agent_labels', sql<Record<string, string>>('jsonb'), {}),
-  /** { key: value } of those that the resource group allows. */
+  /** { key: value }, for options that the resource group allows. */
   executorOptions: inherited('executor_options', sql<ExecutorOptions>('jsonb'), {}),
-  /** Volumes that its kernels have. */
+  /** Volumes that are mounted in its kernels. */
   mounts: inherited('mounts', sql<Mount[]>('jsonb'), []),
-  /** Null for none, and then there is no limit. */
+  /** Null for no key, and then there is no limit. */
   concurrencyKey: inherited('concurrency_key', sql<string | null>('text'), null),
   concurrencyLimit: inherited('concurrency_limit', sql<number | null>('int'), null),
   /** The trace context of the request that began the chain, `00-<trace>-<span>-<flags>`; null if it has none. */
   traceParent: inherited('trace_parent', sql<string | null>('text'), null),
-  /** The environment variable through which the agent tells the program its port; null if it serves on none. */
+  /**
+   * The environment variable through which the agent gives the program its port; null if the program serves on no port.
+   */
   portVariable: own('port_variable', sql<string | null>('text'), null),
 }
 
@@ -107,24 +109,27 @@ export type NewSession = Values<Exclude<SessionField, 'clusterSize'>> & {
 
 const entries = Object.entries(SESSION_COLUMNS) as [SessionField, Columns[SessionField]][]
 
-/** A first attempt that is given nothing else. */
+/** The values of a first attempt that is given nothing else. */
 export const FIRST_ATTEMPT = Object.fromEntries(
   entries.flatMap(([field, { first }]) => (first.length === 0 ? [] : [[field, first[0]]])),
 ) as Values<FieldWithFirst>
 
-/** The fields in which attempts may differ. Dependencies are not among them: only a first attempt waits for them. */
+/**
+ * The fields in which attempts may differ. Dependencies are not among them, because only a first attempt waits for
+ * them.
+ */
 export const SPEC_FIELDS = fieldsOf('spec')
 
 const INHERITED = fieldsOf('spec', 'inherited')
 
-/** What a child has from its parent. */
+/** The fields that a child copies from its parent. */
 export type Inherited = Values<FieldOf<'spec' | 'inherited'>>
 
 export function inheritedFrom(parent: Inherited): Inherited {
   return Object.fromEntries(INHERITED.map((field) => [field, parent[field]])) as Inherited
 }
 
-/** What a child inherits from its parent, and the counters from which its own are derived. */
+/** The fields that a child inherits from its parent, and the counters from which its own are derived. */
 export interface ChildSource extends Inherited {
   /** The creation id of the chain's first session. */
   rootCreationId: string
@@ -135,7 +140,7 @@ export interface ChildSource extends Inherited {
   uncountedRetries: number
   maxRetries: number
   dependsOnChains: string[]
-  /** Of the image that it ran, or was to run; null if that is not known. */
+  /** The digest of the image that it ran, or was to run; null if unknown. */
   imageDigest: string | null
   volumeNeed: VolumeNeed | null
 }
@@ -144,7 +149,7 @@ export interface ChildSource extends Inherited {
 export const VOLUME_NEED = `CASE WHEN s.mounts <> '[]' THEN json_build_object('mounts', s.mounts,
     'project', (SELECT p.name FROM projects p WHERE p.id = s.project_id)) END`
 
-/** What serves people or requests runs where its ports can be reached. */
+/** Whether the session needs an agent whose ports can be reached, because it serves people or requests. */
 export const NEEDS_PORTS = `s.session_type <> 'BATCH'`
 
 /** The columns of a ChildSource, from `sessions s` and the first session of its chain, `root`. */
@@ -157,9 +162,9 @@ export const CHILD_SOURCE_COLUMNS = `
   ARRAY(SELECT sd.chain_id FROM session_dependencies sd WHERE sd.session_id = s.id) AS "dependsOnChains"`
 
 /**
- * Milliseconds until every kernel of `sessions s` is certain to be gone; 0 if all are. If an agent has not confirmed a
- * kernel's end, the kernel is certain to be gone once the agent must have stopped it under its own fencing rule:
- * `fence_after_ms` plus a margin after the agent was last heard.
+ * Builds the milliseconds until every kernel of `sessions s` is certain to be gone; 0 if all are. If an agent has not
+ * confirmed a kernel's end, the kernel is certain to be gone once the agent must have stopped it under its own fencing
+ * rule: `fence_after_ms` plus a margin after the agent was last heard.
  */
 export function parentAliveMs(marginMs: `$${number}`): string {
   return `coalesce((SELECT greatest(0,

@@ -6,20 +6,20 @@ import type { SessionStatus } from '../../../domain/session/lifecycle.ts'
 import { insertStatusEvents } from '../event/event-data.sql.ts'
 import { type Actor, ACTOR_COLUMNS, actorValues } from '../access/audit.sql.ts'
 
-/** A session to be resubmitted; while the transaction holds it, nobody else can change it. */
+/** A session to be resubmitted; while the transaction has it locked, nobody else can change it. */
 export interface LockedTarget extends ResubmissionTarget, Omit<ChildSource, 'rootCreationId'> {
   /** Null if the chain's first session is gone. */
   rootCreationId: string | null
   retryDecided: boolean
-  /** Of its decision; null if it has none. */
+  /** The phase of its decision; null if it has none. */
   retryPhase: RetryPhase | null
   failureCause: FailureCause | null
 }
 
 /**
  * Locks finished sessions in id order, as everywhere that takes more than one. This excludes decide-retries, which
- * locks sessions FOR UPDATE and skips those that are held. FOR UPDATE would be too strong here: the dispatcher, which
- * may hold the decision that is locked next, references the session by a foreign key.
+ * locks sessions FOR UPDATE and skips locked ones. FOR UPDATE would be too strong here: the dispatcher, which may hold
+ * the lock on the decision that is locked next, references the session by a foreign key.
  */
 const SESSIONS_SQL = `
 SELECT s.id FROM sessions s
@@ -28,16 +28,16 @@ ORDER BY s.id
 FOR NO KEY UPDATE`
 
 /**
- * Then locks their decisions, in the same order: waits for a dispatcher that is working on one, and keeps others from
- * claiming one. This happens before any child is written: two writers of a child of the same parent would wait for each
- * other.
+ * Locks their decisions next, in the same order: it waits for a dispatcher that is working on one, and keeps others
+ * from claiming one. This happens before any child is written, because two writers of a child of the same parent would
+ * wait for each other.
  */
 const DECISIONS_SQL = `
 SELECT FROM retry_decisions d WHERE d.session_id = ANY($1::uuid[]) ORDER BY d.session_id FOR UPDATE`
 
 /**
- * A separate statement, so that it sees what was committed while the locks were awaited. Without a list of what is
- * locked, all are told as if they were.
+ * A separate statement, so that it sees what was committed while it waited for the locks. Without a list of locked
+ * sessions, all are reported as locked.
  */
 const READ_SQL = `
 SELECT s.id, s.session_type AS "sessionType", s.status, s.result, coalesce(s.id = ANY($3::uuid[]), true) AS locked,
@@ -55,7 +55,7 @@ interface TargetsQuery {
   fenceMarginMs: number
 }
 
-/** Targets by id; sessions of another project are missing. */
+/** Locks targets and returns them by id; sessions of another project are missing. */
 export async function lockTargets(tx: Queryable, query: TargetsQuery): Promise<Map<string, LockedTarget>> {
   const { sessionIds, visibleProjectId } = query
   const held = await tx.query<{ id: string }>(SESSIONS_SQL, [sessionIds, visibleProjectId])
@@ -64,7 +64,10 @@ export async function lockTargets(tx: Queryable, query: TargetsQuery): Promise<M
   return readTargets(tx, { ...query, locked })
 }
 
-/** The same for information only, as it is now. `locked`: those that the transaction holds; null if nobody asks. */
+/**
+ * Reads the present state for information only. `locked` lists the sessions that the transaction has locked; null if it
+ * does not matter.
+ */
 export async function readTargets(
   db: Queryable,
   { sessionIds, visibleProjectId, fenceMarginMs, locked }: TargetsQuery & { locked: readonly string[] | null },
@@ -74,9 +77,9 @@ export async function readTargets(
 }
 
 /**
- * Terminates sessions: those that never started are CANCELLED at once with their kernels, those with an agent go
- * TERMINATING. Calling it again on a TERMINATING session changes at most `force`.
- * Locks: sessions in id order, then their kernels in id order.
+ * Terminates sessions: those that never started are CANCELLED at once with their kernels, those with an agent go to
+ * TERMINATING. Calling it again on a TERMINATING session changes at most `force`. Locks: sessions in id order, then
+ * their kernels in id order.
  */
 const SQL = `
 WITH claimed AS (
@@ -125,7 +128,7 @@ export async function terminateSessionRow(
   return (await db.query<{ from: SessionStatus }>(SQL, values)).rows[0]?.from
 }
 
-/** The same of several that the transaction holds and that have not ended. */
+/** Terminates several sessions that the transaction has locked and that have not ended. */
 export async function terminateSessionRows(
   tx: Queryable,
   ids: readonly string[],

@@ -5,9 +5,9 @@ import { DELIVERY_COLUMNS, DELIVERY_SOURCES, deliverySelect, hasPatternFor } fro
 import { TEST_EVENT_TYPE } from '../../../domain/webhook.ts'
 
 /**
- * Whether events lie between the cursor and the oldest running transaction. It only reads, so that an idle server
- * writes nothing. ORDER BY makes the planner read the index from the cursor on: usually nothing is there, and finding
- * that out in any other way would scan the whole outbox. A cursor from the future is handled by `lockWebhookCursor`.
+ * Checks for events between the cursor and the oldest running transaction. It only reads, so that an idle server writes
+ * nothing. ORDER BY makes the planner read the index from the cursor on: usually there are no events, and finding that
+ * out in any other way would scan the whole outbox. A cursor from the future is handled by `lockWebhookCursor`.
  */
 const WAITING_SQL = `
 SELECT EXISTS (
@@ -18,12 +18,12 @@ SELECT EXISTS (
 FROM (SELECT (value ->> 'xid')::xid8 AS xid, (value ->> 'id')::int8 AS id FROM settings WHERE key = 'webhooks.cursor') AS c
 WHERE EXISTS (SELECT FROM webhooks WHERE enabled)`
 
-/** Whether there are events to turn into deliveries, and an enabled webhook. Index: session_events(xid, id). */
+/** Returns whether there are events to turn into deliveries, and an enabled webhook. Index: session_events(xid, id). */
 export async function hasWaitingEvents(db: Queryable): Promise<boolean> {
   return (await db.query<{ waiting: boolean }>(WAITING_SQL)).rows[0]?.waiting ?? false
 }
 
-/** `since`: no webhook wants what was committed before. */
+/** `since` is the position before which no webhook wants any event. */
 const LOCK_SQL = `
 SELECT value ->> 'xid' AS xid, value ->> 'id' AS id,
   (SELECT pg_snapshot_xmin(active_since)::text FROM webhooks WHERE enabled
@@ -31,8 +31,8 @@ SELECT value ->> 'xid' AS xid, value ->> 'id' AS id,
 FROM settings WHERE key = 'webhooks.cursor' FOR UPDATE SKIP LOCKED`
 
 /**
- * The position in the outbox from which to continue, locked for the transaction; undefined if another server holds it
- * or no webhook is enabled.
+ * Locks the outbox position from which to continue and returns it; undefined if another server has locked it or no
+ * webhook is enabled.
  */
 export async function lockWebhookCursor(tx: Queryable): Promise<EventCursor | undefined> {
   const { rows } = await tx.query<{ xid: string; id: string; since: string | null }>(LOCK_SQL)
@@ -49,8 +49,7 @@ const HEARS = 'NOT pg_visible_in_snapshot(e.xid, w.active_since)'
 /**
  * Turns events into deliveries, in cursor order below the horizon, as subscribers read them. UNIQUE (webhook_id,
  * event_id) gives a webhook each event once, whichever server crashes. Patterns are matched against event types once
- * per batch.
- * Indexes: session_events(xid, id), the primary keys of what an event refers to.
+ * per batch. Indexes: session_events(xid, id), the primary keys of what an event refers to.
  */
 const SQL = `
 WITH events AS MATERIALIZED (
@@ -104,7 +103,7 @@ SELECT d.webhook_id AS "webhookId", w.project_id AS "projectId", w.enabled
 FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id
 WHERE d.id = $1 AND ($2::uuid IS NULL OR w.project_id = $2) FOR UPDATE OF d`
 
-/** Undefined if the viewer sees no such delivery. */
+/** Returns undefined if the viewer sees no such delivery. */
 export async function lockDelivery(
   tx: Queryable,
   id: string,
@@ -114,8 +113,7 @@ export async function lockDelivery(
 }
 
 /**
- * Restarts a delivery's schedule. A delivery that is being attempted already has what is asked for, unless its lease
- * has expired.
+ * Restarts a delivery's schedule. A delivery that is being attempted needs no restart, unless its lease has expired.
  */
 const RESTARTED = `status = 'PENDING', failures = 0, failing_since = NULL, finished_at = NULL,
   next_attempt_at = CASE WHEN under_way THEN next_attempt_at ELSE reprise_now() END`
@@ -127,7 +125,8 @@ export async function restartDelivery(tx: Queryable, id: string): Promise<void> 
 }
 
 /**
- * Index: webhook_deliveries(webhook_id, created_at, id), since a delivery is always created after its event occurred.
+ * Uses the index webhook_deliveries(webhook_id, created_at, id), because a delivery is always created after its event
+ * occurred.
  */
 const FAILED_SQL = `
 UPDATE webhook_deliveries SET ${RESTARTED} WHERE id IN (
@@ -141,9 +140,9 @@ export async function restartFailed(tx: Queryable, webhookId: string, since: Dat
 }
 
 /**
- * Events since $2 that the webhook was never sent: it was disabled, or asked for other events at the time. Events that
- * fan-out has not reached yet are left to it. Indexes: session_events(occurred_at), webhook_deliveries(webhook_id,
- * event_id).
+ * Selects events since $2 that the webhook was never sent, because it was disabled or had not subscribed to them at the
+ * time. Events that fan-out has not reached yet are left to it. Indexes: session_events(occurred_at),
+ * webhook_deliveries(webhook_id, event_id).
  */
 const MISSED_SQL = `
 WITH missed AS (
@@ -163,7 +162,7 @@ SELECT ${deliverySelect('e.place')} FROM missed e JOIN webhooks w ON w.id = e.we
 ${DELIVERY_SOURCES}
 ON CONFLICT (webhook_id, event_id) DO NOTHING`
 
-/** Oldest first; returns how many were added. */
+/** Adds deliveries, oldest first; returns how many. */
 export async function addMissed(tx: Queryable, webhookId: string, since: Date, limit: number): Promise<number> {
   return (await tx.query(MISSED_SQL, [webhookId, since, limit])).rowCount ?? 0
 }

@@ -3,7 +3,7 @@ import type { Database, Queryable } from '../../database.ts'
 
 export interface ClaimedDelivery {
   id: string
-  /** The number of the attempt. Whoever claims the delivery after the lease gets a greater one. */
+  /** The number of the attempt. A server that claims the delivery after the lease gets a greater number. */
   attempt: number
   failures: number
   webhookId: string
@@ -18,7 +18,7 @@ export interface ClaimedDelivery {
   secret: Buffer
   /** Whether both secrets are encrypted. */
   secretSealed: boolean
-  /** Set while it is valid beside the new one. */
+  /** The previous secret, while it is valid beside the new one. */
   previousSecret: Buffer | null
   /** Whether its webhook is failing. */
   failing: boolean
@@ -26,35 +26,35 @@ export interface ClaimedDelivery {
   now: Date
 }
 
-/** How many attempts may start, and at which endpoints. */
+/** Limits on how many attempts may start, and at which endpoints. */
 interface ClaimLimits {
-  /** Free places of this server, and those of them for failing endpoints. */
+  /** Free places of this server, and the number of them for failing endpoints. */
   total: number
   failing: number
-  /** Of all servers together: attempts at one endpoint, and at those of one project. */
+  /** Limits over all servers: attempts at one endpoint, and at the endpoints of one project. */
   perEndpoint: number
   perProject: number
-  /** Attempts that one server has under way at most. Projects share them. */
+  /** The most concurrent attempts of one server, which projects share. */
   perServer: number
-  /** How long an attempt is prompt. */
+  /** Duration after which an attempt counts as slow. */
   promptMs: number
 }
 
-/** Servers claim one after the other: what one has claimed counts for the next. Held for some milliseconds. */
+/** Serialises claims of all servers, so that each claim counts the previous ones. Held for some milliseconds. */
 const LOCK_SQL = `SELECT pg_advisory_xact_lock(hashtext('reprise:claim-webhook-deliveries'))`
 
 /**
- * Due deliveries, fairly: projects with few attempts under way come first, then endpoints without any; within a webhook
- * in event order.
+ * Claims due deliveries, fairly: projects with few attempts in progress come first, then endpoints without any; within
+ * a webhook in event order.
  *
- * - An endpoint that is failing, or has a slow attempt under way, gets no second attempt beside it.
- * - A project has at most its part of all attempts under way, and failing endpoints at most half of that. Its endpoints
- *   get a second attempt only while half of its part is free, so that each has its first.
- * - The lease is `next_attempt_at`: a delivery with no recorded result by then is due again. It also tells when the
+ * - An endpoint that is failing, or has a slow attempt in progress, gets no second concurrent attempt.
+ * - A project has at most its part of all attempts in progress, and failing endpoints at most half of that. Its
+ *   endpoints get a second attempt only while half of its part is free, so that each can have its first.
+ * - The lease is `next_attempt_at`: a delivery with no recorded result by then is due again. It also shows when the
  *   attempt began.
  *
  * Indexes: webhook_deliveries_queue, one probe for each webhook that has something pending;
- * webhook_deliveries_under_way_idx. The caller holds the lock.
+ * webhook_deliveries_under_way_idx. The caller has taken the lock.
  */
 const SQL = `
 WITH RECURSIVE queued AS (
@@ -138,17 +138,16 @@ interface SettledAttempt {
   verdict: 'delivered' | 'again' | 'exhausted' | 'gone'
   /** Time until the next attempt; 0 if there is none. */
   inMs: number
-  /** How long the endpoint is left alone; 0 for not at all. */
+  /** Time for which the endpoint gets no attempt at all; 0 for none. */
   restMs: number
 }
 
 /**
  * Records an attempt, its delivery's new state, and the state of its webhook. A webhook is disabled when its endpoint
  * is gone, and when a delivery has used up its schedule of three days with nothing delivered meanwhile. A success
- * updates the webhook's row at most once a minute: concurrent attempts would wait for each other there.
- * Nothing happens if somebody else has claimed the delivery since, or if it was deleted.
- * Locks: the webhook FOR KEY SHARE, so that it is not deleted; the delivery; the webhook again, to change it. Deletion
- * and replay lock in the same order.
+ * updates the webhook's row at most once a minute: concurrent attempts would wait for each other there. Nothing happens
+ * if another server has claimed the delivery since, or if it was deleted. Locks: the webhook FOR KEY SHARE, so that it
+ * is not deleted; the delivery; the webhook again, to change it. Deletion and replay lock in the same order.
  */
 const SETTLE_WEBHOOK_ATTEMPT = `
 WITH there AS MATERIALIZED (
@@ -197,7 +196,7 @@ WITH there AS MATERIALIZED (
 )
 SELECT (SELECT ends FROM updated) AS "disabledReason" FROM settled`
 
-/** Undefined if the attempt was no longer ours to record. */
+/** Returns undefined if the attempt no longer belonged to this server. */
 export async function settleWebhookAttempt(
   db: Queryable,
   attempt: SettledAttempt,
@@ -211,7 +210,7 @@ export async function settleWebhookAttempt(
 const RELEASE_SQL = `
 UPDATE webhook_deliveries SET under_way = false, next_attempt_at = reprise_now() WHERE id = $1 AND attempts = $2 AND under_way`
 
-/** Undoes the claim of an attempt that was cut off. */
+/** Undoes the claim of an attempt that was interrupted. */
 export async function releaseWebhookDelivery(db: Queryable, deliveryId: string, number: number): Promise<void> {
   await db.query(RELEASE_SQL, [deliveryId, number])
 }
@@ -233,7 +232,8 @@ WITH old AS (
 DELETE FROM webhook_deliveries WHERE id = ANY(ARRAY(SELECT id FROM held))`
 
 /**
- * Returns how many were deleted. Pending deliveries of a webhook that has been disabled for that long are deleted, too.
+ * Deletes old deliveries and returns how many. Pending deliveries are deleted too if their webhook has been disabled
+ * for that long.
  */
 export async function expireWebhookDeliveries(db: Queryable, olderThanSeconds: number, limit: number): Promise<number> {
   return (await db.query(EXPIRE_WEBHOOK_DELIVERIES, [olderThanSeconds, limit])).rowCount ?? 0

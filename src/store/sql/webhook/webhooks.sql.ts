@@ -4,8 +4,8 @@ import type { Queryable } from '../../database.ts'
 export const DELIVERY_COLUMNS = 'id, webhook_id, event_id, event_type, occurred_at, session_id, chain_id, facts'
 
 /**
- * What an event is about: a session `s`, or a deployment `d` with the revision `v` of the deployment or of its route
- * `r`; and their project `p`. A webhook `w` gets events about whatever has all of its labels.
+ * The subject of an event: a session `s`, or a deployment `d` with the revision `v` of the deployment or of its route
+ * `r`; and their project `p`. A webhook `w` gets events about subjects that have all of its labels.
  */
 export const DELIVERY_SOURCES = `JOIN projects p ON p.id = e.project_id
   LEFT JOIN sessions s ON s.id = e.session_id
@@ -14,13 +14,16 @@ export const DELIVERY_SOURCES = `JOIN projects p ON p.id = e.project_id
   LEFT JOIN deployment_revisions v ON v.deployment_id = d.id AND v.revision = coalesce(r.revision, d.revision)
   WHERE coalesce(s.labels, v.labels) @> w.labels`
 
-/** Whether the events that a webhook `w` asks for include this type. */
+/** Builds the condition that a webhook `w` subscribes to this event type. */
 export function hasPatternFor(type: string): string {
   return `EXISTS (SELECT FROM unnest(w.event_types) AS p(pattern)
     WHERE ${type} LIKE replace(replace(p.pattern, '_', '\\_'), '*', '%'))`
 }
 
-/** `place`: the position among the deliveries of one statement, below 4096. Ids are UUIDv7: time, place, random. */
+/**
+ * Builds the columns of a delivery. `place` is the position among the deliveries of one statement, below 4096. Ids are
+ * UUIDv7: time, place, random.
+ */
 export function deliverySelect(place: string): string {
   return `(lpad(to_hex(floor(extract(epoch FROM reprise_now()) * 1000)::int8), 12, '0') || '7'
       || lpad(to_hex(${place} % 4096), 3, '0') || substr(replace(gen_random_uuid()::text, '-', ''), 17))::uuid,
@@ -47,7 +50,7 @@ export interface NewWebhook extends WebhookSettings {
   id: string
   /** Null for the events of all projects. */
   projectId: string | null
-  /** Sealed. */
+  /** The sealed secret. */
   secret: Buffer
 }
 
@@ -55,7 +58,7 @@ export interface NewWebhook extends WebhookSettings {
 const COUNT_LOCK_SQL = `SELECT pg_advisory_xact_lock(hashtextextended('webhooks of ' || coalesce($1::text, 'all'), 0))`
 const COUNT_SQL = `SELECT count(*) AS count FROM webhooks WHERE project_id IS NOT DISTINCT FROM $1::uuid`
 
-/** The number of webhooks of a project, or of those for all projects; it stays correct until the transaction ends. */
+/** Counts the webhooks of a project, or those for all projects; the number stays correct until the transaction ends. */
 export async function countWebhooks(tx: Queryable, projectId: string | null): Promise<number> {
   await tx.query(COUNT_LOCK_SQL, [projectId])
   return (await tx.query<{ count: number }>(COUNT_SQL, [projectId])).rows[0]!.count
@@ -80,7 +83,7 @@ const LOCK_SQL = `
 SELECT id, project_id AS "projectId", url, description, event_types AS "eventTypes", chain_id AS "chainId", labels, enabled
 FROM webhooks WHERE id = $1 AND ($2::uuid IS NULL OR project_id = $2) FOR UPDATE`
 
-/** Undefined if the viewer sees no such webhook. */
+/** Returns undefined if the viewer sees no such webhook. */
 export async function lockWebhook(
   tx: Queryable,
   id: string,
@@ -89,7 +92,7 @@ export async function lockWebhook(
   return (await tx.query<LockedWebhook>(LOCK_SQL, [id, visibleProjectId])).rows[0]
 }
 
-/** When enabled again, it gets what is committed from now on, and its failure state is cleared. */
+/** A webhook that is enabled again gets events committed from now on, and its failure state is cleared. */
 const UPDATE_SQL = `
 UPDATE webhooks SET url = $2, description = $3, event_types = $4, chain_id = $5, labels = $6, enabled = $7,
   disabled_at = CASE WHEN $7 THEN NULL ELSE coalesce(disabled_at, reprise_now()) END,
@@ -114,14 +117,17 @@ UPDATE webhooks SET secret = $2, secret_sealed = true,
   previous_secret_expires_at = CASE WHEN $3::int8 > 0 AND secret_sealed THEN reprise_now() + make_interval(secs => $3::int8) END
 WHERE id = $1`
 
-/** The previous secret signs beside the new one for this long; the one before that stops at once. `secret` is sealed. */
+/**
+ * Rotates the secret; `secret` is sealed. The previous secret signs beside the new one for `overlapSeconds`; the one
+ * before that stops at once.
+ */
 export async function rotateSecret(tx: Queryable, id: string, secret: Buffer, overlapSeconds: number): Promise<void> {
   await tx.query(ROTATE_SQL, [id, secret, overlapSeconds])
 }
 
 const DELETE_SQL = `DELETE FROM webhooks WHERE id = $1`
 
-/** Deletes it with its deliveries and their attempts. */
+/** Deletes a webhook with its deliveries and their attempts. */
 export async function deleteWebhookRow(tx: Queryable, id: string): Promise<void> {
   await tx.query(DELETE_SQL, [id])
 }
@@ -136,7 +142,7 @@ const PLAIN_SQL = `
 SELECT id, secret, previous_secret AS "previousSecret" FROM webhooks WHERE NOT secret_sealed
 ORDER BY id LIMIT $1 FOR UPDATE`
 
-/** Webhooks whose secrets are stored as they are. The transaction holds them. */
+/** Reads webhooks whose secrets are not encrypted yet, and locks them for the transaction. */
 export async function readPlainWebhooks(tx: Queryable, limit: number): Promise<WebhookSecrets[]> {
   return (await tx.query<WebhookSecrets>(PLAIN_SQL, [limit])).rows
 }

@@ -74,7 +74,7 @@ export function AttemptPanel({ bar, now, moments, changes, isNewest, ghost }: Pr
         {data?.usage && (
           <>
             <dt>used</dt>
-            <dd>{usedWords(data.usage)}</dd>
+            <dd>{formatUsage(data.usage)}</dd>
           </>
         )}
         {session.checkpoint.state !== 'NONE' && (
@@ -99,7 +99,7 @@ export function AttemptPanel({ bar, now, moments, changes, isNewest, ghost }: Pr
   )
 }
 
-function usedWords({ cpuSeconds, peakMemoryBytes, source }: NonNullable<UiAttempt['usage']>): string {
+function formatUsage({ cpuSeconds, peakMemoryBytes, source }: NonNullable<UiAttempt['usage']>): string {
   const words = [
     cpuSeconds === null ? null : `${duration(cpuSeconds)} of CPU time`,
     peakMemoryBytes === null ? null : `mem ${roughAmount('mem', String(peakMemoryBytes))}`,

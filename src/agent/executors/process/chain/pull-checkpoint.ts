@@ -116,7 +116,7 @@ async function fetchInto(
     async function* checked() {
       let [got, told] = [0, 0]
       for await (const chunk of unpacked.pipe(zstd) as AsyncIterable<Uint8Array>) {
-        if ((got += chunk.length) > archiveBytes) throw new ArchiveError('it is longer than what was announced')
+        if ((got += chunk.length) > archiveBytes) throw new ArchiveError('it is longer than announced')
         hash.update(chunk)
         if (performance.now() - told > PROGRESS_EVERY_MS) {
           told = performance.now()

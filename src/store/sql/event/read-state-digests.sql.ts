@@ -1,17 +1,18 @@
 import type { Queryable } from '../../database.ts'
 
-export interface Standing {
+/** The present state of an agent or a resubmission, as a digest. */
+export interface StateDigest {
   kind: 'AGENT' | 'RESUBMISSION'
   id: string
-  /** Of a resubmission: its project; null if it is of all, or of none. */
+  /** The project of a resubmission; null if it covers all projects, and for agents. */
   projectId: string | null
-  /** Differs whenever there is something new to show. */
+  /** Changes whenever there is something new to show. */
   digest: string
 }
 
 /**
- * How agents stand, and resubmissions that run or are young: what changes without an event. An agent that is only heard
- * of again stands as it did. About 3 µs for each agent. Indexes: resubmissions_running, resubmissions(created_at, id).
+ * Reads what changes without an event: all agents, and resubmissions that run or are recent. A heartbeat alone does not
+ * change an agent's digest. About 3 µs for each agent. Indexes: resubmissions_running, resubmissions(created_at, id).
  */
 const SQL = `
 SELECT 'AGENT' AS kind, a.id, NULL::uuid AS "projectId", hashtextextended(row(a.name, a.resource_group, a.address, a.version, a.status,
@@ -24,6 +25,6 @@ FROM resubmissions r WHERE r.id IN (
   SELECT id FROM resubmissions WHERE state = 'RUNNING'
   UNION (SELECT id FROM resubmissions WHERE created_at > reprise_now() - interval '10 minutes' ORDER BY created_at DESC LIMIT $1))`
 
-export async function readStandings(db: Queryable, youngMax: number): Promise<Standing[]> {
-  return (await db.query<Standing>(SQL, [youngMax])).rows
+export async function readStateDigests(db: Queryable, youngMax: number): Promise<StateDigest[]> {
+  return (await db.query<StateDigest>(SQL, [youngMax])).rows
 }
