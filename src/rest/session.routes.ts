@@ -142,8 +142,11 @@ export function serveSessions(app: RestApp): void {
   app.openapi(terminateRoute, async (c) => {
     const context = c.get('context')
     const { force, reason } = c.req.valid('query')
-    const sessionId = c.req.valid('param').id
-    await terminateSession(context, { sessionId, force: force ?? false, reason: reason ?? null })
+    const { sessionId } = await terminateSession(context, {
+      sessionId: c.req.valid('param').id,
+      force: force ?? false,
+      reason: reason ?? null,
+    })
     return c.json(toSession(await readSession(context, sessionId)), 202)
   })
 }

@@ -3,7 +3,7 @@ import { act, describedCommand } from '../client-command.ts'
 import { addManyOptions, followMany, isMany, type ManyOptions, printDryRun, readSelection } from '../many-sessions.ts'
 import { statusWord } from './session-text.ts'
 import { findSession, SESSION_ARGUMENT } from '../find.ts'
-import { type Client, InvalidStateError, type SessionSummary } from '../../client/node/index.ts'
+import type { Client, SessionSummary } from '../../client/node/index.ts'
 import process from 'node:process'
 import type { Output } from '../output/output.ts'
 
@@ -49,9 +49,6 @@ export function cancelCommand(): Command {
   )
 }
 
-/** A chain may get another attempt between being read and being ended. After this many tries, the error is reported. */
-const TRIES_MAX = 10
-
 /**
  * Ends the work for good, whatever is at the end of its chain: a running session or a pending retry.
  * @throws InvalidStateError if the chain has already ended
@@ -61,22 +58,8 @@ export async function endChain(
   sessionId: string,
   options: { force?: boolean; reason?: string } = {},
 ): Promise<{ ended: 'session' | 'retry'; session: SessionSummary }> {
-  let last = await lastOf(client, sessionId)
-  for (let tries = 1; ; tries++) {
-    try {
-      const session = await client.terminateSession(last, options)
-      return { ended: session.retryState.phase === 'CANCELLED' ? 'retry' : 'session', session }
-    } catch (error) {
-      if (!(error instanceof InvalidStateError) || tries === TRIES_MAX) throw error
-      const newer = await lastOf(client, sessionId)
-      if (newer === last) throw error
-      last = newer
-    }
-  }
-}
-
-async function lastOf(client: Client, sessionId: string): Promise<string> {
-  return (await client.chain(sessionId)).at(-1)!.sessionId
+  const session = await client.terminateSession(sessionId, options)
+  return { ended: session.retryState.phase === 'CANCELLED' ? 'retry' : 'session', session }
 }
 
 export type OnInterrupt = 'DETACH' | 'TERMINATE'

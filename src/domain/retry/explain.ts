@@ -92,3 +92,8 @@ export function queuedRetryEventData(
 ): RetryEventData | null {
   return (retry.retryPolicy.emitRetryEvents ?? true) ? retryEventData(retry, retry, outcome) : null
 }
+
+/** The text that is appended to the explanation of a decision whose retry a person cancels. */
+export function retryCancelledBy(name: string, reason?: string | null): string {
+  return `cancelled by ${name}${reason ? `: ${reason}` : ''}`
+}

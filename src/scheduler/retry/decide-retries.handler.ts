@@ -3,7 +3,7 @@ import type { Wake } from '../../domain/wake.ts'
 import type { Logger } from '../../observability/log.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { TracedSession, Tracer } from '../../observability/trace.ts'
-import { decideSession, decisionRow } from '../../services/retry/decide-session.ts'
+import { decide } from '../../services/retry/decide-session.ts'
 import type { Database } from '../../store/database.ts'
 import { claimUndecided, type UndecidedSession } from '../../store/sql/retry/claim-undecided.sql.ts'
 import { type DecisionRow, recordDecisions } from '../../store/sql/retry/record-decisions.sql.ts'
@@ -25,7 +25,7 @@ export async function decideRetries(context: {
   const begunAt = new Date()
   const { decisions, sessions } = await context.db.transaction(async (tx) => {
     const claimed = await claimUndecided(tx, CLAIM_BATCH_SESSIONS_MAX)
-    const rows = claimed.map((session) => decisionRow(session, decideSession(session, context.log)))
+    const rows = claimed.map((session) => decide(session, context.log))
     await recordDecisions(tx, rows)
     const ended = rows.filter(({ phase }) => phase !== 'SCHEDULED')
     await wakeDependents(

@@ -6,7 +6,7 @@ import {
 } from '../../domain/limits.ts'
 import { admit, type Hold, isTooLate } from '../../domain/retry/admit.ts'
 import { chooseGroup, deriveChild, type GroupAgent } from '../../domain/retry/child.ts'
-import { queuedRetryEventData } from '../../domain/retry/explain.ts'
+import { queuedRetryEventData, retryCancelledBy } from '../../domain/retry/explain.ts'
 import {
   readStoredChildChanges,
   readStoredPolicy,
@@ -17,10 +17,12 @@ import type { Logger } from '../../observability/log.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { SyncPoints } from '../../observability/sync-points.ts'
 import type { Tracer } from '../../observability/trace.ts'
+import { actorNamed } from '../../services/access/authorize.ts'
 import { addChildren, type Refusal } from '../../services/retry/decide-session.ts'
 import { childSession } from '../../services/session/plan-attempt.ts'
 import type { Database, Queryable } from '../../store/database.ts'
 import { readAliveAgents } from '../../store/sql/agent/agents.sql.ts'
+import { changePendingRetries } from '../../store/sql/retry/change-retry.sql.ts'
 import { claimDueRetries, type DueRetry, nextRetryInMs } from '../../store/sql/retry/claim-due-retries.sql.ts'
 import { lockSwitches, releaseQuotaHolds, writeTokens } from '../../store/sql/retry/retry-switches.sql.ts'
 import {
@@ -67,7 +69,14 @@ export async function dispatchRetries(context: {
     if (due.length === 0) return NOTHING
     // The races: two servers find the same retry due, or a user cancels it meanwhile.
     await context.sync.reached('dispatch:after-claim')
-    const { sound, changes, unreadable, exhausted } = siftDueRetries(due)
+    const cancelled = due.filter(({ cancelledBy }) => cancelledBy !== null)
+    for (const [name, retries] of Map.groupBy(cancelled, (retry) => retry.cancelledBy!)) {
+      const sessionIds = retries.map(({ sessionId }) => sessionId)
+      await changePendingRetries(tx, 'cancel', { sessionIds, actor: actorNamed(name), message: retryCancelledBy(name) })
+    }
+    const { sound, changes, unreadable, exhausted } = siftDueRetries(
+      due.filter(({ cancelledBy }) => cancelledBy === null),
+    )
     const { go, held } = await admitRetries(tx, sound)
     const children = await retryChildren(tx, go, changes)
     const refusals = new Map([...unreadable, ...(await addChildren(tx, [...children.values()]))])
@@ -89,7 +98,7 @@ export async function dispatchRetries(context: {
       exhausted.map(({ settled }) => settled),
     )
     const late = exhausted.map(({ retry }) => retry)
-    const ended = due.filter((retry) => refusals.has(retry.sessionId)).concat(late)
+    const ended = due.filter((retry) => refusals.has(retry.sessionId)).concat(late, cancelled)
     await wakeDependents(
       tx,
       ended.map(({ chainId }) => chainId),

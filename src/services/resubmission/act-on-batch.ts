@@ -6,14 +6,20 @@ import { actorNamed, refuseChange } from '../access/authorize.ts'
 import type { ServiceContext } from '../service-context.ts'
 import { readRefusals } from './try-out.ts'
 import type { Queryable } from '../../store/database.ts'
-import { changePendingRetries, type LockedSession, lockSessions } from '../../store/sql/retry/change-retry.sql.ts'
+import {
+  changePendingRetries,
+  type LockedSession,
+  lockSessions,
+  lockTails,
+} from '../../store/sql/retry/change-retry.sql.ts'
 import {
   type HeldResubmission,
   readPendingItems,
   settleItems,
 } from '../../store/sql/resubmission/resubmission-batch.sql.ts'
 import { endAttempts } from '../retry/decide-session.ts'
-import { refusePendingRetry, retryCancelledBy, retryDueBy } from '../retry/change-retry.ts'
+import { retryCancelledBy } from '../../domain/retry/explain.ts'
+import { refusePendingRetry, retryDueBy } from '../retry/change-retry.ts'
 import { alreadyFinished, terminationReason } from '../session/terminate-session.ts'
 import { type BatchContext, type BatchWork, type MadeDecision, resubmitBatch } from './resubmit-batch.ts'
 import { RESUBMIT_BATCH_SESSIONS_MAX } from '../../domain/limits.ts'
@@ -57,7 +63,8 @@ export async function actOnBatch(
   held: HeldResubmission,
   sessionIds: readonly string[],
 ): Promise<BatchWork> {
-  const sessions = await lockSessions(tx, sessionIds, held.projectId)
+  const lock = held.action === 'TERMINATE' ? lockTails : lockSessions
+  const sessions = await lock(tx, sessionIds, held.projectId)
   // Races with the dispatcher, with decide-retries, and with the same action for one session.
   await context.sync.reached('resubmit:after-lock')
   const missing = sessionIds.filter((id) => !sessions.has(id))
@@ -65,7 +72,7 @@ export async function actOnBatch(
   const found = [...sessions.values()]
   const superseded =
     held.action === 'TERMINATE'
-      ? await terminate(tx, context, held, found, refused)
+      ? await terminate(tx, context, held, sessions, refused)
       : await changeRetries(tx, held, found, refused)
   return { targets: sessions, refused, children: new Map(), superseded, decided: [] }
 }
@@ -144,19 +151,19 @@ async function terminate(
   tx: Queryable,
   { log }: BatchContext,
   { actor: name, options: { force, reason } }: HeldResubmission,
-  found: readonly LockedSession[],
+  tails: ReadonlyMap<string, LockedSession>,
   refused: Map<string, TargetRefusal>,
 ): Promise<number> {
-  const { ended, retries } = await endAttempts(tx, found, {
+  const { ended, retries } = await endAttempts(tx, [...new Set(tails.values())], {
     actor: actorNamed(name),
     force: force ?? false,
     reason: terminationReason(name, reason),
     retryNote: retryCancelledBy(name, reason),
     log,
   })
-  for (const { id, status } of found) {
-    if (ended.has(id)) continue
-    const finished = alreadyFinished(id, status)
+  for (const [id, tail] of tails) {
+    if (ended.has(tail.id)) continue
+    const finished = alreadyFinished(id, tail)
     refused.set(id, { code: finished.code, message: finished.message })
   }
   return retries

@@ -1,5 +1,5 @@
 import { LEASE } from '../../domain/agent/lease.ts'
-import type { ErrorCode } from '../../domain/errors.ts'
+import type { ErrorCode, RepriseError } from '../../domain/errors.ts'
 import { DRY_RUN_SESSIONS_MAX, SESSION_IDS_PER_READ_MAX } from '../../domain/limits.ts'
 import { describeFull, type Owner } from '../../domain/quota.ts'
 import {
@@ -19,6 +19,7 @@ import type { BulkRequest } from './resubmission-input.ts'
 import type { SessionAction } from '../../domain/session/session-spec.ts'
 import { isTerminal } from '../../domain/session/lifecycle.ts'
 import type { Queryable } from '../../store/database.ts'
+import { readNewestAttempts } from '../../store/sql/retry/change-retry.sql.ts'
 import { readUndecided } from '../../store/sql/retry/claim-undecided.sql.ts'
 import { readByCreationId } from '../../store/sql/session/creation-scope.sql.ts'
 import type { NewSession } from '../../store/sql/session/session-columns.sql.ts'
@@ -135,14 +136,8 @@ export async function readRefusals(
   wanted: Wanted,
 ): Promise<Map<string, TargetRefusal>> {
   if (wanted.action === 'RESUBMIT') return refuseResubmissions(db, targets, wanted)
-  const cancellable = wanted.action === 'TERMINATE' ? await readCancellable(db, targets) : null
-  const refused = new Map<string, TargetRefusal>()
-  for (const target of targets) {
-    const refusal =
-      cancellable === null ? refusePendingRetry(target.id, target.retryPhase) : refuseTermination(target, cancellable)
-    if (refusal) refused.set(target.id, { code: refusal.code, message: refusal.message })
-  }
-  return refused
+  if (wanted.action === 'TERMINATE') return refuseTerminations(db, targets)
+  return refusalsOf(targets, ({ id, retryPhase }) => refusePendingRetry(id, retryPhase))
 }
 
 /** Splits ids into parts that one statement can read. */
@@ -159,14 +154,42 @@ function countRefusal(groups: Map<ErrorCode, RefusalGroup>, { code, message }: T
   groups.set(code, group)
 }
 
-/** Terminating a session that has ended cancels its pending retry. */
-function refuseTermination({ id, status, retryPhase }: LockedTarget, cancellable: ReadonlySet<string>) {
-  if (!isTerminal(status) || cancellable.has(id)) return undefined
-  return refusePendingRetry(id, retryPhase) && alreadyFinished(id, status)
+function refusalsOf(
+  targets: readonly LockedTarget[],
+  refuse: (target: LockedTarget) => RepriseError | undefined,
+): Map<string, TargetRefusal> {
+  return new Map(
+    targets.flatMap((target): [string, TargetRefusal][] => {
+      const refusal = refuse(target)
+      return refusal ? [[target.id, { code: refusal.code, message: refusal.message }]] : []
+    }),
+  )
+}
+
+/** A session names its chain: only a chain without a live attempt and without a waiting retry is refused. */
+async function refuseTerminations(
+  db: Queryable,
+  targets: readonly LockedTarget[],
+): Promise<Map<string, TargetRefusal>> {
+  const older = targets.filter(({ childSessionId }) => childSessionId !== null)
+  const newest = await readNewestAttempts(
+    db,
+    older.map(({ id }) => id),
+  )
+  const tails = new Map(targets.map((target) => [target.id, newest.get(target.id) ?? target]))
+  const cancellable = await readCancellable(db, [...new Set(tails.values())])
+  return refusalsOf(targets, ({ id }) => {
+    const tail = tails.get(id)!
+    if (!isTerminal(tail.status) || cancellable.has(tail.id)) return undefined
+    return refusePendingRetry(tail.id, tail.retryPhase) && alreadyFinished(id, tail)
+  })
 }
 
 /** Finds sessions that have ended and whose retry is about to be scheduled. */
-async function readCancellable(db: Queryable, targets: readonly LockedTarget[]): Promise<Set<string>> {
+async function readCancellable(
+  db: Queryable,
+  targets: readonly Pick<LockedTarget, 'id' | 'status' | 'retryDecided'>[],
+): Promise<Set<string>> {
   const undecided = targets.filter(({ status, retryDecided }) => isTerminal(status) && !retryDecided)
   const sessions = await readUndecided(
     db,

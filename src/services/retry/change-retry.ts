@@ -5,7 +5,6 @@ import {
   lockDecision,
   makeRetryDue,
   type RetryChange,
-  type RetryChangeRequest,
   updateRetryRow,
 } from '../../store/sql/retry/change-retry.sql.ts'
 import { requireSessionId } from '../session/read-sessions.ts'
@@ -16,16 +15,13 @@ import { parseRetryPolicy } from '../../domain/retry/policy/stored-policy.ts'
 import type { RetryPolicy } from '../../domain/retry/policy/policy.ts'
 import type { Logger } from '../../observability/log.ts'
 import type { Queryable } from '../../store/database.ts'
-import { readForDecision, readUndecided, type UndecidedSession } from '../../store/sql/retry/claim-undecided.sql.ts'
-import { type DecisionRow, recordDecisions } from '../../store/sql/retry/record-decisions.sql.ts'
+import { readForDecision, type UndecidedSession } from '../../store/sql/retry/claim-undecided.sql.ts'
+import type { DecisionRow } from '../../store/sql/retry/record-decisions.sql.ts'
 import { wakeDependents } from '../../store/sql/session/creation-scope.sql.ts'
-import { retryEventData } from '../../domain/retry/explain.ts'
-import { cancelledDecision, decideSession, decisionRow } from './decide-session.ts'
+import { retryCancelledBy, retryEventData } from '../../domain/retry/explain.ts'
+import { decideSession, decisionRow } from './decide-session.ts'
 import { argumentError, issuesUnder, refuseInput } from '../input/parse-input.ts'
 
-/** Texts that are appended to the explanation of a decision when a person changes it. */
-export const retryCancelledBy = (name: string, reason?: string | null) =>
-  `cancelled by ${name}${reason ? `: ${reason}` : ''}`
 export const retryDueBy = (name: string) => `made due at once by ${name}`
 
 interface PendingRetryInput {
@@ -44,7 +40,7 @@ export function refusePendingRetry(sessionId: string, phase: RetryPhase | null):
 }
 
 /**
- * Cancels a scheduled or held retry; the chain ends with the failed session.
+ * Cancels a scheduled or held retry. The chain ends as CANCELLED and is not retried until somebody resubmits it.
  * @throws RepriseError SESSION_NOT_FOUND, NO_PENDING_RETRY, FORBIDDEN
  */
 export async function cancelRetry(context: ServiceContext, input: PendingRetryInput): Promise<{ sessionId: string }> {
@@ -110,27 +106,6 @@ export async function updateRetry(context: ServiceContext, input: UpdateRetryInp
   return { sessionId }
 }
 
-/**
- * Cancels the pending retry of a session that has ended, even one that decide-retries is about to schedule. Returns
- * whether there was one.
- */
-export async function endWaitingRetry(
-  context: ServiceContext,
-  { sessionId, reason }: { sessionId: string; reason?: string | null | undefined },
-): Promise<boolean> {
-  const { viewer } = context
-  const request = {
-    sessionId,
-    visibleProjectId: viewer.projectId,
-    actor: actorOf(viewer),
-    reason: retryCancelledBy(viewer.name, reason),
-  }
-  const change = await cancelPendingRetry(context.db, request)
-  const ended = change?.phase === null ? await cancelUndecided(context, request) : (change?.changed ?? false)
-  if (ended) context.metrics.retries.cancelled.inc()
-  return ended
-}
-
 /** @throws RepriseError SESSION_NOT_FOUND */
 function retryTarget({ viewer }: ServiceContext, { sessionId }: PendingRetryInput) {
   requireSessionId(sessionId)
@@ -189,20 +164,4 @@ function parse(written: unknown, unknown: readonly string[]): Partial<RetryPolic
   if ('issues' in parsed || issues.length > 0) return refuseInput(issues)
   if (Object.keys(parsed.policy).length === 0) refuseInput([{ path: 'policy', message: 'There is nothing to change.' }])
   return parsed.policy
-}
-
-async function cancelUndecided(context: ServiceContext, request: RetryChangeRequest): Promise<boolean> {
-  const { db, log } = context
-  const { sessionId, actor, reason } = request
-  return db.transaction(async (tx) => {
-    // decide-retries either skips the session from here on, or was first.
-    await lockDecision(tx, request)
-    const [session] = await readUndecided(tx, [sessionId])
-    if (!session) return (await cancelPendingRetry(tx, request))?.changed ?? false
-    const decision = cancelledDecision(session, log, reason)
-    if (decision.phase !== 'CANCELLED') return false
-    await recordDecisions(tx, [decision], actor)
-    await wakeDependents(tx, [decision.chainId])
-    return true
-  })
 }

@@ -1,4 +1,4 @@
-import { retryEventData } from '../../domain/retry/explain.ts'
+import { retryCancelledBy, retryEventData } from '../../domain/retry/explain.ts'
 import { decideRetry } from '../../domain/retry/decide.ts'
 import { type RetryVerdict, verdict } from '../../domain/retry/verdict.ts'
 import { messageOf } from '../../observability/error-message.ts'
@@ -8,7 +8,7 @@ import { type DecisionRow, recordDecisions } from '../../store/sql/retry/record-
 import { isTerminal } from '../../domain/session/lifecycle.ts'
 import type { Queryable } from '../../store/database.ts'
 import type { Actor } from '../../store/sql/access/audit.sql.ts'
-import { changePendingRetries, type LockedSession } from '../../store/sql/retry/change-retry.sql.ts'
+import { changePendingRetries, type LockedSession, markCancelled } from '../../store/sql/retry/change-retry.sql.ts'
 import { wakeDependents } from '../../store/sql/session/creation-scope.sql.ts'
 import { terminateSessionRows } from '../../store/sql/session/terminate-session.sql.ts'
 import { type ErrorCode, RepriseError } from '../../domain/errors.ts'
@@ -56,6 +56,12 @@ export function decisionRow(session: UndecidedSession, decided: RetryVerdict): D
   }
 }
 
+/** Decides about a session that has ended. In a cancelled chain, a retry that would be scheduled is cancelled. */
+export function decide(session: UndecidedSession, log: Pick<Logger, 'error'>): DecisionRow {
+  if (session.cancelledBy !== null) return cancelledDecision(session, log, retryCancelledBy(session.cancelledBy))
+  return decisionRow(session, decideSession(session, log))
+}
+
 /** Decides about a session, but cancels a retry that would be scheduled. */
 export function cancelledDecision(session: UndecidedSession, log: Pick<Logger, 'error'>, reason: string): DecisionRow {
   const row = decisionRow(session, decideSession(session, log))
@@ -77,8 +83,8 @@ interface EndedAttempts {
 }
 
 /**
- * Ends these sessions, which the transaction has locked: live ones are terminated, and ended ones lose a retry that is
- * pending or about to be scheduled. `retryNote` is the text that is appended to the explanation of such a retry.
+ * Ends the chains of these sessions, their newest attempts, which the transaction has locked: live ones are terminated,
+ * and ended ones lose a retry that is pending or about to be scheduled. The chains are marked as cancelled. `retryNote` is the text that is appended to the explanation of such a retry.
  */
 export async function endAttempts(
   tx: Queryable,
@@ -99,8 +105,10 @@ export async function endAttempts(
   const decisions = undecided
     .map((session) => cancelledDecision(session, log, retryNote))
     .filter(({ phase }) => phase === 'CANCELLED')
-  await recordDecisions(tx, decisions, actor)
   const chainIds = decisions.map(({ chainId }) => chainId)
+  // Before the decisions, from which the state of the chain follows.
+  await markCancelled(tx, chainIds, actor)
+  await recordDecisions(tx, decisions, actor)
   if (chainIds.length > 0) await wakeDependents(tx, chainIds)
   return {
     ended: new Set([...live, ...waiting, ...decisions.map(({ sessionId }) => sessionId)]),

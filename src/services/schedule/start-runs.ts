@@ -9,10 +9,10 @@ import { parseCreateSession, type ParsedCreateSession } from '../session/create-
 import { planFirstAttempt, readPlanScope } from '../session/plan-attempt.ts'
 import type { ServiceContext, Viewer } from '../service-context.ts'
 import { addSessions } from '../session/create-sessions.ts'
-import { type LockedSession, lockSessions } from '../../store/sql/retry/change-retry.sql.ts'
-import { type OpenAttempt, readOpenAttempts } from '../../store/sql/schedule/schedule-runs.sql.ts'
+import { lockTails } from '../../store/sql/retry/change-retry.sql.ts'
+import { readOpenAttempts } from '../../store/sql/schedule/schedule-runs.sql.ts'
 import { endAttempts } from '../retry/decide-session.ts'
-import { retryCancelledBy } from '../retry/change-retry.ts'
+import { retryCancelledBy } from '../../domain/retry/explain.ts'
 
 /**
  * Creates a session for each of these schedules, with the rights of its owner and within the owner's quotas. Returns,
@@ -54,19 +54,16 @@ export async function cancelOthers(
 ): Promise<number> {
   if (schedules.length === 0) return 0
   const ids = schedules.map(({ id }) => id)
-  const locked = new Map<string, LockedSession>()
-  let open: OpenAttempt[] = []
-  // Until an attempt is locked, its retry may replace it.
-  for (let round = 0; round < 2; round++) {
-    open = await readOpenAttempts(tx, ids)
-    const loose = open.flatMap(({ sessionId }) => (locked.has(sessionId) ? [] : [sessionId]))
-    if (loose.length === 0) break
-    for (const [id, session] of await lockSessions(tx, loose, null)) locked.set(id, session)
-  }
+  const open = await readOpenAttempts(tx, ids)
+  const tails = await lockTails(
+    tx,
+    open.map(({ sessionId }) => sessionId),
+    null,
+  )
   let cancelled = 0
   for (const schedule of schedules) {
     const sessions = open.flatMap(({ scheduleId, sessionId }) =>
-      scheduleId === schedule.id ? (locked.get(sessionId) ?? []) : [],
+      scheduleId === schedule.id ? (tails.get(sessionId) ?? []) : [],
     )
     const reason = `a later run of schedule ${schedule.name} takes its place`
     const retryNote = retryCancelledBy(schedule.owner, reason)

@@ -87,7 +87,7 @@ export const CreateSessionsInput = builder.inputType('CreateSessionsInput', {
 export const TerminateSessionInput = builder.inputType('TerminateSessionInput', {
   description: 'Which session to end, and how.',
   fields: (t) => ({
-    sessionId: t.field({ type: 'UUID', required: true, description: 'Which.' }),
+    sessionId: t.field({ type: 'UUID', required: true, description: 'Any session of the chain.' }),
     force: t.boolean({ description: 'Kill its kernels at once, without the time to clean up.' }),
     reason: t.string({ description: 'Why, in your words.' }),
   }),

@@ -119,10 +119,13 @@ mutation({
 mutation({
   name: 'terminateSession',
   description:
-    'Terminates a session, which is then not retried. If it has failed and waits for its retry, the retry is cancelled.',
+    'Ends the chain of a session: the attempt that is live, or the retry that it waits for. Any session of the chain names it. The chain ends as CANCELLED and is not retried until somebody resubmits it. It is a conflict only if nothing of the chain is live.',
   input: TerminateSessionInput,
   inputDescription: 'Which, and how.',
-  payload: sessionPayload('TerminateSessionPayload', 'A session that has ended or is about to.'),
+  payload: sessionPayload(
+    'TerminateSessionPayload',
+    'The session that ends: the newest attempt of the chain. If it had failed, its retry is cancelled.',
+  ),
   errors: [ValidationError, NotFoundError, ForbiddenError, InvalidStateError],
   result: 'The session',
   run: terminateSession,

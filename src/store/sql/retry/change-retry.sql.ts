@@ -10,6 +10,7 @@ import type { DecisionRow } from './record-decisions.sql.ts'
 /** A session whose state stays fixed while the transaction lasts. */
 export interface LockedSession {
   id: string
+  chainId: string
   projectId: string
   status: SessionStatus
   retryDecided: boolean
@@ -31,7 +32,7 @@ SELECT FROM retry_decisions WHERE session_id = ANY($1::uuid[]) ORDER BY session_
 
 /** A separate statement, so that it sees what was committed while it waited for the locks. */
 const READ_SQL = `
-SELECT s.id, s.project_id AS "projectId", s.status, s.retry_decided AS "retryDecided", d.phase AS "retryPhase"
+SELECT s.id, s.chain_id AS "chainId", s.project_id AS "projectId", s.status, s.retry_decided AS "retryDecided", d.phase AS "retryPhase"
 FROM sessions s LEFT JOIN retry_decisions d ON d.session_id = s.id WHERE s.id = ANY($1::uuid[])`
 
 /** Locks sessions with their decisions and returns them by id; those of another project are missing. */
@@ -47,12 +48,61 @@ export async function lockSessions(
   return new Map(rows.map((row) => [row.id, row]))
 }
 
+const TAILS_SQL = `
+SELECT s.id, c.tail_id AS "tailId" FROM sessions s JOIN chains c ON c.chain_id = s.chain_id
+WHERE s.id = ANY($1::uuid[]) AND ($2::uuid IS NULL OR s.project_id = $2)`
+
+/**
+ * Locks the newest attempt of the chain of each of these sessions, with its decision; returns it by the session's id.
+ * While an attempt is awaited, a child may take its place: then the child is locked as well, until the newest one is
+ * held. From then on, nobody can add an attempt to the chain.
+ */
+export async function lockTails(
+  tx: Queryable,
+  sessionIds: readonly string[],
+  visibleProjectId: string | null,
+): Promise<Map<string, LockedSession>> {
+  const locked = new Map<string, LockedSession>()
+  const tried = new Set<string>()
+  for (;;) {
+    const { rows } = await tx.query<{ id: string; tailId: string }>(TAILS_SQL, [sessionIds, visibleProjectId])
+    const missing = new Set(rows.flatMap(({ tailId }) => (tried.has(tailId) ? [] : [tailId])))
+    if (missing.size === 0) return new Map(rows.flatMap(({ id, tailId }) => entryOf(id, locked.get(tailId))))
+    for (const [id, session] of await lockSessions(tx, [...missing], null)) locked.set(id, session)
+    for (const id of missing) tried.add(id)
+  }
+}
+
+/** Reads the newest attempt of the chain of each of these sessions, by the session's id; nothing is locked. */
+export async function readNewestAttempts(
+  db: Queryable,
+  sessionIds: readonly string[],
+): Promise<Map<string, LockedSession>> {
+  if (sessionIds.length === 0) return new Map()
+  const tails = await db.query<{ id: string; tailId: string }>(TAILS_SQL, [sessionIds, null])
+  const { rows } = await db.query<LockedSession>(READ_SQL, [tails.rows.map(({ tailId }) => tailId)])
+  const byId = new Map(rows.map((row) => [row.id, row]))
+  return new Map(tails.rows.flatMap(({ id, tailId }) => entryOf(id, byId.get(tailId))))
+}
+
+function entryOf<Value>(key: string, value: Value | undefined): [string, Value][] {
+  return value === undefined ? [] : [[key, value]]
+}
+
+const MARK_SQL = `
+UPDATE chains SET cancelled_at = reprise_now(), cancelled_by = $2 WHERE chain_id = ANY($1::uuid[]) AND cancelled_at IS NULL`
+
+/** Marks chains as cancelled: they get no further retry until somebody resubmits them. The transaction holds their tails. */
+export async function markCancelled(tx: Queryable, chainIds: readonly string[], actor: Actor): Promise<void> {
+  if (chainIds.length > 0) await tx.query(MARK_SQL, [chainIds, actor.name])
+}
+
 /**
  * Builds the statement with which a person changes pending retries, which must be SCHEDULED or HELD: it changes
  * decisions, ends their waits, and writes events and audit entries. Callers that change several have locked them in
  * session order before.
  */
-function statementFor(change: { sets: string; event: string; action: string }): string {
+function statementFor(change: { sets: string; event: string; action: string; marks: boolean }): string {
   return `
 WITH found AS (
   SELECT s.id, s.retry_count, s.max_retries, s.retry_policy, d.phase
@@ -63,7 +113,7 @@ WITH found AS (
   FROM found f WHERE d.session_id = f.id AND d.phase IN ('SCHEDULED', 'HELD')
   RETURNING d.session_id, d.chain_id, d.project_id, d.cause, d.delay_ms, d.due_at, f.retry_count, f.max_retries,
     f.retry_policy
-), ${endWaits('changed')}, events AS (
+), ${endWaits('changed')}, ${change.marks ? MARKED : ''}events AS (
   INSERT INTO session_events (type, session_id, chain_id, project_id, data)
   SELECT '${change.event}', session_id, chain_id, project_id, ${retryEventData({ reason: '$4::text' })}
   FROM changed WHERE retry_policy -> 'emitRetryEvents' IS DISTINCT FROM 'false'::jsonb
@@ -74,11 +124,20 @@ WITH found AS (
 SELECT f.id AS "sessionId", f.phase, EXISTS (SELECT FROM changed c WHERE c.session_id = f.id) AS changed FROM found f`
 }
 
-const CANCEL_SQL = statementFor({
+/** The chain is marked as cancelled before the trigger on decisions computes its state. */
+const MARKED = `marked AS (
+  UPDATE chains c SET cancelled_at = reprise_now(), cancelled_by = $3::jsonb ->> 'name'
+  FROM changed WHERE c.chain_id = changed.chain_id AND c.cancelled_at IS NULL
+), `
+
+const CANCELLED = {
   sets: `phase = 'CANCELLED', hold_reason = NULL, abandoned_at = reprise_now(), explanation = d.explanation || '; ' || $4`,
   event: 'session.retry_cancelled',
   action: 'retry.cancel',
-})
+}
+const CANCEL_SQL = statementFor({ ...CANCELLED, marks: true })
+/** A resubmission takes the place of the retry: the chain goes on. */
+const SUPERSEDE_SQL = statementFor({ ...CANCELLED, marks: false })
 
 /**
  * A held retry may be made due several times: `explained` keeps the original explanation, and only the last note is
@@ -91,6 +150,7 @@ const NOW_SQL = statementFor({
       || jsonb_build_object('explained', coalesce(d.details ->> 'explained', d.explanation)) ELSE d.details END`,
   event: 'session.retry_scheduled',
   action: 'retry.now',
+  marks: false,
 })
 
 /** `phase` is the phase before the change; null if the session has no decision. */
@@ -147,7 +207,7 @@ export async function supersedePendingRetries(
   { sessionIds, actor, reason }: { sessionIds: readonly string[]; actor: Actor; reason: string },
 ): Promise<number> {
   const values = [sessionIds, null, JSON.stringify(actor), reason]
-  const { rows } = await tx.query<RetryChange>(CANCEL_SQL, values)
+  const { rows } = await tx.query<RetryChange>(SUPERSEDE_SQL, values)
   return rows.filter(({ changed }) => changed).length
 }
 

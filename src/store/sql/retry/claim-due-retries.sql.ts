@@ -14,6 +14,8 @@ export interface DueRetry extends ChildSource {
   /** How long ago it became due, by the database's clock. */
   lateMs: number
   details: unknown
+  /** Who cancelled the chain; null if nobody did. */
+  cancelledBy: string | null
   /** Milliseconds until every kernel of the parent is certain to be gone; 0 if all are. */
   parentAliveMs: number
 }
@@ -47,10 +49,11 @@ WITH RECURSIVE ${QUEUED_PROJECTS}, due AS MATERIALIZED (
 )
 SELECT d.session_id AS "sessionId", d.phase, d.hold_reason AS "holdReason", d.cause, d.counted, d.delay_ms AS "delayMs",
   d.due_at AS "dueAt", (extract(epoch FROM reprise_now() - d.due_at) * 1000)::float8 AS "lateMs", d.details,
-  ${parentAliveMs('$2')} AS "parentAliveMs",${CHILD_SOURCE_COLUMNS}
+  c.cancelled_by AS "cancelledBy", ${parentAliveMs('$2')} AS "parentAliveMs",${CHILD_SOURCE_COLUMNS}
 FROM taken d
 JOIN sessions s ON s.id = d.session_id
 JOIN sessions root ON root.id = s.chain_id
+JOIN chains c ON c.chain_id = s.chain_id
 ORDER BY d.turn, d.place`
 
 export async function claimDueRetries(

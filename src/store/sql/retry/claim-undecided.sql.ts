@@ -6,6 +6,8 @@ export interface UndecidedSession extends DecidedSession {
   chainId: string
   retryPolicy: unknown
   traceParent: string | null
+  /** Who cancelled the chain; null if nobody did, or if the session succeeded. */
+  cancelledBy: string | null
   /** The database's time, the same for the whole batch. */
   now: Date
 }
@@ -25,6 +27,8 @@ const columns = (
   s.epoch_started_at AS "epochStartedAt", s.resource_slots AS "resourceSlots", s.batch_timeout AS "batchTimeout",
   s.resource_group AS "resourceGroup", s.avoid_agents AS "avoidAgents", s.retry_policy AS "retryPolicy", s.trace_parent AS "traceParent", reprise_now() AS now,
   ${delayBeforeMs(delayWanted)} AS "delayBeforeMs",
+  CASE WHEN s.result IS DISTINCT FROM 'SUCCESS' THEN (SELECT c.cancelled_by FROM chains c WHERE c.chain_id = s.chain_id) END
+    AS "cancelledBy",
   ARRAY(SELECT DISTINCT k.agent_id FROM kernels k WHERE k.session_id = s.id AND k.agent_id IS NOT NULL
     AND NOT k.stopped AND (k.status = 'ERROR' OR k.exit_code <> 0)) AS "failedAgents"`
 

@@ -111,6 +111,9 @@ WITH claimed AS (
   INSERT INTO scheduling_history (entity, entity_id, phase, from_status, to_status, result, message)
   SELECT 'SESSION', id, 'terminate-session', "from"::text, "to"::text, 'SUCCESS', status_reason
   FROM moved WHERE "from" <> "to"
+), marked AS (
+  UPDATE chains c SET cancelled_at = reprise_now(), cancelled_by = $3
+  FROM moved m WHERE c.chain_id = m.chain_id AND $3::text IS NOT NULL AND c.cancelled_at IS NULL
 ), audit AS (
   INSERT INTO audit_log (${ACTOR_COLUMNS}, action, project_id, session_id, details)
   SELECT ${actorValues('$7')}, 'session.terminate', project_id, id, jsonb_build_object('force', $4::bool, 'reason', $5::text) FROM moved
