@@ -156,7 +156,7 @@ describe('what is ready', () => {
     await server.run('drive-deployments')
     expect(await deploymentRow(database.db, deployment.id)).toMatchObject({
       status: 'SCALING',
-      reason: 'replicas: 2 wanted, 1 there',
+      reason: 'replicas: 2 wanted, 1 exist',
     })
     await server.run('drive-deployments')
     expect((await routeRows(database.db, deployment.id)).map(({ status }) => status)).toEqual([

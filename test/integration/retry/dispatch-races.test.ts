@@ -115,7 +115,7 @@ describe.each(['dispatch:after-claim', 'dispatch:before-commit'] as const)('two 
     await running
     expect(await cancelling).toMatchObject({
       code: 'NO_PENDING_RETRY',
-      message: expect.stringContaining('at this moment'),
+      message: expect.stringContaining('just now'),
     })
     await expectOneChild(id)
     expect(await given.sql(`SELECT FROM audit_log WHERE action = 'retry.cancel'`)).toEqual([])

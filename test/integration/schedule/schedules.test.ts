@@ -308,7 +308,7 @@ describe('a run is refused, and it is told', () => {
     expect(await refusal(id)).toEqual({
       outcome: 'REFUSED',
       code: 'FORBIDDEN',
-      reason: expect.stringMatching(/^The run of \S+ was refused: The token "ci", .* is not valid/),
+      reason: expect.stringMatching(/^The run of \S+ was refused: The token "ci", .* is no longer valid/),
     })
     expect(await chainsOf(database.db, id)).toEqual([])
     await resumeSchedule(server.context, { scheduleId: id })
