@@ -4,7 +4,7 @@ import { stableId } from '../ids.ts'
 import { ResourceSlot, slotsOf } from './session/values.types.ts'
 
 export const QuotaScopeEnum = builder.enumType('QuotaScope', {
-  description: 'Kind of a quota's owner.',
+  description: "Kind of a quota's owner.",
   values: {
     USER: { description: 'One user: limits the sessions that the user created, with their retries.' },
     PROJECT: { description: 'One project: limits its sessions.' },

@@ -31,7 +31,7 @@ export const AgentSelectorEnum = builder.enumType('AgentSelector', {
 const seconds = (ms: number | null) => (ms === null ? null : ms / 1000)
 
 const GroupSlot = builder.objectRef<GroupSlotRow>('ResourceGroupSlot').implement({
-  description: 'Capacity and use of one resource of a group's agents.',
+  description: "Capacity and use of one resource of a group's agents.",
   fields: (t) => ({
     slot: t.exposeString('slot', { description: 'The resource: `cpu`, `mem`, `cuda.device`, …' }),
     capacity: t.exposeString('capacity', { description: 'Total amount, as a plain decimal; bytes for memory.' }),

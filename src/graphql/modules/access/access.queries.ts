@@ -12,7 +12,7 @@ builder.queryField('domains', (t) =>
   t.connection(
     {
       type: DomainNode,
-      description: 'The domains that you may see, ordered by name: all, or the one of the token's project.',
+      description: "The domains that you may see, ordered by name: all, or the one of the token's project.",
       complexity: pageComplexity,
       resolve: (_root, args, context, info) => {
         const { prisma } = context.services
@@ -60,7 +60,7 @@ builder.queryField('users', (t) =>
   t.connection(
     {
       type: UserNode,
-      description: 'The users that you may see, ordered by name: all, or the members of the token's project.',
+      description: "The users that you may see, ordered by name: all, or the members of the token's project.",
       complexity: pageComplexity,
       resolve: (_root, args, context, info) => {
         const { prisma } = context.services

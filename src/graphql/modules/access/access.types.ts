@@ -56,7 +56,8 @@ export const TokenRoleEnum = builder.enumType('TokenRole', {
     MEMBER: { description: 'Reads and changes the sessions of its project.' },
     VIEWER: { description: 'Reads its project, except for the values of environment variables.' },
     METRICS: {
-      description: 'Reads only service discovery, of its project or of all. Without a project it also reads `/metrics`.',
+      description:
+        'Reads only service discovery, of its project or of all. Without a project it also reads `/metrics`.',
     },
     AGENT: { description: 'Runs kernels; it reads nothing in this API.' },
   } as const,
@@ -125,8 +126,7 @@ export const TokenNode = builder.prismaNode('ApiToken', {
     }),
     can: t.field({
       type: TokenRights,
-      description:
-        'Its present rights, by its role and that of its user in its project. No rights if it is not valid.',
+      description: 'Its present rights, by its role and that of its user in its project. No rights if it is not valid.',
       select: { id: true },
       resolve: async ({ id }, _args, { loaders }) => {
         const role = await loaders.tokenRoles.load(id)
@@ -189,11 +189,15 @@ export const AuditEntry = builder.objectRef<AuditRow>('AuditEntry').implement({
     actor: t.exposeString('actor', {
       description: 'Name of the actor: of the token, which is not unique, or of a part of the server.',
     }),
-    tokenId: t.expose('tokenId', { type: 'UUID', nullable: true, description: 'The token of the request; null if the server acted by itself.' }),
+    tokenId: t.expose('tokenId', {
+      type: 'UUID',
+      nullable: true,
+      description: 'The token of the request; null if the server acted by itself.',
+    }),
     userId: t.expose('userId', { type: 'UUID', nullable: true, description: 'The user of the token.' }),
     requestId: t.exposeString('requestId', {
       nullable: true,
-      description: 'Id of the request, which is also in the server's log.',
+      description: "Id of the request, which is also in the server's log.",
     }),
     address: t.exposeString('address', {
       nullable: true,

@@ -25,7 +25,8 @@ const LogStreamEnum = builder.enumType('LogStream', {
 })
 
 export const LogChunk = builder.objectRef<LogChunkRow>('LogChunk').implement({
-  description: "A chunk of a kernel's output, in order of arrival. Adjacent chunks of a stream are joined up to 64 KiB.",
+  description:
+    "A chunk of a kernel's output, in order of arrival. Adjacent chunks of a stream are joined up to 64 KiB.",
   fields: (t) => ({
     cursor: t.string({ description: 'Its cursor: pass it as `after` or `before`.', resolve: logCursor }),
     stream: t.expose('stream', { type: LogStreamEnum, description: 'The stream that it was written to.' }),
@@ -48,7 +49,8 @@ const LogConnection = builder.connectionObject(
 )
 
 const KernelStatusEnum = builder.enumType('KernelStatus', {
-  description: 'Status of a kernel, with the names of a session's statuses. A kernel may be further than its session, because the agent moves it first.',
+  description:
+    "Status of a kernel, with the names of a session's statuses. A kernel may be further than its session, because the agent moves it first.",
   values: {
     PENDING: { description: 'Waits for an agent.' },
     SCHEDULED: { description: 'An agent was chosen for it.' },

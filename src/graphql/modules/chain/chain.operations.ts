@@ -47,7 +47,7 @@ builder.queryField('chains', (t) =>
         counts: fields.field({
           type: [ChainStateCountType],
           description:
-            'Number of chains that match the filter, by state. The filter's own `state` is ignored. Lists each state once, in the order of `ChainState`.',
+            "Number of chains that match the filter, by state. The filter's own `state` is ignored. Lists each state once, in the order of `ChainState`.",
           complexity: { field: 1, multiplier: CHAIN_STATES.length },
           resolve: ({ counts }) => counts(),
         }),

@@ -27,7 +27,8 @@ export const ChainOrderFieldEnum = builder.enumType('ChainOrderField', {
     ACTIVITY: { description: 'When an attempt was last created or judged, or its retry changed.' },
     ATTEMPTS: { description: 'How many attempts it has.' },
     TOTAL_TIME: {
-      description: 'Time from its creation to its end. For a live chain, up to the moment when the first page was read.',
+      description:
+        'Time from its creation to its end. For a live chain, up to the moment when the first page was read.',
     },
     NAME: { description: 'Its name, as the database sorts texts.' },
     CREATED_AT: { description: 'When its first attempt was created.' },
@@ -38,7 +39,7 @@ export const ChainOrderFieldEnum = builder.enumType('ChainOrderField', {
 })
 
 export const ChainSegmentKindEnum = builder.enumType('ChainSegmentKind', {
-  description: 'What happened in a segment of a chain's time.',
+  description: "What happened in a segment of a chain's time.",
   values: {
     QUEUED: { description: 'An attempt waited to be placed on an agent.' },
     PREPARING: { description: 'Its kernels were being prepared and started.' },
@@ -69,11 +70,12 @@ const ChainOutlook = builder.objectRef<Outlook>('ChainOutlook').implement({
 const ref = builder.objectRef<ChainRow>('Chain')
 
 export const ChainNode = builder.node(ref, {
-  description: 'All attempts at one piece of work: the session that a client created, its retries and its resubmissions.',
+  description:
+    'All attempts at one piece of work: the session that a client created, its retries and its resubmissions.',
   id: { resolve: ({ chainId }) => chainId },
   loadOne: (id, { loaders }) => (isUuid(id) ? loaders.chains.load(id.toLowerCase()) : undefined),
   fields: (t) => ({
-    chainId: t.expose('chainId', { type: 'UUID', description: "The id of its first attempt." }),
+    chainId: t.expose('chainId', { type: 'UUID', description: 'The id of its first attempt.' }),
     name: t.exposeString('name', { description: 'Its name; not necessarily unique.' }),
     labels: t.field({
       type: [Label],
@@ -102,7 +104,8 @@ export const ChainNode = builder.node(ref, {
     endedAt: t.expose('endedAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'When its last attempt ended or the retry that it waited for was given up; null if another attempt may follow.',
+      description:
+        'When its last attempt ended or the retry that it waited for was given up; null if another attempt may follow.',
     }),
     totalSeconds: t.exposeFloat('totalSeconds', { description: 'Time from its creation to its end, or until now.' }),
     checkpointBytes: t.float({
@@ -128,7 +131,7 @@ export const ChainNode = builder.node(ref, {
       type: 'DateTime',
       nullable: true,
       description:
-        'When the servers' copy of that checkpoint was made. A retry on another agent continues from this copy. Null if there is none.',
+        "When the servers' copy of that checkpoint was made. A retry on another agent continues from this copy. Null if there is none.",
       resolve: async ({ chainId }, _args, { loaders }) =>
         (await loaders.keptCheckpoints.load(chainId))?.copiedAt ?? null,
     }),

@@ -91,7 +91,8 @@ export const DeploymentEventObject = builder.objectRef<DeploymentOutboxEvent>('D
     }),
     fromStatus: t.string({
       nullable: true,
-      description: 'The previous status of the deployment, or of the route if the event is about one; null for a new one.',
+      description:
+        'The previous status of the deployment, or of the route if the event is about one; null for a new one.',
       resolve: (event) => end(event, 'status', 'from') as string | null,
     }),
     toStatus: t.string({
@@ -116,7 +117,7 @@ export const DeploymentEventObject = builder.objectRef<DeploymentOutboxEvent>('D
     }),
     revision: t.int({
       nullable: true,
-      description: 'The number of the deployment's present revision, or of the route's revision.',
+      description: "The number of the deployment's present revision, or of the route's revision.",
       resolve: (event) => (end(event, 'revision', 'to') as number | null) ?? dataOf(event).revision ?? null,
     }),
     host: t.string({

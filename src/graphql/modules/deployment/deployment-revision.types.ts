@@ -18,7 +18,9 @@ const HealthCheck = builder.objectRef<RevisionRow>('HealthCheck').implement({
       description: 'Timeout of a check in seconds.',
       resolve: ({ healthTimeoutMs }) => seconds(healthTimeoutMs),
     }),
-    healthyThreshold: t.exposeInt('healthyThreshold', { description: 'Number of consecutive successes that make it healthy.' }),
+    healthyThreshold: t.exposeInt('healthyThreshold', {
+      description: 'Number of consecutive successes that make it healthy.',
+    }),
     unhealthyThreshold: t.exposeInt('unhealthyThreshold', {
       description: 'Number of consecutive failures that make it unhealthy.',
     }),
@@ -76,7 +78,7 @@ export const DeploymentRevision = builder.objectRef<RevisionRow>('DeploymentRevi
       resolve: ({ mounts }) => mounts,
     }),
     portVariable: t.exposeString('portVariable', {
-      description: 'Name of the environment variable that holds the program's port.',
+      description: "Name of the environment variable that holds the program's port.",
     }),
     healthCheck: t.field({
       type: HealthCheck,

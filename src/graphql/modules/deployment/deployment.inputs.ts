@@ -8,7 +8,8 @@ import { DeploymentStatusEnum } from './deployment.types.ts'
 const MIN_HEALTHY =
   'Minimum number of healthy replicas during an update. Null: three quarters of the replicas, rounded up.'
 const MAX_SURGE = 'Maximum number of extra replicas during an update. Null: a quarter of the replicas, rounded up.'
-const STALE_AFTER = 'Seconds for which the result of a check is valid. Null: three times the sum of interval and timeout.'
+const STALE_AFTER =
+  'Seconds for which the result of a check is valid. Null: three times the sum of interval and timeout.'
 
 const HealthCheckInput = builder.inputType('HealthCheckInput', {
   description: 'Health check of a route: an HTTP GET request, which succeeds with a status of 200 to 299.',
@@ -17,7 +18,10 @@ const HealthCheckInput = builder.inputType('HealthCheckInput', {
     interval: t.float({ defaultValue: 5, description: 'Seconds between two checks, at least 0.1.' }),
     timeout: t.float({ defaultValue: 2, description: 'Timeout of a check in seconds, at least 0.05.' }),
     healthyThreshold: t.int({ defaultValue: 1, description: 'Number of consecutive successes that make it healthy.' }),
-    unhealthyThreshold: t.int({ defaultValue: 3, description: 'Number of consecutive failures that make it unhealthy.' }),
+    unhealthyThreshold: t.int({
+      defaultValue: 3,
+      description: 'Number of consecutive failures that make it unhealthy.',
+    }),
     initialDelay: t.float({ defaultValue: 0, description: 'Seconds from the start of user code to the first check.' }),
     staleAfter: t.float({ description: STALE_AFTER }),
   }),
@@ -40,14 +44,16 @@ export const CreateDeploymentInput = builder.inputType('CreateDeploymentInput', 
     }),
     secretEnviron: t.field({
       type: [EnvVarInput],
-      description: 'Secret variables: their values are stored encrypted, are given to kernels at their start, and cannot be read otherwise.',
+      description:
+        'Secret variables: their values are stored encrypted, are given to kernels at their start, and cannot be read otherwise.',
     }),
     resourceSlots: t.field({ type: [ResourceSlotInput], description: 'Resources of each route.' }),
     labels: t.field({ type: [LabelInput], description: 'Labels of your choice.' }),
     agentLabels: t.field({ type: [LabelInput], description: 'An agent must have all of these labels to run a route.' }),
     mounts: t.field({
       type: [MountInput],
-      description: 'Volumes that its routes mount. An agent of the resource group must have all of them for its project.',
+      description:
+        'Volumes that its routes mount. An agent of the resource group must have all of them for its project.',
     }),
     priority: t.int({ defaultValue: 10, description: 'Priority, 0 to 100; higher ones are scheduled first.' }),
     replicas: t.int({ defaultValue: 1, description: 'Desired number of healthy routes.' }),
@@ -55,7 +61,7 @@ export const CreateDeploymentInput = builder.inputType('CreateDeploymentInput', 
     maxSurge: t.int({ description: MAX_SURGE }),
     portVariable: t.string({
       defaultValue: 'PORT',
-      description: 'Name of the environment variable that holds the program's port.',
+      description: "Name of the environment variable that holds the program's port.",
     }),
     healthCheck: t.field({ type: HealthCheckInput, description: 'The health check of its routes.' }),
     startTimeout: t.float({
@@ -116,13 +122,22 @@ export const UpdateDeploymentInput = builder.inputType('UpdateDeploymentInput', 
       type: [EnvVarInput],
       description: 'Its secret variables, as for `createDeployment`. Replaces all of them.',
     }),
-    resourceSlots: t.field({ type: [ResourceSlotInput], description: 'Resources of each route. Replaces all of them.' }),
+    resourceSlots: t.field({
+      type: [ResourceSlotInput],
+      description: 'Resources of each route. Replaces all of them.',
+    }),
     labels: t.field({ type: [LabelInput], description: 'Labels of your choice. Replaces all of them.' }),
-    agentLabels: t.field({ type: [LabelInput], description: 'Labels that an agent must have to run a route. Replaces all of them.' }),
-    mounts: t.field({ type: [MountInput], description: 'Volumes that its routes mount, as for `createDeployment`. Replaces all of them.' }),
+    agentLabels: t.field({
+      type: [LabelInput],
+      description: 'Labels that an agent must have to run a route. Replaces all of them.',
+    }),
+    mounts: t.field({
+      type: [MountInput],
+      description: 'Volumes that its routes mount, as for `createDeployment`. Replaces all of them.',
+    }),
     priority: t.int({ description: 'Priority, 0 to 100; higher ones are scheduled first.' }),
     portVariable: t.string({
-      description: 'Name of the environment variable that holds the program's port.',
+      description: "Name of the environment variable that holds the program's port.",
     }),
     healthCheck: t.field({ type: HealthCheckChange, description: 'The health check of its routes.' }),
     startTimeout: t.float({ description: 'Seconds from the creation of a route to its first successful check.' }),

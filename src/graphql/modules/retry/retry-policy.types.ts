@@ -91,7 +91,8 @@ const POLICY_FIELDS: InputOutputFields<RetryPolicy> = {
   maxRetries: {
     type: 'Int',
     description: 'Number of retries: one less than the number of attempts. 0 means none.',
-    given: 'Number of retries, 0 to 100: one less than the number of attempts. 0 means no retries, even if the defaults allow some.',
+    given:
+      'Number of retries, 0 to 100: one less than the number of attempts. 0 means no retries, even if the defaults allow some.',
   },
   retryDelay: { type: 'Float', description: 'The first delay.', given: 'The first delay, more than 0.' },
   backoff: { type: BackoffEnum, description: 'How delays grow.' },
@@ -107,7 +108,10 @@ const POLICY_FIELDS: InputOutputFields<RetryPolicy> = {
     description: 'Maximum jitter of DETERMINISTIC and RANDOM as a share of the delay, 0 to 1.',
   },
   eligibleCauses: { type: [FailureCauseEnum], description: 'Failures that are retried.' },
-  emitRetryEvents: { type: 'Boolean', description: 'False: no retry events are sent. Decisions are stored in any case.' },
+  emitRetryEvents: {
+    type: 'Boolean',
+    description: 'False: no retry events are sent. Decisions are stored in any case.',
+  },
   maxElapsed: {
     type: 'Float',
     description: 'No retry starts later than this after the first attempt was created. Null means no limit.',
@@ -123,7 +127,7 @@ const POLICY_FIELDS: InputOutputFields<RetryPolicy> = {
   },
   trustVerdicts: {
     type: 'Boolean',
-    description: 'True: requests in a program's verdict file are followed.',
+    description: "True: requests in a program's verdict file are followed.",
   },
   checkpoint: {
     type: CheckpointWishEnum,
@@ -161,14 +165,15 @@ export const RetryPolicyInput = builder.inputType('RetryPolicyInput', {
   fields: (t) => ({
     preset: t.field({
       type: RetryPolicyPresetEnum,
-      description: "A predefined policy for the fields that are missing here. The session stores the fields, not the name of the preset.",
+      description:
+        'A predefined policy for the fields that are missing here. The session stores the fields, not the name of the preset.',
     }),
     ...givenFields(t, POLICY_FIELDS, () => false),
   }),
 })
 
 const PolicyLayerEnum = builder.enumType('RetryPolicyLayer', {
-  description: 'Sources of a policy's fields; earlier ones take precedence.',
+  description: "Sources of a policy's fields; earlier ones take precedence.",
   values: {
     SESSION: { description: 'The session itself, when it was created or resubmitted.' },
     PROJECT: { description: "The project's defaults." },
@@ -205,7 +210,8 @@ export const RetryPolicyType = builder.objectRef<ShownPolicy>('RetryPolicy').imp
 })
 
 export const PartialPolicyType = builder.objectRef<Partial<RetryPolicy>>('PartialRetryPolicy').implement({
-  description: 'Some fields of a retry policy. Fields not listed in `given` are null here; another source defines them.',
+  description:
+    'Some fields of a retry policy. Fields not listed in `given` are null here; another source defines them.',
   fields: (t) => ({
     given: t.stringList({
       description: 'Names of the fields that this one defines.',
@@ -215,7 +221,8 @@ export const PartialPolicyType = builder.objectRef<Partial<RetryPolicy>>('Partia
       t,
       POLICY_FIELDS,
       () => true,
-      (_, name) => (nullIsAValue(name) ? 'Same as in RetryPolicy; null is possible as a value.' : 'Same as in RetryPolicy.'),
+      (_, name) =>
+        nullIsAValue(name) ? 'Same as in RetryPolicy; null is possible as a value.' : 'Same as in RetryPolicy.',
     ),
   }),
 })

@@ -7,7 +7,7 @@ interface Described {
 }
 
 export const FailureCauseEnum = builder.enumType('FailureCause', {
-  description: 'The cause of a session's failure, as classified by the server.',
+  description: "The cause of a session's failure, as classified by the server.",
   values: {
     AGENT_TRANSIENT: { description: 'Its agent was lost or restarted while it ran.' },
     SCHEDULER_TIMEOUT: { description: 'The scheduler could not start it in time.' },
@@ -69,7 +69,8 @@ export const BackoffEnum = builder.enumType('RetryBackoff', {
 })
 
 export const JitterEnum = builder.enumType('RetryJitter', {
-  description: 'How delays are randomized, so that sessions that failed at the same time are not retried at the same time.',
+  description:
+    'How delays are randomized, so that sessions that failed at the same time are not retried at the same time.',
   values: {
     NONE: { description: 'No jitter.' },
     DETERMINISTIC: { description: 'Jitter from a hash of the session: the same session always has the same delay.' },
@@ -102,7 +103,9 @@ export const AvoidanceEnum = builder.enumType('RetryAvoidance', {
 export const CheckpointWishEnum = builder.enumType('CheckpointWish', {
   description: 'Whether a retry runs where the checkpoint of earlier attempts is.',
   values: {
-    PREFER: { description: 'It runs there if an agent with the checkpoint fits, otherwise elsewhere without the checkpoint.' },
+    PREFER: {
+      description: 'It runs there if an agent with the checkpoint fits, otherwise elsewhere without the checkpoint.',
+    },
     REQUIRE: { description: 'It runs only there until `checkpointWait` has passed; then as with PREFER.' },
     IGNORE: { description: 'Anywhere.' },
   } as const satisfies Record<RetryPolicy['checkpoint'], Described>,

@@ -33,7 +33,8 @@ const RetryHoldType = builder.prismaObject('RetryWait', {
 })
 
 export const RetryDecisionNode = builder.prismaNode('RetryDecision', {
-  description: 'The decision whether to retry a batch session after its end. Every finished batch session has exactly one.',
+  description:
+    'The decision whether to retry a batch session after its end. Every finished batch session has exactly one.',
   id: { field: 'sessionId' },
   nullable: true,
   findUnique: (sessionId, { viewer }) => ({
@@ -118,9 +119,13 @@ function seconds(ms: number | null): number | null {
 const stateOf = (source: StateSource) => retryState(source, source.decision)
 
 const RetryStateType = builder.objectRef<StateSource>('RetryState').implement({
-  description: 'The state of a session's retry, for display.',
+  description: "The state of a session's retry, for display.",
   fields: (t) => ({
-    phase: t.field({ type: RetryPhaseEnum, description: 'The phase of the retry.', resolve: (source) => stateOf(source).phase }),
+    phase: t.field({
+      type: RetryPhaseEnum,
+      description: 'The phase of the retry.',
+      resolve: (source) => stateOf(source).phase,
+    }),
     attempt: t.int({
       description: '1-based within the present budget: `retryCount` + 1.',
       resolve: (source) => stateOf(source).attempt,
@@ -220,7 +225,10 @@ export const RetryEventType = builder.objectRef<SessionOutboxEvent>('RetryEvent'
     }),
     chainId: t.expose('chainId', { type: 'UUID', description: 'Its chain.' }),
     attempt: t.int({ description: '1-based within the budget.', resolve: (event) => dataOf(event).attempt }),
-    maxAttempts: t.int({ description: 'Number of attempts that the budget allows.', resolve: (event) => dataOf(event).maxAttempts }),
+    maxAttempts: t.int({
+      description: 'Number of attempts that the budget allows.',
+      resolve: (event) => dataOf(event).maxAttempts,
+    }),
     cause: t.field({
       type: FailureCauseEnum,
       nullable: true,
@@ -244,7 +252,11 @@ export const RetryEventType = builder.objectRef<SessionOutboxEvent>('RetryEvent'
       description: 'The retry, once it is dispatched.',
       resolve: (event) => dataOf(event).childSessionId,
     }),
-    reason: t.string({ nullable: true, description: 'The reason, in words.', resolve: (event) => dataOf(event).reason }),
+    reason: t.string({
+      nullable: true,
+      description: 'The reason, in words.',
+      resolve: (event) => dataOf(event).reason,
+    }),
   }),
 })
 

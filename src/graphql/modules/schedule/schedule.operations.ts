@@ -64,7 +64,7 @@ builder.queryField('scheduleRuns', (t) =>
   t.connection(
     {
       type: ScheduleRun,
-      description: 'The outcomes of a schedule's runs, latest planned time first.',
+      description: "The outcomes of a schedule's runs, latest planned time first.",
       args: {
         scheduleId: t.arg({ type: 'UUID', required: true, description: 'Id of the schedule.' }),
         outcome: t.arg({ type: [ScheduleRunOutcomeEnum], description: 'Only runs with one of these outcomes.' }),
@@ -128,7 +128,8 @@ mutation({
 
 mutation({
   name: 'pauseSchedule',
-  description: 'Pauses a schedule: it makes no runs until it is resumed. Active runs continue, and waiting runs keep waiting.',
+  description:
+    'Pauses a schedule: it makes no runs until it is resumed. Active runs continue, and waiting runs keep waiting.',
   input: PauseScheduleInput,
   inputDescription: 'The schedule, and the reason.',
   payload: schedulePayload('PauseSchedulePayload', 'A paused schedule.'),

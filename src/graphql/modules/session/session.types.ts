@@ -214,7 +214,10 @@ export const SessionNode = builder.prismaNode('Session', {
       resolve: ({ resourceSlots }) => slotsOf(resourceSlots),
     }),
     clusterSize: t.exposeInt('clusterSize', { description: 'Number of its kernels.' }),
-    clusterMode: t.expose('clusterMode', { type: ClusterModeEnum, description: 'How its kernels are distributed over agents.' }),
+    clusterMode: t.expose('clusterMode', {
+      type: ClusterModeEnum,
+      description: 'How its kernels are distributed over agents.',
+    }),
     batchTimeout: t.exposeFloat('batchTimeout', {
       nullable: true,
       description: 'Batch timeout: seconds that user code may run.',
@@ -227,7 +230,10 @@ export const SessionNode = builder.prismaNode('Session', {
       select: { labels: true },
       resolve: ({ labels }) => labelsOf(labels),
     }),
-    allowAgents: t.expose('allowAgents', { type: ['UUID'], description: 'Ids of the only agents that may run it; an empty list means all.' }),
+    allowAgents: t.expose('allowAgents', {
+      type: ['UUID'],
+      description: 'Ids of the only agents that may run it; an empty list means all.',
+    }),
     avoidAgents: t.expose('avoidAgents', {
       type: ['UUID'],
       description: 'Ids of agents that are used only after all others; those at the end of this list last.',
@@ -274,9 +280,11 @@ export const SessionNode = builder.prismaNode('Session', {
     }),
     chainId: t.expose('chainId', {
       type: 'UUID',
-      description: "The id of the first attempt; the same for the whole chain.",
+      description: 'The id of the first attempt; the same for the whole chain.',
     }),
-    tries: t.exposeInt('tries', { description: 'Number of tries of the scheduler in its present status. They are not retries.' }),
+    tries: t.exposeInt('tries', {
+      description: 'Number of tries of the scheduler in its present status. They are not retries.',
+    }),
     reschedules: t.exposeInt('reschedules', {
       description: 'Number of times it went back to PENDING because it could not be started. They are not retries.',
     }),
@@ -288,12 +296,14 @@ export const SessionNode = builder.prismaNode('Session', {
     }),
     maxRetries: t.exposeInt('maxRetries', { description: 'The retry budget; 0 means no retries.' }),
     attempt: t.exposeInt('attempt', { description: '1-based position in the chain; never reset.' }),
-    epoch: t.exposeInt('epoch', { description: 'The epoch: the number of times that people have resubmitted this chain.' }),
+    epoch: t.exposeInt('epoch', {
+      description: 'The epoch: the number of times that people have resubmitted this chain.',
+    }),
     origin: t.expose('origin', { type: SessionOriginEnum, description: 'Why it exists.' }),
     retryCause: t.expose('retryCause', {
       type: FailureCauseEnum,
       nullable: true,
-      description: 'The cause of its parent's failure, if it is a retry.',
+      description: "The cause of its parent's failure, if it is a retry.",
     }),
     schedulingHistory: t.field(historyField(t, 'Actions of the scheduler on it, oldest first.')),
   }),

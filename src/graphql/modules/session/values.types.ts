@@ -144,7 +144,7 @@ export const UsageType = builder.objectRef<KernelUsage>('Usage').implement({
     wallSeconds: t.exposeFloat('wallSeconds', {
       nullable: true,
       description:
-        'Seconds from the start of the program until its last process had ended, by the agent's clock; for a session, the longest of its kernels.',
+        "Seconds from the start of the program until its last process had ended, by the agent's clock; for a session, the longest of its kernels.",
     }),
     source: t.expose('source', { type: UsageSourceEnum, description: 'How the figures were measured.' }),
   }),
@@ -163,7 +163,7 @@ const CheckpointStateEnum = builder.enumType('CheckpointState', {
   description: 'State of the checkpoint of earlier attempts when a session started.',
   values: {
     NONE: { description: 'There was no checkpoint.' },
-    HERE: { description: 'It was in the session's directory.' },
+    HERE: { description: "It was in the session's directory." },
     FETCHED: { description: 'It was copied there from elsewhere.' },
     MISSING: { description: 'There was one, but it was not available.' },
   } satisfies Record<ShownCheckpoint['state'], object>,
@@ -179,7 +179,8 @@ export const CheckpointType = builder.objectRef<ShownCheckpoint>('Checkpoint').i
     }),
     bytes: t.exposeFloat('bytes', {
       nullable: true,
-      description: 'The size of its files in bytes; null if it is not known, for example because there are very many files.',
+      description:
+        'The size of its files in bytes; null if it is not known, for example because there are very many files.',
     }),
     store: t.exposeString('store', {
       nullable: true,
