@@ -45,12 +45,12 @@ interface Wanted {
   token: string
   target: ChannelTarget
   port: number | null
-  /** The client only asks whether the channel may be opened. */
+  /** Whether the client only checks if the channel may be opened. */
   isCheck: boolean
 }
 
 /**
- * Accepts a token only in `Authorization`. Browsers cannot send that header with a WebSocket, and their cookie is
+ * Reads the token from `Authorization` only. Browsers cannot send that header with a WebSocket, and their cookie is
  * ignored here, so no page of any site can open a channel.
  */
 export function serveChannels(context: ChannelsContext): ServedChannels {
