@@ -85,7 +85,7 @@ describe.each(TRANSPORTS)('over %s', (_name, options) => {
       expect(error).toBeInstanceOf(HttpStatusError)
       expect(error).toMatchObject({
         code: `HTTP_${status}`,
-        message: `${gate.url} answered with ${status} and points to ${stranger.url}/graphql, which is none of the configured servers; give the client this address`,
+        message: `${gate.url} answered with ${status} and points to ${stranger.url}/graphql, which is not one of the configured servers; give the client this address`,
       })
       expect(stranger.asked).toEqual([])
     } finally {
