@@ -61,7 +61,7 @@ test.skipIf(!PSEUDO_TERMINAL).each<[string, RegExp | null, number]>([
   expect({ status, text }).toMatchObject({ status: 130 })
   // Long before it would have ended by itself.
   expect(performance.now() - pressedAt).toBeLessThan(20_000)
-  expect(text).toContain('interrupted: all has been stopped and removed')
+  expect(text).toContain('interrupted: everything has been stopped and removed')
   await eventually(async () => (await findLeftovers(TMPDIR)).length === 0)
   expect(readdirSync(TMPDIR)).toEqual([])
   const wide = text.split('\r\n').filter((line) => line.length > 80 && !/^ {2}http:/.test(line))

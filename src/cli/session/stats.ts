@@ -5,7 +5,7 @@ import { pair, past, seconds } from '../options/values.ts'
 import { type Column, formatFields } from '../output/table.ts'
 import type { Output } from '../output/output.ts'
 import { binaryBytes, duration, instant } from '../output/format.ts'
-import { usedWords } from './session-text.ts'
+import { formatUsage } from './session-text.ts'
 
 interface StatsOptions {
   since?: string
@@ -23,7 +23,7 @@ type Bucket = Statistics['buckets'][number]
 type Figures = Bucket['figures']
 
 export function statsCommand(): Command {
-  const command = describedCommand('stats', 'how many sessions ended, how, and what retries were good for', [
+  const command = describedCommand('stats', 'show how many sessions ended and how, and how many retries succeeded', [
     'reprise stats --since 7d',
     'reprise stats --since 6h --bucket 1h --in-group default',
     'reprise stats --with-label study=7 --json',
@@ -94,7 +94,7 @@ function totalsOf({ from, to, total, byStatus, usage }: Statistics, { terminal }
 const RESULTS = { SUCCESS: 'succeeded', FAILURE: 'failed', UNDEFINED: 'cancelled' }
 
 function spentWords({ cpuSeconds, wallSeconds, peakMemoryBytes }: Statistics['usage'][number]): string {
-  const used = usedWords({ cpuSeconds, peakMemoryBytes: null })
+  const used = formatUsage({ cpuSeconds, peakMemoryBytes: null })
   const words = [
     used,
     wallSeconds === null ? null : `ran ${duration(wallSeconds)}`,
