@@ -16,7 +16,7 @@ import { statusStyle, type Terminal } from './output/terminal.ts'
 import type { Output } from './output/output.ts'
 import { binaryBytes, duration, instant, relative } from './output/format.ts'
 import { findAgent, findSession, SESSION_ARGUMENT } from './find.ts'
-import { outcomeOf, ranFor, statusWord, usedWords, whyRetried } from './session/session-text.ts'
+import { outcomeOf, ranFor, statusWord, formatUsage, whyRetried } from './session/session-text.ts'
 
 interface ChainsOptions {
   state?: ChainState[]
@@ -160,7 +160,7 @@ export function drawChain(attempts: readonly Attempt[], here: string, terminal: 
       const style = statusStyle(word)
       const status = style ? terminal.style(style, word) : word
       const origin = attempt.origin === 'RESUBMISSION' ? '(resubmitted)' : ''
-      const used = attempt.usage && usedWords(attempt.usage)
+      const used = attempt.usage && formatUsage(attempt.usage)
       const parts = [
         `${last ? '└─' : '├─'} ${attempt.attempt}`,
         attempt.sessionId,

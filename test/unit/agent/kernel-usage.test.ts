@@ -4,7 +4,7 @@ import { readKernelUsage } from '../../../src/domain/agent/kernel-report.ts'
 import { CPU_SECONDS_MAX, PEAK_MEMORY_BYTES_MAX, WALL_SECONDS_MAX } from '../../../src/domain/limits.ts'
 import { exitSignalOf } from '../../../src/domain/session/failure.ts'
 import { binaryBytes } from '../../../src/cli/output/format.ts'
-import { usedWords } from '../../../src/cli/session/session-text.ts'
+import { formatUsage } from '../../../src/cli/session/session-text.ts'
 import { checkProperty } from '../../support/seeds.ts'
 
 const USAGE = { peakMemoryBytes: 104_857_600, cpuSeconds: 1.25, wallSeconds: 3.5, source: 'CGROUP' }
@@ -82,9 +82,9 @@ describe('in words', () => {
 
   it('what was put together from processes is about that', () => {
     const used = { cpuSeconds: 1.25, peakMemoryBytes: 104_857_600 }
-    expect(usedWords({ ...used, source: 'CGROUP' })).toBe('1.3 s CPU, 100 MiB')
-    expect(usedWords({ ...used, source: 'PROCESSES' })).toBe('about 1.3 s CPU, 100 MiB')
-    expect(usedWords({ ...used, peakMemoryBytes: null, source: 'CGROUP' })).toBe('1.3 s CPU')
-    expect(usedWords({ cpuSeconds: null, peakMemoryBytes: null, source: 'CGROUP' })).toBeNull()
+    expect(formatUsage({ ...used, source: 'CGROUP' })).toBe('1.3 s CPU, 100 MiB')
+    expect(formatUsage({ ...used, source: 'PROCESSES' })).toBe('about 1.3 s CPU, 100 MiB')
+    expect(formatUsage({ ...used, peakMemoryBytes: null, source: 'CGROUP' })).toBe('1.3 s CPU')
+    expect(formatUsage({ cpuSeconds: null, peakMemoryBytes: null, source: 'CGROUP' })).toBeNull()
   })
 })
