@@ -53,11 +53,9 @@ export const DeploymentResource = z
     start_timeout: z.number(),
     evict_after: z.number(),
     drain: z.number(),
-    failures: z
-      .int()
-      .openapi({
-        description: 'Number of consecutive routes that failed, without one in between that stayed healthy.',
-      }),
+    failures: z.int().openapi({
+      description: 'Number of consecutive routes that failed, without one in between that stayed healthy.',
+    }),
     next_route_at: time()
       .nullable()
       .openapi({ description: 'After such failures: no new route is started before this time.' }),

@@ -43,13 +43,10 @@ const route = createRoute({
   request: {
     headers: LastEventId,
     query: z.strictObject({
-      after: z
-        .string()
-        .optional()
-        .openapi({
-          description:
-            'The `id` of the last event that the client received. The header `Last-Event-ID` takes precedence.',
-        }),
+      after: z.string().optional().openapi({
+        description:
+          'The `id` of the last event that the client received. The header `Last-Event-ID` takes precedence.',
+      }),
       types: several(EVENT_TYPES, 'Of one of these types.'),
       project: z.string().optional().openapi({ description: 'In the project of this name.' }),
       chain_id: ids(`In one of these chains, at most ${FILTER_LIST_MAX}.`),

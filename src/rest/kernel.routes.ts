@@ -80,12 +80,9 @@ const getLogRoute = createRoute({
         .pipe(z.enum(['STDOUT', 'STDERR']))
         .optional()
         .openapi({ type: 'string', enum: ['STDOUT', 'STDERR'], description: 'Only this stream.' }),
-      link: z
-        .string()
-        .optional()
-        .openapi({
-          description: 'The code of a download link that the web UI has created, in place of a token. Valid once.',
-        }),
+      link: z.string().optional().openapi({
+        description: 'The code of a download link that the web UI has created, in place of a token. Valid once.',
+      }),
     }),
   },
   responses: {
@@ -122,13 +119,10 @@ const followLogRoute = createRoute({
     params: KernelIdParameter,
     headers: LastEventId,
     query: z.strictObject({
-      after: z
-        .string()
-        .optional()
-        .openapi({
-          description:
-            'The `id` of the last event that the client received. The header `Last-Event-ID` takes precedence.',
-        }),
+      after: z.string().optional().openapi({
+        description:
+          'The `id` of the last event that the client received. The header `Last-Event-ID` takes precedence.',
+      }),
     }),
   },
   responses: {

@@ -30,11 +30,9 @@ export const ResubmissionResource = z
     total: z.int(),
     done: z.int(),
     refused: z.int(),
-    pending: z
-      .int()
-      .openapi({
-        description: 'Number of sessions that are neither done nor refused. If it was aborted, they stay so.',
-      }),
+    pending: z.int().openapi({
+      description: 'Number of sessions that are neither done nor refused. If it was aborted, they stay so.',
+    }),
     refusals: refusals(),
     finished_at: time().nullable(),
     aborted_by: z.string().nullable(),

@@ -24,12 +24,10 @@ const POLICY_DESCRIPTIONS: Partial<Record<keyof ShownPolicy, string>> = {
 const SHOWN_AS = new Map<unknown, z.ZodType>([
   [
     exitCodes,
-    z
-      .union([z.int(), z.string()])
-      .openapi({
-        description: 'An exit code, or a range of exit codes, both ends included: `"64-78"`.',
-        example: '64-78',
-      }),
+    z.union([z.int(), z.string()]).openapi({
+      description: 'An exit code, or a range of exit codes, both ends included: `"64-78"`.',
+      example: '64-78',
+    }),
   ],
   [slotGrowth.shape.max, z.string().optional()],
   [

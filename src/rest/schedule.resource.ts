@@ -93,11 +93,9 @@ export const ScheduleRunResource = z
     last_planned_at: time().openapi({
       description: 'If `count` is more than 1: the planned time of the last of these runs.',
     }),
-    count: z
-      .int()
-      .openapi({
-        description: 'Number of runs. Consecutive runs that created nothing for the same reason are one entry.',
-      }),
+    count: z.int().openapi({
+      description: 'Number of runs. Consecutive runs that created nothing for the same reason are one entry.',
+    }),
     outcome: z.enum(SCHEDULE_RUN_OUTCOMES),
     code: z.string().nullable(),
     reason: z.string().nullable(),

@@ -111,11 +111,9 @@ export const SessionResource = z
     allow_agents: z
       .array(z.uuid())
       .openapi({ description: 'Ids of the only agents that may run it; an empty list means all.' }),
-    avoid_agents: z
-      .array(z.uuid())
-      .openapi({
-        description: 'Ids of agents that are used only after all others; those at the end of this list last.',
-      }),
+    avoid_agents: z.array(z.uuid()).openapi({
+      description: 'Ids of agents that are used only after all others; those at the end of this list last.',
+    }),
     exclude_agents: z.array(z.uuid()).openapi({ description: 'Ids of agents that must not run it.' }),
     agent_labels: labels().openapi({ description: 'An agent must have all of them to run it.' }),
     executor_options: labels().openapi({
