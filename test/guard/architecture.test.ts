@@ -63,7 +63,7 @@ describe(`${PAGE}: the folders of the sources`, async () => {
 
   test('those of the domain are nouns', () => {
     const named = folders.flatMap((folder) => /^src\/domain\/([\w-]+)$/.exec(folder)?.slice(1) ?? [])
-    expect(named.length).toBeGreaterThan(8)
+    expect(named.length).toBeGreaterThan(4)
     expect(named.filter((name) => !isNoun(name))).toEqual([])
   })
 
