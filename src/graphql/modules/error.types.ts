@@ -29,7 +29,7 @@ const IssueType = builder.objectRef<ValidationIssue>('ValidationIssue').implemen
   description: 'One problem with an input.',
   fields: (t) => ({
     path: t.exposeString('path', { description: "Path from the input's root: `environ.0.name`." }),
-    message: t.exposeString('message', { description: 'What.' }),
+    message: t.exposeString('message', { description: 'Explanation of the problem, for people.' }),
   }),
 })
 

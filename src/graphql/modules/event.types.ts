@@ -82,7 +82,7 @@ export const SessionEventObject = builder.objectRef<SessionOutboxEvent>('Session
     cursor: t.string({ description: 'Its cursor: pass it as `after`.', resolve: ({ cursor }) => encodeCursor(cursor) }),
     type: t.field({
       type: SessionEventTypeEnum,
-      description: 'What happened.',
+      description: 'The type of the event.',
       resolve: ({ type }) => sessionEventName(type),
     }),
     occurredAt: t.expose('occurredAt', { type: 'DateTime', description: 'When it happened.' }),

@@ -110,7 +110,7 @@ mutation({
   description:
     'Deletes a resource group; for administrators. It must have no agents, no unfinished sessions and no waiting retries.',
   input: DeleteResourceGroupInput,
-  inputDescription: 'Which.',
+  inputDescription: 'The group to delete.',
   payload: DeleteResourceGroupPayload,
   errors: [NotFoundError, InvalidStateError, ForbiddenError],
   result: 'The name of the deleted group',

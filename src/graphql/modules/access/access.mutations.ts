@@ -100,7 +100,7 @@ mutation({
   name: 'removeProjectMember',
   description: 'Removes a user from a project; for administrators.',
   input: RemoveProjectMemberInput,
-  inputDescription: 'Who.',
+  inputDescription: 'The user, and the project.',
   payload: RemoveProjectMemberPayload,
   errors: [ValidationError, NotFoundError, ForbiddenError],
   result: 'The project',
@@ -172,7 +172,7 @@ const CreateTokenInput = builder.inputType('CreateTokenInput', {
 
 const RevokeTokenInput = builder.inputType('RevokeTokenInput', {
   description: 'A token to revoke.',
-  fields: (t) => ({ tokenId: t.field({ type: 'UUID', required: true, description: 'Which.' }) }),
+  fields: (t) => ({ tokenId: t.field({ type: 'UUID', required: true, description: 'Id of the token.' }) }),
 })
 
 const CreateTokenPayload = tokenPayload<{ secret: string }>('CreateTokenPayload', 'A new token.')
@@ -193,7 +193,7 @@ mutation({
   description:
     'Creates a token; for administrators. The administrator of a project creates tokens for that project only.',
   input: CreateTokenInput,
-  inputDescription: 'Which.',
+  inputDescription: 'The token to create.',
   payload: CreateTokenPayload,
   errors: [ValidationError, NotFoundError, ForbiddenError, InvalidStateError],
   result: 'The token',
@@ -205,7 +205,7 @@ mutation({
   description:
     'Revokes a token; for administrators. Takes effect within seconds. Agents that use it lose their access.',
   input: RevokeTokenInput,
-  inputDescription: 'Which.',
+  inputDescription: 'The token to revoke.',
   payload: RevokeTokenPayload,
   errors: [ValidationError, NotFoundError, ForbiddenError],
   result: 'The token',

@@ -143,7 +143,7 @@ const ProjectMembership = builder.prismaObject('ProjectMember', {
     id: t.id(
       stableId('ProjectMember', ({ projectId, userId }: { projectId: string; userId: string }) => [projectId, userId]),
     ),
-    project: t.relation('project', { type: ProjectNode, description: 'Where.' }),
+    project: t.relation('project', { type: ProjectNode, description: 'The project.' }),
     role: t.expose('role', { type: TokenRoleEnum, description: 'The role.' }),
   }),
 })
@@ -185,7 +185,7 @@ export const AuditEntry = builder.objectRef<AuditRow>('AuditEntry').implement({
   fields: (t) => ({
     id: t.id(stableId('AuditEntry', ({ id }: AuditRow) => [id])),
     entryId: t.exposeString('id', { description: 'Its number; newer entries have greater ones.' }),
-    at: t.expose('at', { type: 'DateTime', description: 'When.' }),
+    at: t.expose('at', { type: 'DateTime', description: 'Time of the action.' }),
     actor: t.exposeString('actor', {
       description: 'Name of the actor: of the token, which is not unique, or of a part of the server.',
     }),

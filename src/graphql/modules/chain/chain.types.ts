@@ -58,7 +58,7 @@ const ChainOutlook = builder.objectRef<Outlook>('ChainOutlook').implement({
     willRetry: t.exposeBoolean('willRetry', {
       description: 'A retry is planned, or the current attempt has retries left in case it fails.',
     }),
-    reason: t.exposeString('reason', { description: 'Why, in words.' }),
+    reason: t.exposeString('reason', { description: 'The reason, in words.' }),
     at: t.expose('at', {
       type: 'DateTime',
       nullable: true,

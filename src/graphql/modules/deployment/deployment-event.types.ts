@@ -62,7 +62,7 @@ export const DeploymentEventObject = builder.objectRef<DeploymentOutboxEvent>('D
     cursor: t.string({ description: 'Its cursor: pass it as `after`.', resolve: ({ cursor }) => encodeCursor(cursor) }),
     type: t.field({
       type: DeploymentEventTypeEnum,
-      description: 'What happened.',
+      description: 'The type of the event.',
       resolve: ({ type }) => eventName(type),
     }),
     occurredAt: t.expose('occurredAt', { type: 'DateTime', description: 'When it happened.' }),

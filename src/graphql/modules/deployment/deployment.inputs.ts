@@ -84,7 +84,7 @@ export const CreateDeploymentInput = builder.inputType('CreateDeploymentInput', 
 export const ScaleDeploymentInput = builder.inputType('ScaleDeploymentInput', {
   description: 'The deployment to scale. Missing fields stay as they are.',
   fields: (t) => ({
-    deploymentId: t.field({ type: 'UUID', required: true, description: 'Which.' }),
+    deploymentId: t.field({ type: 'UUID', required: true, description: 'Id of the deployment.' }),
     replicas: t.int({ description: 'Desired number of healthy routes.' }),
     minHealthy: t.int({ description: MIN_HEALTHY }),
     maxSurge: t.int({ description: MAX_SURGE }),
@@ -107,7 +107,7 @@ const HealthCheckChange = builder.inputType('HealthCheckChange', {
 export const UpdateDeploymentInput = builder.inputType('UpdateDeploymentInput', {
   description: 'Changes to the specification of its routes. Missing fields stay as they are.',
   fields: (t) => ({
-    deploymentId: t.field({ type: 'UUID', required: true, description: 'Which.' }),
+    deploymentId: t.field({ type: 'UUID', required: true, description: 'Id of the deployment.' }),
     resourceGroup: t.string({ description: 'Name of the resource group for its routes.' }),
     image: t.string({
       description:
@@ -151,7 +151,7 @@ export const UpdateDeploymentInput = builder.inputType('UpdateDeploymentInput', 
 export const DestroyDeploymentInput = builder.inputType('DestroyDeploymentInput', {
   description: 'The deployment to destroy.',
   fields: (t) => ({
-    deploymentId: t.field({ type: 'UUID', required: true, description: 'Which.' }),
+    deploymentId: t.field({ type: 'UUID', required: true, description: 'Id of the deployment.' }),
     reason: t.string({ description: 'The reason, for people.' }),
   }),
 })

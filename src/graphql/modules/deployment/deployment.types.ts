@@ -36,7 +36,7 @@ export const DeploymentStatusEnum = builder.enumType('DeploymentStatus', {
     },
     READY: { description: 'It has the desired number of healthy routes of its revision, and no others.' },
     DESTROYING: { description: 'Its routes are being terminated.' },
-    DESTROYED: { description: 'Gone.' },
+    DESTROYED: { description: 'It has been destroyed with all its routes.' },
   } as const,
 })
 
@@ -49,7 +49,7 @@ const RouteStatusEnum = builder.enumType('RouteStatus', {
     UNHEALTHY: { description: 'It fails its checks; it is replaced if this continues.' },
     FAILED_TO_START: { description: 'Its session ended, or did not start to serve in time; it is replaced.' },
     TERMINATING: { description: 'Service discovery no longer lists it; its session ends after the drain time.' },
-    TERMINATED: { description: 'Gone.' },
+    TERMINATED: { description: 'It has ended.' },
   } as const,
 })
 

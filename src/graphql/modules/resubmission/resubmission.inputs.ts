@@ -117,6 +117,6 @@ export const ResubmitSessionsInput = builder.inputType('ResubmitSessionsInput', 
 export const AbortResubmissionInput = builder.inputType('AbortResubmissionInput', {
   description: 'The resubmission to abort.',
   fields: (t) => ({
-    resubmissionId: t.field({ type: 'UUID', required: true, description: 'Which.' }),
+    resubmissionId: t.field({ type: 'UUID', required: true, description: 'Id of the resubmission.' }),
   }),
 })

@@ -119,7 +119,7 @@ mutation({
   name: 'abortResubmission',
   description: 'Aborts a resubmission. Sessions that were already resubmitted stay so; the rest is not resubmitted.',
   input: AbortResubmissionInput,
-  inputDescription: 'Which.',
+  inputDescription: 'The resubmission to abort.',
   payload: AbortResubmissionPayload,
   errors: [NotFoundError, ForbiddenError, InvalidStateError],
   result: 'The resubmission',

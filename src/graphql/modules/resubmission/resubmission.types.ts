@@ -223,7 +223,7 @@ export async function showBulk(
 const ActionVerdictType = builder.objectRef<ActionVerdict>('ActionVerdict').implement({
   description: 'Whether an action is possible now, judged by the rules of its mutation.',
   fields: (t) => ({
-    action: t.expose('action', { type: SessionActionEnum, description: 'What.' }),
+    action: t.expose('action', { type: SessionActionEnum, description: 'The action.' }),
     allowed: t.boolean({
       description: 'Whether you have the right to do it and it is possible.',
       resolve: ({ reason }) => reason === null,

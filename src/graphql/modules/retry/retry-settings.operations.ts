@@ -38,7 +38,7 @@ const RateLimitType = builder.objectRef<RateLimit>('RateLimit').implement({
 const RetrySwitchChangeType = builder.objectRef<SwitchChange>('RetrySwitchChange').implement({
   description: 'Who set a switch to its present value.',
   fields: (t) => ({
-    at: t.expose('at', { type: 'DateTime', description: 'When.' }),
+    at: t.expose('at', { type: 'DateTime', description: 'Time of the change.' }),
     by: t.exposeString('by', { description: 'Who: the name of the token.' }),
     reason: t.exposeString('reason', {
       nullable: true,
@@ -99,7 +99,7 @@ builder.queryField('retryDefaults', (t) =>
 const SetRetryDefaultsInput = builder.inputType('SetRetryDefaultsInput', {
   description: 'The retry policy defaults to set for a scope.',
   fields: (t) => ({
-    scope: t.field({ type: RetryScopeEnum, required: true, description: 'Where.' }),
+    scope: t.field({ type: RetryScopeEnum, required: true, description: 'Kind of the scope that they apply to.' }),
     name: t.string({ description: 'Name of the domain or project; omit it for the cluster.' }),
     policy: t.field({
       type: RetryPolicyInput,
@@ -151,7 +151,7 @@ const RateLimitInput = builder.inputType('RateLimitInput', {
 const SetRetrySwitchInput = builder.inputType('SetRetrySwitchInput', {
   description: 'The changes of a switch. Missing fields stay as they are.',
   fields: (t) => ({
-    scope: t.field({ type: RetryScopeEnum, required: true, description: 'Where.' }),
+    scope: t.field({ type: RetryScopeEnum, required: true, description: 'Kind of the scope that it applies to.' }),
     name: t.string({ description: 'Name of the domain or project; omit it for the cluster.' }),
     disabled: t.boolean({ description: 'Whether due retries are held. False releases them gradually.' }),
     rateLimit: t.field({

@@ -107,7 +107,7 @@ export const CheckpointWishEnum = builder.enumType('CheckpointWish', {
       description: 'It runs there if an agent with the checkpoint fits, otherwise elsewhere without the checkpoint.',
     },
     REQUIRE: { description: 'It runs only there until `checkpointWait` has passed; then as with PREFER.' },
-    IGNORE: { description: 'Anywhere.' },
+    IGNORE: { description: 'It runs anywhere.' },
   } as const satisfies Record<RetryPolicy['checkpoint'], Described>,
 })
 

@@ -21,7 +21,7 @@ const RetryHoldType = builder.prismaObject('RetryWait', {
   name: 'RetryHold',
   description: 'A span of time in which a due retry was held.',
   fields: (t) => ({
-    holdReason: t.expose('reason', { type: HoldReasonEnum, description: 'Why.' }),
+    holdReason: t.expose('reason', { type: HoldReasonEnum, description: 'The reason.' }),
     reason: t.string({
       description: 'The reason, in words, with the scope of the switch or quota.',
       select: { reason: true, scope: true },
@@ -212,7 +212,7 @@ export const RetryEventType = builder.objectRef<SessionOutboxEvent>('RetryEvent'
     cursor: t.string({ description: 'Its cursor: pass it as `after`.', resolve: ({ cursor }) => encodeCursor(cursor) }),
     type: t.field({
       type: RetryEventTypeEnum,
-      description: 'What happened.',
+      description: 'The type of the event.',
       resolve: ({ type }) => RETRY_EVENT_TYPES[type as keyof typeof RETRY_EVENT_TYPES],
     }),
     occurredAt: t.expose('occurredAt', { type: 'DateTime', description: 'When it happened.' }),

@@ -39,7 +39,7 @@ export const CreateScheduleInput = builder.inputType('CreateScheduleInput', {
 export const UpdateScheduleInput = builder.inputType('UpdateScheduleInput', {
   description: 'Changes of a schedule; fields that are missing or null stay as they are.',
   fields: (t) => ({
-    scheduleId: t.field({ type: 'UUID', required: true, description: 'Which.' }),
+    scheduleId: t.field({ type: 'UUID', required: true, description: 'Id of the schedule.' }),
     name: t.string({ description: 'Its name, unique in its project.' }),
     cron: t.string({ description: `${CRON} Replaces \`every\`.` }),
     every: t.float({ description: 'Seconds between two runs, at least 1. Replaces `cron`.' }),
@@ -58,7 +58,7 @@ export const UpdateScheduleInput = builder.inputType('UpdateScheduleInput', {
 export const PauseScheduleInput = builder.inputType('PauseScheduleInput', {
   description: 'The schedule to pause.',
   fields: (t) => ({
-    scheduleId: t.field({ type: 'UUID', required: true, description: 'Which.' }),
+    scheduleId: t.field({ type: 'UUID', required: true, description: 'Id of the schedule.' }),
     reason: t.string({ description: 'The reason, for people.' }),
   }),
 })
@@ -66,7 +66,7 @@ export const PauseScheduleInput = builder.inputType('PauseScheduleInput', {
 const only = (name: string, description: string) =>
   builder.inputType(name, {
     description,
-    fields: (t) => ({ scheduleId: t.field({ type: 'UUID', required: true, description: 'Which.' }) }),
+    fields: (t) => ({ scheduleId: t.field({ type: 'UUID', required: true, description: 'Id of the schedule.' }) }),
   })
 
 export const ResumeScheduleInput = only('ResumeScheduleInput', 'The schedule to resume.')

@@ -143,7 +143,7 @@ mutation({
   description:
     'Resumes a schedule at its next planned time. Runs whose planned time passed during the pause are not made. From now on runs have the rights of the token that resumes it.',
   input: ResumeScheduleInput,
-  inputDescription: 'Which.',
+  inputDescription: 'The schedule to resume.',
   payload: schedulePayload('ResumeSchedulePayload', 'A resumed schedule.'),
   errors: [NotFoundError, ForbiddenError],
   result: 'The schedule',
@@ -166,7 +166,7 @@ mutation({
   description:
     'Makes one additional run at once, with the rights of the caller. Works for a paused schedule, too. `overlap` applies as for a planned run.',
   input: RunScheduleNowInput,
-  inputDescription: 'Which.',
+  inputDescription: 'The schedule to run.',
   payload: RunScheduleNowPayload,
   errors: [...CHANGE_ERRORS, QuotaExceededError],
   result: 'The run',
@@ -188,7 +188,7 @@ mutation({
   name: 'deleteSchedule',
   description: 'Deletes a schedule with the record of its runs. The chains that it created stay and continue.',
   input: DeleteScheduleInput,
-  inputDescription: 'Which.',
+  inputDescription: 'The schedule to delete.',
   payload: DeleteSchedulePayload,
   errors: [NotFoundError, ForbiddenError],
   result: 'The deleted schedule',

@@ -25,7 +25,7 @@ const SchedulingHistory = builder.objectRef<HistoryRow>('SchedulingHistory').imp
     toStatus: t.exposeString('toStatus', { nullable: true, description: 'The status after.' }),
     result: t.expose('result', { type: SchedulingResultEnum, description: 'The outcome.' }),
     errorCode: t.exposeString('errorCode', { nullable: true, description: 'Name of the error.' }),
-    message: t.exposeString('message', { nullable: true, description: 'What happened, in words.' }),
+    message: t.exposeString('message', { nullable: true, description: 'Explanation, in words.' }),
     attempts: t.exposeInt('attempts', { description: 'Number of times in a row.' }),
     firstAt: t.expose('firstAt', { type: 'DateTime', description: 'The first time.' }),
     lastAt: t.expose('lastAt', { type: 'DateTime', description: 'The last time.' }),

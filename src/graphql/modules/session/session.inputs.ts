@@ -94,7 +94,7 @@ export const CreateSessionsInput = builder.inputType('CreateSessionsInput', {
 export const TerminateSessionInput = builder.inputType('TerminateSessionInput', {
   description: 'The session to terminate.',
   fields: (t) => ({
-    sessionId: t.field({ type: 'UUID', required: true, description: 'Which.' }),
+    sessionId: t.field({ type: 'UUID', required: true, description: 'Id of the session.' }),
     force: t.boolean({ description: 'True: kills its kernels at once, without a grace period to clean up.' }),
     reason: t.string({ description: 'The reason, for people.' }),
   }),

@@ -195,7 +195,7 @@ const counted = (t: ArgumentBuilder) => ({
   name: t.arg.string({ description: 'With exactly this name.' }),
   label: t.arg({ type: LabelInput, description: 'With this label.' }),
   resourceGroup: t.arg.string({ description: 'In the resource group of this name.' }),
-  user: t.arg.string({ description: 'Of the user of this name.' }),
+  user: t.arg.string({ description: 'Of the user with this name.' }),
 })
 type ArgumentBuilder = Parameters<Parameters<typeof builder.queryField>[1]>[0]
 

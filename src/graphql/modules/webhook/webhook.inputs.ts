@@ -29,7 +29,7 @@ export const CreateWebhookInput = builder.inputType('CreateWebhookInput', {
 export const UpdateWebhookInput = builder.inputType('UpdateWebhookInput', {
   description: 'Changes of a webhook. Missing fields stay as they are.',
   fields: (t) => ({
-    webhookId: t.field({ type: 'UUID', required: true, description: 'Which.' }),
+    webhookId: t.field({ type: 'UUID', required: true, description: 'Id of the webhook.' }),
     url: t.string({ description: 'URL of the endpoint; waiting deliveries are sent there, too.' }),
     eventTypes: t.stringList({ description: EVENT_TYPES }),
     description: t.string({ description: 'Description, for people. Null removes it.' }),
@@ -47,7 +47,7 @@ export const UpdateWebhookInput = builder.inputType('UpdateWebhookInput', {
 
 export const DeleteWebhookInput = builder.inputType('DeleteWebhookInput', {
   description: 'The webhook to delete.',
-  fields: (t) => ({ webhookId: t.field({ type: 'UUID', required: true, description: 'Which.' }) }),
+  fields: (t) => ({ webhookId: t.field({ type: 'UUID', required: true, description: 'Id of the webhook.' }) }),
 })
 
 export const RotateWebhookSecretInput = builder.inputType('RotateWebhookSecretInput', {
@@ -62,12 +62,12 @@ export const RotateWebhookSecretInput = builder.inputType('RotateWebhookSecretIn
 
 export const SendTestEventInput = builder.inputType('SendTestEventInput', {
   description: 'The webhook to test.',
-  fields: (t) => ({ webhookId: t.field({ type: 'UUID', required: true, description: 'Which.' }) }),
+  fields: (t) => ({ webhookId: t.field({ type: 'UUID', required: true, description: 'Id of the webhook.' }) }),
 })
 
 export const ReplayDeliveryInput = builder.inputType('ReplayDeliveryInput', {
   description: 'The delivery to repeat.',
-  fields: (t) => ({ deliveryId: t.field({ type: 'UUID', required: true, description: 'Which.' }) }),
+  fields: (t) => ({ deliveryId: t.field({ type: 'UUID', required: true, description: 'Id of the delivery.' }) }),
 })
 
 export const ReplayWebhookInput = builder.inputType('ReplayWebhookInput', {
