@@ -1,6 +1,6 @@
 /** The resubmission to abort. */
 export type AbortResubmissionInput = {
-  /** Which. */
+  /** Id of the resubmission. */
   resubmissionId: string;
 };
 
@@ -223,7 +223,7 @@ export type CheckpointState =
 
 /** Whether a retry runs where the checkpoint of earlier attempts is. */
 export type CheckpointWish =
-  /** Anywhere. */
+  /** It runs anywhere. */
   | 'IGNORE'
   /** It runs there if an agent with the checkpoint fits, otherwise elsewhere without the checkpoint. */
   | 'PREFER'
@@ -479,13 +479,13 @@ export type DeleteResourceGroupInput = {
 
 /** The schedule to delete. */
 export type DeleteScheduleInput = {
-  /** Which. */
+  /** Id of the schedule. */
   scheduleId: string;
 };
 
 /** The webhook to delete. */
 export type DeleteWebhookInput = {
-  /** Which. */
+  /** Id of the webhook. */
   webhookId: string;
 };
 
@@ -551,7 +551,7 @@ export type DeploymentStatus =
   | 'CREATED'
   /** Same as SCALING; the server does not set it. */
   | 'DEPLOYING'
-  /** Gone. */
+  /** It has been destroyed with all its routes. */
   | 'DESTROYED'
   /** Its routes are being terminated. */
   | 'DESTROYING'
@@ -564,7 +564,7 @@ export type DeploymentStatus =
 
 /** The deployment to destroy. */
 export type DestroyDeploymentInput = {
-  /** Which. */
+  /** Id of the deployment. */
   deploymentId: string;
   /** The reason, for people. */
   reason?: string | null | undefined;
@@ -756,7 +756,7 @@ export type OrderDirection =
 export type PauseScheduleInput = {
   /** The reason, for people. */
   reason?: string | null | undefined;
-  /** Which. */
+  /** Id of the schedule. */
   scheduleId: string;
 };
 
@@ -795,7 +795,7 @@ export type RemoveProjectMemberInput = {
 
 /** The delivery to repeat. */
 export type ReplayDeliveryInput = {
-  /** Which. */
+  /** Id of the delivery. */
   deliveryId: string;
 };
 
@@ -891,7 +891,7 @@ export type ResumeAgentInput = {
 
 /** The schedule to resume. */
 export type ResumeScheduleInput = {
-  /** Which. */
+  /** Id of the schedule. */
   scheduleId: string;
 };
 
@@ -925,7 +925,7 @@ export type RetryDecisionFilter = {
   phase?: Array<RetryPhase> | null | undefined;
   /** In the project of this name. */
   project?: string | null | undefined;
-  /** Of this session. */
+  /** About this session. */
   sessionId?: string | null | undefined;
 };
 
@@ -1141,7 +1141,7 @@ export type RetryTimeoutGrowthInput = {
 
 /** A token to revoke. */
 export type RevokeTokenInput = {
-  /** Which. */
+  /** Id of the token. */
   tokenId: string;
 };
 
@@ -1163,7 +1163,7 @@ export type RouteStatus =
   | 'HEALTHY'
   /** Its session is being started. */
   | 'PROVISIONING'
-  /** Gone. */
+  /** It has ended. */
   | 'TERMINATED'
   /** Service discovery no longer lists it; its session ends after the drain time. */
   | 'TERMINATING'
@@ -1172,13 +1172,13 @@ export type RouteStatus =
 
 /** The schedule to run. */
 export type RunScheduleNowInput = {
-  /** Which. */
+  /** Id of the schedule. */
   scheduleId: string;
 };
 
 /** The deployment to scale. Missing fields stay as they are. */
 export type ScaleDeploymentInput = {
-  /** Which. */
+  /** Id of the deployment. */
   deploymentId: string;
   /** Maximum number of extra replicas during an update. Null: a quarter of the replicas, rounded up. */
   maxSurge?: number | null | undefined;
@@ -1239,7 +1239,7 @@ export type SchedulingResult =
 
 /** The webhook to test. */
 export type SendTestEventInput = {
-  /** Which. */
+  /** Id of the webhook. */
   webhookId: string;
 };
 
@@ -1471,7 +1471,7 @@ export type SetRetryDefaultsInput = {
   name?: string | null | undefined;
   /** The defaults. They replace all earlier ones of the scope; null removes them. */
   policy?: RetryPolicyInput | null | undefined;
-  /** Where. */
+  /** Kind of the scope that they apply to. */
   scope: RetryScope;
 };
 
@@ -1485,7 +1485,7 @@ export type SetRetrySwitchInput = {
   rateLimit?: RateLimitInput | null | undefined;
   /** The reason, for people. */
   reason?: string | null | undefined;
-  /** Where. */
+  /** Kind of the scope that it applies to. */
   scope: RetryScope;
   /** When this change is automatically undone. If missing, the change is permanent. */
   until?: string | null | undefined;
@@ -1511,7 +1511,7 @@ export type TerminateSessionInput = {
   force?: boolean | null | undefined;
   /** The reason, for people. */
   reason?: string | null | undefined;
-  /** Which. */
+  /** Id of the session. */
   sessionId: string;
 };
 
@@ -1552,7 +1552,7 @@ export type UpdateDeploymentInput = {
   agentLabels?: Array<LabelInput> | null | undefined;
   /** The program and its arguments. */
   command?: Array<string> | null | undefined;
-  /** Which. */
+  /** Id of the deployment. */
   deploymentId: string;
   /** Seconds between removing a route from service discovery and stopping its program. */
   drain?: number | null | undefined;
@@ -1642,7 +1642,7 @@ export type UpdateScheduleInput = {
   name?: string | null | undefined;
   /** What happens to runs that overlap. */
   overlap?: ScheduleOverlap | null | undefined;
-  /** Which. */
+  /** Id of the schedule. */
   scheduleId: string;
   /** Specification of the sessions from now on. Replaces all of the old one, including secret variables. */
   session?: CreateSessionInput | null | undefined;
@@ -1664,7 +1664,7 @@ export type UpdateWebhookInput = {
   labels?: Array<LabelInput> | null | undefined;
   /** URL of the endpoint; waiting deliveries are sent there, too. */
   url?: string | null | undefined;
-  /** Which. */
+  /** Id of the webhook. */
   webhookId: string;
 };
 

@@ -198,7 +198,8 @@ type ManyInput = typeof TerminateSessionsInput.$inferInput | typeof CancelRetrie
 builder.subscriptionField('resubmissionProgress', (t) =>
   t.prismaField({
     type: ResubmissionNode,
-    description: 'The state of a resubmission: sent at once, and after each change until the resubmission has ended.',
+    description:
+      'The state of a resubmission, sent at once and after each change. Completes when the resubmission has ended.',
     args: { id: t.arg({ type: 'UUID', required: true, description: 'Its `resubmissionId`.' }) },
     subscribe: async (_root, { id }, context) => {
       await assertResubmissionVisible(context, id)
