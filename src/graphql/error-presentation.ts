@@ -64,7 +64,7 @@ export function presentFault(fault: unknown, { log, requestId }: Reporter, at?: 
     const { code, message } = outage
     const path = at?.path?.join('.')
     if (code === 'SERVER_DISK_FULL') log.error({ err: fault, requestId, path }, 'a disk is full')
-    else log.warn({ requestId, path, reason: String(fault) }, `a request met an outage: ${code}`)
+    else log.warn({ requestId, path, reason: String(fault) }, `a request failed because of an outage: ${code}`)
     const headers = code === 'SERVER_DISK_FULL' ? undefined : { 'Retry-After': '1' }
     const http = { status: ERRORS[code].httpStatus, headers }
     return new GraphQLError(message, { ...(at && locationOf(at)), extensions: { code, requestId, http } })
@@ -73,7 +73,7 @@ export function presentFault(fault: unknown, { log, requestId }: Reporter, at?: 
     const { code, message } = tookTooLong()
     return new GraphQLError(message, { ...(at && locationOf(at)), extensions: { code, requestId } })
   }
-  log.error({ err: fault, requestId, path: at?.path?.join('.') }, 'a request met a fault')
+  log.error({ err: fault, requestId, path: at?.path?.join('.') }, 'a request failed unexpectedly')
   return new GraphQLError(maskedFault(requestId), {
     ...(at && locationOf(at)),
     extensions: { code: 'INTERNAL', requestId },

@@ -75,7 +75,7 @@ export function createHttpServer(options: {
     setSafeHeaders(response, requestId)
     if (app?.build !== undefined) response.setHeader('X-Reprise-Build', app.build)
     inSpan(span, () => route(request, response, requestId)).catch((error) => {
-      log.error({ err: error, url: request.url, requestId }, 'a request met a fault')
+      log.error({ err: error, url: request.url, requestId }, 'a request failed unexpectedly')
       if (response.headersSent) response.destroy()
       else respond(response, 500, 'text/plain', 'Unexpected error\n')
     })
@@ -91,7 +91,7 @@ export function createHttpServer(options: {
   let routes = createRouteTable(PROBES)
   let details: Readonly<Record<string, string>> = {}
   let closed: Promise<void> | undefined
-  const failed = (error: unknown) => log.error({ err: error }, 'the HTTP server met a fault')
+  const failed = (error: unknown) => log.error({ err: error }, 'the HTTP server had an error')
   let asked: { at: number; answer: Promise<string[]> } | undefined
 
   /** Shares the query that is in flight, unless it is overdue. */
@@ -127,7 +127,7 @@ export function createHttpServer(options: {
     try {
       upgrade(request, socket, head)
     } catch (error) {
-      log.error({ err: error, url: request.url }, 'an upgrade met a fault')
+      log.error({ err: error, url: request.url }, 'an upgrade failed unexpectedly')
       socket.destroy()
     }
   })

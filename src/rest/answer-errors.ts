@@ -30,11 +30,14 @@ export function answerErrors(app: RestApp, { log, refusals }: { log: Logger; ref
         message: error.message,
       })
     if (!(error instanceof RepriseError))
-      log.error({ err: error, requestId, path: c.req.path }, 'a request met a fault')
+      log.error({ err: error, requestId, path: c.req.path }, 'a request failed unexpectedly')
     const outage = thrown !== error && error instanceof RepriseError ? error.code : null
     if (outage === 'SERVER_DISK_FULL') log.error({ err: thrown, requestId, path: c.req.path }, 'a disk is full')
     if (outage === 'DATABASE_UNAVAILABLE' || outage === 'TOO_MANY_REQUESTS') {
-      log.warn({ requestId, path: c.req.path, reason: String(thrown) }, `a request met an outage: ${outage}`)
+      log.warn(
+        { requestId, path: c.req.path, reason: String(thrown) },
+        `a request failed because of an outage: ${outage}`,
+      )
       c.header('Retry-After', '1')
     }
     const { status, body } = problemOf(error, requestId)

@@ -187,7 +187,7 @@ function isSecure({ socket, headers }: IncomingMessage): boolean {
 }
 
 function refuse(response: ServerResponse, requestId: string, error: unknown, log: Logger): void {
-  if (!(error instanceof RepriseError)) log.error({ err: error, requestId }, 'a request met a fault')
+  if (!(error instanceof RepriseError)) log.error({ err: error, requestId }, 'a request failed unexpectedly')
   const { status, body } = problemOf(error, requestId)
   response.writeHead(status, {
     'Content-Type': PROBLEM_TYPE,

@@ -66,7 +66,7 @@ export function sendEvents<T>(
   let leave = () => {}
   const end = () => {
     leave()
-    source.return?.()?.catch((error: unknown) => log.warn({ err: error }, 'a stream of events ended with a fault'))
+    source.return?.()?.catch((error: unknown) => log.warn({ err: error }, 'a stream of events failed at its end'))
   }
   const revoke = () => {
     revoked = true
@@ -116,7 +116,7 @@ export function sendEvents<T>(
       if (last && !closing.aborted) yield frame(last)
     } catch (thrown) {
       const error = toRepriseError(thrown as Error)
-      if (!(error instanceof RepriseError)) log.error({ err: error, path: c.req.path }, 'a stream met a fault')
+      if (!(error instanceof RepriseError)) log.error({ err: error, path: c.req.path }, 'a stream failed unexpectedly')
       yield frame({ event: 'problem', data: problemOf(error, requestId).body })
     } finally {
       end()

@@ -103,7 +103,7 @@ export function serveChannels(context: ChannelsContext): ServedChannels {
     perSession.set(target.sessionId, (perSession.get(target.sessionId) ?? 0) + 1)
     const served = serveClient({ db, viewer, wake, log, holders, url }, target, client, port).catch(
       (error: unknown) => {
-        log.error({ err: error, requestId, sessionId: target.sessionId }, 'a channel met a fault')
+        log.error({ err: error, requestId, sessionId: target.sessionId }, 'a channel failed unexpectedly')
         client.close(1011, 'Unexpected error')
       },
     )
@@ -122,7 +122,7 @@ export function serveChannels(context: ChannelsContext): ServedChannels {
       const work = accept(request, socket, head, requestId)
         .catch((thrown: unknown) => {
           const error = outageOf(thrown) ?? thrown
-          if (!(error instanceof RepriseError)) log.error({ err: error, requestId }, 'a request met a fault')
+          if (!(error instanceof RepriseError)) log.error({ err: error, requestId }, 'a request failed unexpectedly')
           refuse(socket, error, requestId)
         })
         .finally(() => underWay.delete(work))

@@ -27,7 +27,7 @@ export function joinSockets(
   sockets.options.handleProtocols = handleProtocols
   sockets.on('connection', (socket, request) => {
     // The socket closes itself with the appropriate code.
-    socket.on('error', (error) => log.debug({ err: error }, 'a WebSocket met an error'))
+    socket.on('error', (error) => log.debug({ err: error }, 'a WebSocket had an error'))
     const connection = { socket, request }
     const stopPings = cutOffSilent(socket, request.socket, pingIntervalMs)
     const closed = protocol.opened(
@@ -56,7 +56,9 @@ export function joinSockets(
     )
     socket.once('close', (code, reason) => {
       stopPings()
-      closed(code, String(reason)).catch((error: unknown) => log.error({ err: error }, 'a WebSocket met a fault'))
+      closed(code, String(reason)).catch((error: unknown) =>
+        log.error({ err: error }, 'a WebSocket failed unexpectedly'),
+      )
     })
   })
   return {
@@ -176,6 +178,6 @@ function closeFor(socket: WebSocket, error: unknown, log: Logger): void {
   }
   // A response was in progress when the socket closed.
   if (socket.readyState !== socket.OPEN) return
-  log.error({ err: error }, 'a WebSocket met a fault')
+  log.error({ err: error }, 'a WebSocket failed unexpectedly')
   socket.close(CloseCode.InternalServerError, 'Internal server error')
 }
