@@ -186,7 +186,7 @@ describe('a query that asks for too much', () => {
     [
       'deep',
       `{ sessions { edges { node { ${nest(20)} } } } }`,
-      /^The query is too deep: 2\d, where the limit is 15\.$/,
+      /^The query is too deep: 2\d, and the limit is 15\.$/,
     ],
     [
       'broad',
