@@ -29,7 +29,7 @@ test('the demo ends well', async () => {
 
 test('with --stay its server can be looked at until Ctrl-C, which leaves nothing behind', async () => {
   const { child, output, ended } = startCommand(['demo', '--stay'], {})
-  const last = await eventually(() => /stays until Ctrl-C/.test(output.stdout) && addressesIn(output.stdout).at(-1), {
+  const last = await eventually(() => /stays until you press Ctrl-C/.test(output.stdout) && addressesIn(output.stdout).at(-1), {
     withinMs: 240_000,
   })
   const [address, code] = last.split('/login#code=')
