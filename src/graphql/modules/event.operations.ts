@@ -86,7 +86,7 @@ builder.subscriptionField('sessionEvents', (t) =>
 builder.queryField('eventCursor', (t) =>
   t.string({
     description:
-      'Cursor of the newest event at the moment at which the other fields of this query are read. A subscription with this cursor as `after` sends every event that these fields do not show yet, however late it starts.',
+      'Cursor of the end of the event stream at the moment at which the other fields of this query are read. A subscription with this cursor as `after` sends every event that these fields do not show yet, however late it starts.',
     resolve: (_root, _args, context) => readEventCursor(context),
   }),
 )
