@@ -18,7 +18,7 @@ export interface AttemptLog extends LogChunk {
   sessionId: string
   attempt: number
   kernelId: string
-  /** `main1`, `sub1`, `sub2`, … */
+  /** Name of the kernel: `main1`, `sub1`, `sub2`, … */
   kernel: string
 }
 

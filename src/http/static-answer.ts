@@ -44,7 +44,7 @@ export function staticAnswer(body: StaticBody): SendStatic {
   }
 
   async function tagOf(): Promise<string> {
-    // Weak, because the same tag serves all compressions of the content.
+    // The tag is weak, because it serves all compressions of the content.
     tag ??= plain().then((bytes) => `W/"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`)
     tag.catch(() => (tag = undefined))
     return tag

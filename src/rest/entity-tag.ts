@@ -11,7 +11,7 @@ export const entityTag: MiddlewareHandler = async (c, next) => {
   if (c.req.method !== 'GET' || c.res.status !== 200 || c.res.headers.has('ETag')) return
   if (c.res.headers.get('Content-Type')?.startsWith('text/event-stream')) return
   const body = await c.res.clone().arrayBuffer()
-  // Weak, because the same tag serves all compressions of the content.
+  // The tag is weak, because it serves all compressions of the content.
   const tag = `W/"${createHash('sha256').update(new Uint8Array(body)).digest('base64url')}"`
   const headers = new Headers(c.res.headers)
   headers.set('ETag', tag)

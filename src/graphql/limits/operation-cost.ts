@@ -31,7 +31,7 @@ const QUERY_COST_MAX: Cost = {
  * it.
  */
 export function useOperationCost(): Plugin {
-  /** By document and name of the operation; null if the cost depends on variables. */
+  /** Costs, keyed by document and name of the operation; null if the cost depends on variables. */
   const known = new WeakMap<DocumentNode, Map<string, Cost | null>>()
 
   function costOf(args: ExecutionArgs): Cost | undefined {

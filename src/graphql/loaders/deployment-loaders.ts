@@ -28,14 +28,14 @@ import { countLoader, type Makers, manyLoader, pageLoader, type PageLoader } fro
  * not found.
  */
 export interface DeploymentLoaders {
-  /** Undefined if the viewer sees no such deployment. */
+  /** Deployments by id; undefined if the viewer sees no such deployment. */
   deployments: DataLoader<string, DeploymentRecord | undefined>
   revisions: DataLoader<RevisionKey, RevisionRow, string>
   revisionPages: PageLoader<RevisionRow>
   revisionCount: DataLoader<string, number>
   routeCounts: DataLoader<string, RouteCountRow[]>
   endpoints: DataLoader<string, EndpointRow[]>
-  /** Undefined if the viewer sees no such route. */
+  /** Routes by id; undefined if the viewer sees no such route. */
   routes: DataLoader<string, RouteRow | undefined>
   /** Keyed by session; undefined if the session belongs to no deployment. */
   routeOfSession: DataLoader<string, RouteRow | undefined>

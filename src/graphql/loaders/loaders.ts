@@ -63,7 +63,7 @@ export interface Loaders extends DeploymentLoaders, AgentLoaders {
   /** The time of the database's clock. */
   now: Promise<Date>
   sessions: SessionLoader
-  /** Null for sessions that are not waiting. */
+  /** Reasons why sessions wait; null for a session that does not wait. */
   pendingReasons: DataLoader<string, string | null>
   startNotes: DataLoader<string, string | null>
   /** Keyed by session; empty if the viewer does not see it. */
@@ -83,7 +83,7 @@ export interface Loaders extends DeploymentLoaders, AgentLoaders {
   resubmissionRefusals: DataLoader<string, RefusalCount[]>
   /** Keyed by the name of the resource group. */
   groupSlots: DataLoader<string, GroupSlotRow[]>
-  /** Undefined if the viewer sees no such chain. */
+  /** Chains by id; undefined if the viewer sees no such chain. */
   chains: DataLoader<string, ChainRow | undefined>
   /** Ids of sessions, oldest first. */
   chainAttempts: DataLoader<AttemptWindow, string[], string>
@@ -92,9 +92,9 @@ export interface Loaders extends DeploymentLoaders, AgentLoaders {
   chainChangeCount: DataLoader<string, number>
   chainEpochs: DataLoader<string, ChainEpoch[]>
   chainTotals: DataLoader<string, ChainTotalRow[]>
-  /** Null if the chain stores nothing. */
+  /** Checkpoints by chain; null if the chain stores nothing. */
   keptCheckpoints: DataLoader<string, KeptCheckpointRow | null>
-  /** Undefined if the viewer sees no such schedule. */
+  /** Schedules by id; undefined if the viewer sees no such schedule. */
   schedules: DataLoader<string, ScheduleRecord | undefined>
   /** Keyed by chain; undefined if no schedule created it. */
   scheduleOfChain: DataLoader<string, ScheduleRecord | undefined>

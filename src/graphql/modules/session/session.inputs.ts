@@ -155,7 +155,7 @@ export const SessionOrder = builder.inputType('SessionOrder', {
   }),
 })
 
-/** Only columns that are never null: cursors cannot represent NULL. */
+/** Columns to order by. None of them is ever null, because cursors cannot represent NULL. */
 const COLUMNS: Record<typeof SessionOrderField.$inferInput, Pick<OrderColumn, 'column' | 'type'>> = {
   CREATED_AT: { column: 'createdAt', type: 'date' },
   STATUS_CHANGED_AT: { column: 'statusChangedAt', type: 'date' },
