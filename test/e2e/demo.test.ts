@@ -29,9 +29,12 @@ test('the demo ends well', async () => {
 
 test('with --stay its server can be looked at until Ctrl-C, which leaves nothing behind', async () => {
   const { child, output, ended } = startCommand(['demo', '--stay'], {})
-  const last = await eventually(() => /stays until you press Ctrl-C/.test(output.stdout) && addressesIn(output.stdout).at(-1), {
-    withinMs: 240_000,
-  })
+  const last = await eventually(
+    () => /stays until you press Ctrl-C/.test(output.stdout) && addressesIn(output.stdout).at(-1),
+    {
+      withinMs: 240_000,
+    },
+  )
   const [address, code] = last.split('/login#code=')
   const { headers } = await logInBrowser(address!, `Code ${code}`)
   const listed = await fetch(`${address}/v2/sessions?name=primes`, { headers })
