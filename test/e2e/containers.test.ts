@@ -80,11 +80,11 @@ describeEngines('chains in containers of %s', (name) => {
     await using silent = await slowDown(engine.socket, () => 'request')
     expect(await look(`unix://${silent.socket}`)).toMatchObject({
       state: 'fault',
-      found: expect.stringContaining('does not answer') as string,
+      found: expect.stringContaining('does not respond') as string,
     })
     expect(await look('unix:///nowhere.sock')).toMatchObject({
       state: 'fault',
-      found: '/nowhere.sock: not there',
+      found: '/nowhere.sock: does not exist',
       advice: expect.stringContaining('Start Docker') as string,
     })
   })

@@ -29,9 +29,12 @@ test('the demo ends well', async () => {
 
 test('with --stay its server can be looked at until Ctrl-C, which leaves nothing behind', async () => {
   const { child, output, ended } = startCommand(['demo', '--stay'], {})
-  const last = await eventually(() => /stays until Ctrl-C/.test(output.stdout) && addressesIn(output.stdout).at(-1), {
-    withinMs: 240_000,
-  })
+  const last = await eventually(
+    () => /stays until you press Ctrl-C/.test(output.stdout) && addressesIn(output.stdout).at(-1),
+    {
+      withinMs: 240_000,
+    },
+  )
   const [address, code] = last.split('/login#code=')
   const { headers } = await logInBrowser(address!, `Code ${code}`)
   const listed = await fetch(`${address}/v2/sessions?name=primes`, { headers })
@@ -61,7 +64,7 @@ test.skipIf(!PSEUDO_TERMINAL).each<[string, RegExp | null, number]>([
   expect({ status, text }).toMatchObject({ status: 130 })
   // Long before it would have ended by itself.
   expect(performance.now() - pressedAt).toBeLessThan(20_000)
-  expect(text).toContain('interrupted: all has been stopped and removed')
+  expect(text).toContain('interrupted: everything has been stopped and removed')
   await eventually(async () => (await findLeftovers(TMPDIR)).length === 0)
   expect(readdirSync(TMPDIR)).toEqual([])
   const wide = text.split('\r\n').filter((line) => line.length > 80 && !/^ {2}http:/.test(line))

@@ -89,7 +89,7 @@ test('the tour of the README, and what docs/ adds to it, works as it stands ther
     ]
     expect(looked).toMatch(/attempt 3 of 4[^]*└─ 3 .*succeeded[^]*\nattempt 1 of 4\n$/)
     expect(resubmitted).toMatch(/ended with 1\n[^]*1 chain resubmitted[^]*└─ 2 .*succeeded/)
-    expect(checked).toMatch(/\n +5 +8 m .*█[^]*all is well\n$/)
+    expect(checked).toMatch(/\n +5 +8 m .*█[^]*no problems\n$/)
 
     const typeAll = (page: string) =>
       type(
@@ -106,7 +106,7 @@ test('the tour of the README, and what docs/ adds to it, works as it stands ther
     expect(overRest).toMatch(/"name":"tour"[^]*"code":"SESSION_NOT_FOUND"/)
 
     const looking = await typeAll('docs/troubleshooting.md')
-    expect(looking).toMatch(/all is well\n\{"status":"ready"/)
+    expect(looking).toMatch(/no problems\n\{"status":"ready"/)
     expect(looking).toMatch(/attempt 3 of 4/)
 
     const shown = await typeAll('docs/command-line.md')

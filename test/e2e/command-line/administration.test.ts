@@ -222,7 +222,7 @@ describe('many sessions of a file', () => {
     expect(again).toMatchObject({
       status: 0,
       stdout: first.stdout,
-      stderr: '0 sessions created, 4 were there already\n',
+      stderr: '0 sessions created, 4 already existed\n',
     })
     expect(await created('yaml')).toHaveLength(4)
   })
@@ -494,7 +494,7 @@ test('webhooks: made, tried out, rotated, switched off, replayed', async () => {
   expect(delivery).toMatchObject({ eventType: 'webhook.test', status: 'PENDING' })
   expect((await reprise('webhooks', 'rotate', webhookId)).stdout).toMatch(/^whsec_/)
   expect(await reprise('webhooks', 'replay', webhookId, '--since', '1h')).toMatchObject({
-    stdout: '0 deliveries go again\n',
+    stdout: '0 deliveries are sent again\n',
   })
   expect(await reprise('webhooks', 'disable', webhookId)).toMatchObject({ status: 0 })
   expect((await reprise('webhooks')).stdout).toMatch(/ off /)
@@ -600,7 +600,7 @@ describe.skipIf(!PSEUDO_TERMINAL)('in a terminal (needs `script` of util-linux)'
     run.press(CTRL_C)
     const { status, text } = await run.ended
     expect(status).toBe(130)
-    expect(text).toContain(' chains resubmitted, the rest left undone')
+    expect(text).toContain(' chains resubmitted, the rest aborted')
     expect((await reprise('resubmissions')).stdout).toMatch(/ABORTED/)
   })
 })

@@ -168,7 +168,7 @@ test('--wait gives up on a revision that cannot start, and says how it ended', a
   expect(stderr).toMatch(/error: revision 1 of broken cannot start: 3 routes in a row failed; the last exited with 7/)
   const lines = [...stderr.matchAll(/^ {2}\| (.*)$/gm)].map(([, line]) => line)
   expect(lines).toEqual(Array.from({ length: 10 }, (_, n) => `line ${n + 1}`))
-  const [, session] = stderr.match(/`reprise logs (\S+)` shows all of it/)!
+  const [, session] = stderr.match(/`reprise logs (\S+)` shows all its output/)!
   expect((await reprise('logs', session!)).stdout).toContain('first\n')
 
   const mended = [...options, '--', process.execPath, '-e', PROGRAM]

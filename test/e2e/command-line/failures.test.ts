@@ -86,7 +86,7 @@ test('a resubmission by a filter speaks of chains, and says each refusal once', 
   const ok = await client.createSession({ name: 'study-done', command: ['true'] })
   await Promise.all([...made, ok].map(({ session }) => client.waitForChain(session.sessionId)))
   const selection = ['resubmit', '--with-name', 'study-*', '--retries', '0']
-  const earlier = '3 were earlier attempts of chains, which go on from their newest (SESSION_HAS_CHILD)\n'
+  const earlier = '3 were earlier attempts of chains; only the newest can be resubmitted (SESSION_HAS_CHILD)\n'
 
   const tried = await reprise(...selection, '--dry-run')
   expect(tried.stdout).toMatch(/\n3 chains would be resubmitted\n$/)
@@ -115,7 +115,7 @@ test('a resubmission offers to bring back what was cancelled because of it', asy
   expect(JSON.parse(tried.stdout)).toMatchObject({ total: 2, count: 2, cancelledDependents: 1 })
   expect(await reprise('resubmit', 'import')).toMatchObject({
     status: 0,
-    stderr: '1 session was cancelled because of what failed: --include-dependents brings it back\n',
+    stderr: '1 session was cancelled because these failed: --include-dependents resubmits it, too\n',
   })
   await client.waitForChain(first.session.sessionId)
   const both = await reprise('resubmit', 'import', '--include-dependents')

@@ -179,7 +179,7 @@ test('all examples are seen', () => expect(examples.length).toBeGreaterThan(80))
 test.each(examples)('$example', async ({ path, example }) => {
   const id = await BEFORE[path]?.(example)
   const follows = path.endsWith(' watch') || (path.endsWith(' events') && example.includes('--follow'))
-  const until = path.endsWith(' port-forward') ? /leads to/ : follows ? /watching from/ : undefined
+  const until = path.endsWith(' port-forward') ? /is forwarded to/ : follows ? /watching from/ : undefined
   const { line, status, output } = await type(here(example, id), until)
   const expected = until ? 130 : (ENDS_WITH[example] ?? ENDS_WITH[path] ?? 0)
   expect({ line, status, output }).toEqual({ line, status: expected, output })

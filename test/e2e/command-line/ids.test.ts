@@ -157,7 +157,7 @@ test('of several the candidates are told, with their names', async () => {
   await json('tokens', 'create', 'twin', '--role', 'admin')
   expect(await reprise('tokens', 'revoke', 'twin')).toMatchObject({
     status: 2,
-    stderr: expect.stringMatching(/is called so: [0-9a-f-]{36} \(twin\), [0-9a-f-]{36} \(twin\)/),
+    stderr: expect.stringMatching(/has this name: [0-9a-f-]{36} \(twin\), [0-9a-f-]{36} \(twin\)/),
   })
 })
 

@@ -87,7 +87,7 @@ describe('run', () => {
     expect(await reprise(...keyed)).toMatchObject({ status: 0, stderr: '3 sessions created\n3 succeeded\n' })
     expect(await reprise(...keyed)).toMatchObject({
       status: 0,
-      stderr: '0 sessions created, 3 were there already\n3 succeeded\n',
+      stderr: '0 sessions created, 3 already existed\n3 succeeded\n',
     })
   })
 
@@ -123,7 +123,7 @@ describe('run', () => {
     await Promise.all([holder.end(), witness.end()])
     const { status, stderr } = await run.ended
     expect({ status, stderr }).toMatchObject({ status: 130 })
-    expect(stderr).toContain('250 sessions created, 350 not asked for any more\n')
+    expect(stderr).toContain('250 sessions created, 350 not requested\n')
     const { nodes } = await client.sessionPage({ filter: { label: { key: 'cut', value: '1' } }, first: 100 })
     expect(new Set(nodes.map((session) => session.status))).toEqual(new Set(['CANCELLED']))
   })
@@ -264,7 +264,7 @@ test('create, logs --follow, info, chain: the same work, looked at from elsewher
   expect(chain[0]).toMatch(new RegExp(`^├─ 1  ${first}  ERROR  exit code 1, KERNEL_NONZERO_EXIT`))
   expect(chain[2]).toMatch(new RegExp(`^└─ 2  ${second}  SUCCEEDED  succeeded`))
   expect(chain[3]).toMatch(
-    /^ {5}went on from the checkpoint of attempt 1 \(\d+ B\), of \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\S+$/,
+    /^ {5}continued from the checkpoint of attempt 1 \(\d+ B\), of \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\S+$/,
   )
   const [line] = JSON.parse((await reprise('chains', '--search', 'looked', '--json')).stdout)
   expect(line).toMatchObject({ chainId: first, state: 'SUCCEEDED', attempts: 2 })

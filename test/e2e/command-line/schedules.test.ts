@@ -82,7 +82,7 @@ test('is made, changed, run and deleted by its name', async () => {
   expect(updated.stdout).toMatch(/^nightly: every 2 h, next run/)
   const half = await reprise('schedules', 'update', 'nightly', '--retries', '2')
   expect(half.status).toBe(2)
-  expect(half.stderr).toContain('say the command as well')
+  expect(half.stderr).toContain('give the command after --, too')
   const other = ['--retries', '2', '--cpu', '0.1', '-e', 'DEPTH=full', '--', 'sleep', '70']
   expect((await reprise('schedules', 'update', 'nightly', ...other)).stdout).toMatch(/^nightly: every 2 h, next run/)
   expect(await shown('nightly')).toMatchObject({ every: 7_200, session: { command: ['sleep', '70'], maxRetries: 2 } })

@@ -156,7 +156,7 @@ describe.skipIf(noMounts !== null)(`disks that are full${noMounts === null ? '' 
     const reprise = commandLine({ REPRISE_URL: fleet.url, REPRISE_TOKEN: fleet.adminToken })
     const waits = await fleet.createSession({ command: ['echo', 'there was space again'] })
     const { stdout } = await reprise('doctor')
-    expect(stdout).toContain('takes no new kernels: the disk of')
+    expect(stdout).toContain('accepts no new kernels: the disk of')
     const page = await (
       await fetch(`${fleet.url}/metrics`, { headers: { authorization: `Bearer ${fleet.adminToken}` } })
     ).text()

@@ -105,7 +105,7 @@ describe(`an agent of an ordinary user${missing === null ? '' : `: ${missing}`}`
     await commandLine(environment)('cancel', id)
   })
 
-  test.skipIf(missing !== null)('is told what its engine cannot bound, as doctor says it', async () => {
+  test.skipIf(missing !== null)('logs the limits that its engine cannot set, as doctor shows them', async () => {
     const controllers = await asUser('podman', 'info', '--format', '{{.Host.CgroupControllers}}')
     const controls = { memory: 'memory', cpu: 'CPU', pids: 'processes' }
     const lacks = Object.entries(controls).flatMap(([controller, what]) =>
@@ -119,7 +119,7 @@ describe(`an agent of an ordinary user${missing === null ? '' : `: ${missing}`}`
     const found = expect.stringMatching(
       lacks.length === 0
         ? /rootless, at \S+$/
-        : new RegExp(`rootless, at \\S+, cannot bound ${new Intl.ListFormat('en-GB').format(lacks)}$`),
+        : new RegExp(`rootless, at \\S+, cannot limit ${new Intl.ListFormat('en-GB').format(lacks)}$`),
     ) as string
     expect(findings.find(({ what }) => what === 'container engine')).toMatchObject({
       state: lacks.length === 0 ? 'ok' : 'warning',

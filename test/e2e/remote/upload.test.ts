@@ -122,7 +122,7 @@ test('what cannot come along is named, with what to do', async () => {
   expect(await run('.')).toMatchObject({
     status: 2,
     stderr: expect.stringMatching(
-      /REPRISE_UPLOAD_BYTES_MAX\)\. The largest files are data\.bin \(65 MiB\), train\.py \(1 KiB\); a \.gitignore says which stay here\.$/m,
+      /REPRISE_UPLOAD_BYTES_MAX\)\. The largest files are data\.bin \(65 MiB\), train\.py \(1 KiB\); exclude files with a \.gitignore\.$/m,
     ),
   })
   await writeFile(join(here, '.gitignore'), '*.bin\n')

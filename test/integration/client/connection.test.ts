@@ -135,7 +135,7 @@ test('a stream that would miss something is refused', async () => {
   }
   await refused('subscription S { sessionEvents { cursor } }', {}, /^S cannot be resumed: .* `after: \$after`$/)
   await refused(Created, {}, /^Created needs the variable \$since/)
-  await refused('query Q { now }', {}, /A query is no stream/)
+  await refused('query Q { now }', {}, /A query is not a stream/)
   const after = await cursor()
   await create('without cursor')
   await refused('subscription S($after: String) { changes(after: $after) { missed } }', { after }, /`cursor`/)

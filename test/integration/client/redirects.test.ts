@@ -85,7 +85,7 @@ describe.each(TRANSPORTS)('over %s', (_name, options) => {
       expect(error).toBeInstanceOf(HttpStatusError)
       expect(error).toMatchObject({
         code: `HTTP_${status}`,
-        message: `${gate.url} answered with ${status} and points to ${stranger.url}/graphql, which is none of the configured servers; give the client this address`,
+        message: `${gate.url} responded with ${status} and redirects to ${stranger.url}/graphql, which is not one of the configured servers; give the client this address`,
       })
       expect(stranger.asked).toEqual([])
     } finally {
@@ -97,13 +97,15 @@ describe.each(TRANSPORTS)('over %s', (_name, options) => {
     gate.answer = [status, `${server.url}/graphql`]
     const asking = clientOf(gate.url, server.url).viewer()
     await expect(asking).rejects.toThrow(
-      `${gate.url} answered with ${status} and points to ${server.url}/graphql, which is not followed; give the client this address`,
+      `${gate.url} responded with ${status} and redirects to ${server.url}/graphql, which is not followed; give the client this address`,
     )
   })
 
   test('a circle ends', async () => {
     gate.answer = [307, '/graphql?again']
-    await expect(clientOf(gate.url).viewer()).rejects.toThrow(`points to ${gate.url}/graphql, after 5 other redirects`)
+    await expect(clientOf(gate.url).viewer()).rejects.toThrow(
+      `redirects to ${gate.url}/graphql, after 5 other redirects`,
+    )
     expect(gate.asked).toHaveLength(6)
   })
 
@@ -118,5 +120,5 @@ test('the command line says where a server has gone', async () => {
   const reprise = commandLine({ REPRISE_URL: gate.url, REPRISE_TOKEN: server.adminToken })
   const { status, stderr } = await reprise('list')
   expect(status).toBe(1)
-  expect(stderr).toContain('points to http://127.0.0.1:9/graphql, which is none of the configured servers')
+  expect(stderr).toContain('redirects to http://127.0.0.1:9/graphql, which is not one of the configured servers')
 })

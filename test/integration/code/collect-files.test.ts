@@ -97,5 +97,5 @@ test('without git, a directory comes as it is, and one with a .gitignore is refu
   vi.stubEnv('PATH', join(here, 'nowhere'))
   expect(await collected('.')).toEqual(['a.py'])
   await make({ 'lib/.gitignore': '*.log\n' })
-  await expect(collected('.')).rejects.toThrow(/git is needed to do what .*\/lib\/\.gitignore says/)
+  await expect(collected('.')).rejects.toThrow(/git is needed to apply .*\/lib\/\.gitignore/)
 })

@@ -183,11 +183,7 @@ describe('a query that asks for too much', () => {
   const nest = (depth: number): string => (depth === 0 ? 'name' : `parentSession { ${nest(depth - 1)} }`)
 
   test.each([
-    [
-      'deep',
-      `{ sessions { edges { node { ${nest(20)} } } } }`,
-      /^The query is too deep: 2\d, where the limit is 15\.$/,
-    ],
+    ['deep', `{ sessions { edges { node { ${nest(20)} } } } }`, /^The query is too deep: 2\d, and the limit is 15\.$/],
     [
       'broad',
       `{ resourceGroups { ${'...F '.repeat(120)} } } fragment F on ResourceGroup { name name name name name }`,

@@ -73,7 +73,7 @@ describe('a refusal names the limit', () => {
       edges { node { retryChain { retryChain { retryChain { name kernels { id } } } } } } } }`
     const errorsFor = async (first: number) => (await server.query(text, { first })).errors ?? []
     expect(await errorsFor(1)).toEqual([])
-    expect((await errorsFor(100))[0]?.message).toMatch(/^The query is too complex: \d+, where the limit is 100000\.$/)
+    expect((await errorsFor(100))[0]?.message).toMatch(/^The query is too complex: \d+, and the limit is 100000\.$/)
     expect(await errorsFor(1)).toEqual([])
   })
 
@@ -95,7 +95,7 @@ describe('a refusal names the limit', () => {
   ])('on %s', async (_name, selection, filter, count = 50, field = 'chains') => {
     const aliases = Array.from({ length: count }, (_, n) => `a${n}: ${field}(first: 1${filter}) { ${selection} }`)
     const { errors } = await server.query(`{ ${aliases.join(' ')} }`)
-    expect(errors?.[0]?.message).toMatch(/^The query is too complex: \d+, where the limit is 100000\.$/)
+    expect(errors?.[0]?.message).toMatch(/^The query is too complex: \d+, and the limit is 100000\.$/)
   })
 
   test('and not on a page with its tabs, each with a count, and its search', async () => {
@@ -129,7 +129,7 @@ describe('a refusal names the limit', () => {
     const connection = connect(server.url, server.adminToken)
     const text = `subscription { sessionEvents { session { ${nest(20)} } } }`
     const { value } = await connection.subscribe(text).next()
-    expect(value.errors[0].message).toMatch(/^The query is too deep: \d+, where the limit is 15\.$/)
+    expect(value.errors[0].message).toMatch(/^The query is too deep: \d+, and the limit is 15\.$/)
     expect(server.bus.subscribers).toBe(0)
     await connection.close()
   })

@@ -34,7 +34,7 @@ test('pairs, words, numbers', () => {
   expect(() => pair('=b')).toThrow(InvalidArgumentError)
   expect(oneOf('oom-killed', ['OOM_KILLED', 'UNKNOWN'])).toBe('OOM_KILLED')
   expect(oneOf('OOM_KILLED', ['OOM_KILLED', 'UNKNOWN'])).toBe('OOM_KILLED')
-  expect(() => oneOf('oom', ['OOM_KILLED', 'UNKNOWN'])).toThrow('Allowed are oom-killed, unknown.')
+  expect(() => oneOf('oom', ['OOM_KILLED', 'UNKNOWN'])).toThrow('Allowed values are oom-killed, unknown.')
   expect(() => wholeNumber('1.5')).toThrow(InvalidArgumentError)
 })
 
