@@ -1,25 +1,15 @@
-import type {
-  Gateway,
-  RegisterAnswer,
-  RegisterRequest,
-  SyncRequest,
-  KernelOrder,
-  SyncAnswer,
-} from '../domain/agent/protocol.ts'
+import type { Gateway, KernelOrder, RegisterAnswer, RegisterRequest, SyncAnswer, SyncRequest } from '../domain/agent/protocol.ts'
 import type { ErrorCode } from '../domain/errors.ts'
 import { SYNC_WAIT_MAX_MS } from '../domain/limits.ts'
 import { messageOf } from '../observability/error-message.ts'
 import type { Logger } from '../observability/log.ts'
-import { wait } from '../waiting/wait.ts'
-import type { ChainReports } from './chain-reports.ts'
-import type { ChainSizes } from './chain-sizes.ts'
-import type { Channels } from './channel/channels.ts'
+import { reconnectPauseMs, wait } from '../waiting/wait.ts'
+import type { ChainReports, ChainSizes } from './chain-reports.ts'
+import type { Channels } from './channels.ts'
 import type { Executor } from './executors/executor.ts'
 import { uptimeSeconds } from './executors/process/proc-stat.ts'
 import type { Fence } from './fence.ts'
 import type { LogShipper } from './log-shipper.ts'
-import { ChangeInterrupt, type ChangeSignal } from './change-signal.ts'
-import { reconnectPauseMs } from './reconnect-pause.ts'
 
 /** Added to the time that the server may hold a long poll. */
 const ANSWER_TIMEOUT_MS = 10_000
@@ -210,4 +200,53 @@ function untilAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
     signal.addEventListener('abort', aborted, { once: true })
     work.then(resolve, reject).finally(() => signal.removeEventListener('abort', aborted))
   })
+}
+
+/** Tracks whether there are changes that the server has not heard of, and lets the loop wait for them. */
+interface ChangeSignal {
+  /** Something has changed. */
+  raise(): void
+  /** @returns whether there was a change, and resets it */
+  take(): boolean
+  /** Aborts the controller at the next change, or at once if there is one. `ignore` releases the controller. */
+  interrupt(controller: AbortController): void
+  ignore(): void
+  /** Resolves at the next change, or after `ms`. */
+  wait(ms: number): Promise<void>
+}
+
+export function createChangeSignal(): ChangeSignal {
+  let raised = false
+  let waiting: AbortController | null = null
+  return {
+    raise() {
+      raised = true
+      waiting?.abort(new ChangeInterrupt())
+    },
+    take() {
+      const was = raised
+      raised = false
+      return was
+    },
+    interrupt(controller) {
+      waiting = controller
+      if (raised) controller.abort(new ChangeInterrupt())
+    },
+    ignore() {
+      waiting = null
+    },
+    async wait(ms) {
+      const controller = new AbortController()
+      this.interrupt(controller)
+      await wait(ms, { signal: controller.signal })
+      this.ignore()
+    },
+  }
+}
+
+class ChangeInterrupt extends Error {
+  constructor() {
+    super('there are changes to report')
+    this.name = 'ChangeInterrupt'
+  }
 }

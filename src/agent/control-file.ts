@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { open, type FileHandle } from 'node:fs/promises'
-import { dropSync } from './removal/remove-tree.ts'
+import { dropSync } from './remove-tree.ts'
 
 /**
  * The agent's own files, opened so that nobody who can write beside them can do harm: with isolation `none` that is

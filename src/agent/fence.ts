@@ -2,7 +2,7 @@ import { closeSync, constants, fstatSync, openSync, readFileSync, writeSync } fr
 import { join } from 'node:path'
 import { messageOf } from '../observability/error-message.ts'
 import type { Logger } from '../observability/log.ts'
-import { guarded } from '../waiting/guarded.ts'
+import { guarded } from '../waiting/wait.ts'
 import { writeControlFile } from './control-file.ts'
 import { readBootId, uptimeSeconds } from './executors/process/proc-stat.ts'
 

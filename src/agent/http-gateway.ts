@@ -20,7 +20,7 @@ import {
 } from '../domain/agent/protocol.ts'
 import { type ErrorCode, ERRORS, RepriseError } from '../domain/errors.ts'
 import type { Logger } from '../observability/log.ts'
-import { dialAround } from './channel/dial-channel.ts'
+import { dialAround } from './dial-channel.ts'
 
 interface HttpGatewayOptions {
   /** Servers that share a database; any of them will do. */

@@ -2,9 +2,7 @@ import type { LogOffset, LogPiece, LogStreamName, ObservedKernel } from '../doma
 import { cutLog, cutNote, shippedBytes, type StreamCut, tailShift } from '../domain/agent/kernel-logs.ts'
 import { LOG_BYTES_PER_SYNC_MAX, LOG_CHUNK_BYTES_MAX, LOG_HEAD_BYTES_PER_STREAM_MAX } from '../domain/limits.ts'
 import type { Logger } from '../observability/log.ts'
-import type { Executor } from './executors/executor.ts'
-import { isOver } from './executors/is-over.ts'
-import { readStream, type StreamRead } from './read-stream.ts'
+import { type Executor, isOver } from './executors/executor.ts'
 
 /** So that a kernel with much output does not hold up the logs of others. */
 const BYTES_PER_STREAM_AND_SYNC_MAX = 512 * 1024
@@ -187,4 +185,34 @@ function isHeld(kernel: ObservedKernel, shipment: Shipment | undefined): boolean
 
 function asRunning(kernel: ObservedKernel): ObservedKernel {
   return { ...kernel, status: 'RUNNING', exitCode: null, oomKilled: false, error: null, endedAt: null }
+}
+
+interface StreamRead {
+  pieces: LogPiece[]
+  bytes: number
+  /** The kernel has ended and its output is read completely. */
+  end: boolean
+}
+
+/**
+ * Reads the output of one stream from `offset` on, at most `allowance` bytes, in pieces whose offsets are `shift` less
+ * than in the file.
+ */
+async function readStream(
+  executor: Executor,
+  at: { kernelId: string; assignment: number; stream: LogStreamName; offset: number },
+  allowance: number,
+  shift = 0,
+): Promise<StreamRead> {
+  const read: StreamRead = { pieces: [], bytes: 0, end: false }
+  while (read.bytes < allowance && !read.end) {
+    const offset = at.offset + read.bytes
+    const wanted = Math.min(LOG_CHUNK_BYTES_MAX, allowance - read.bytes)
+    const { text, bytes, end } = await executor.readLog(at.kernelId, at.stream, offset, wanted)
+    read.end = end
+    if (bytes === 0) break
+    read.bytes += bytes
+    read.pieces.push({ ...at, offset: offset - shift, bytes, text, at: new Date().toISOString() })
+  }
+  return read
 }

@@ -15,7 +15,7 @@ import { keepAddress, keepTls, listen, readTls, serveHttp, serverGateway } from 
 import { openDatabaseServer } from './open-database-server.ts'
 import type { RuntimeParts } from './runtime-parts.ts'
 import { startBackground } from './start-background.ts'
-import { dialFrom } from '../agent/channel/dial-channel.ts'
+import { dialFrom } from '../agent/dial-channel.ts'
 import { createChannelHolders } from '../channel/channel-holders.ts'
 import { type AdminToken, ensureAdminToken } from '../services/access/tokens.ts'
 import { readWarnings } from './read-warnings.ts'

@@ -1,17 +1,6 @@
 import type { Readable, Writable } from 'node:stream'
 import type { ChannelSignal, ExecRequest } from '../../domain/agent/channel-protocol.ts'
-import type {
-  ChainSize,
-  CheckpointAnswer,
-  CheckpointCopy,
-  CheckpointRequest,
-  CheckpointWish,
-  CodeAnswer,
-  CodeRequest,
-  KernelSpec,
-  LogStreamName,
-  ObservedKernel,
-} from '../../domain/agent/protocol.ts'
+import type { ChainSize, CheckpointAnswer, CheckpointCopy, CheckpointRequest, CheckpointWish, CodeAnswer, CodeRequest, KernelSpec, LogStreamName, ObservedKernel } from '../../domain/agent/protocol.ts'
 import type { FailureError } from '../../domain/session/failure.ts'
 
 /**
@@ -156,3 +145,23 @@ export interface CheckpointRelay {
   ): Promise<{ recorded: boolean }>
   fetch(kernel: Omit<CodeRequest, 'agentId'>, signal: AbortSignal): Promise<CheckpointAnswer>
 }
+
+/** Exit codes of processes that a signal ended, as a shell reports them. */
+export const SIGKILLED = 137
+export const SIGTERMED = 143
+
+/**
+ * Reported for kernels that their agent stopped because its fence expired. Part of a shell script: no quotation marks.
+ */
+export const FENCED: FailureError = {
+  name: 'agent-fenced',
+  message: 'fenced: its agent stopped it because no server had answered for too long',
+}
+
+/** Whether the kernel has ended or will never run. */
+export function isOver({ status }: Pick<ObservedKernel, 'status'>): boolean {
+  return status === 'EXITED' || status === 'FAILED'
+}
+
+/** What an executor is to use cannot be used from here. The message is for people. */
+export class ExecutorSetupError extends Error {}

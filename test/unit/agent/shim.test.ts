@@ -7,7 +7,7 @@ import { expect, test } from 'vitest'
 import { DEFAULT_LIMITS } from '../../../src/agent/executors/process/create-process-host.ts'
 import { parseProcStat } from '../../../src/agent/executors/process/proc-stat.ts'
 import { quote } from '../../../src/agent/executors/process/shell/quote.ts'
-import { parseStatus } from '../../../src/agent/executors/kernel-directory/shim-status.ts'
+import { parseStatus } from '../../../src/agent/executors/kernels/shim-status.ts'
 import { shimScript } from '../../../src/agent/executors/process/shim.ts'
 import { anyText } from '../../support/any-text.ts'
 

@@ -1,5 +1,5 @@
 import type { KernelSpec } from '../../../domain/agent/protocol.ts'
-import { type KernelEntry, newKernelEntry } from '../kernel-book/kernel-entry.ts'
+import { type KernelEntry, newKernelEntry } from '../kernels/kernel-entry.ts'
 import { memoryLimit } from '../process/process-kernel.ts'
 import type { ProcStat } from '../process/proc-stat.ts'
 import type { ContainerGroup } from './limits/container-groups.ts'

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import type { LogStreamName } from '../../../domain/agent/protocol.ts'
-import { logPath } from '../kernel-directory/kernel-directory.ts'
+import { logPath } from '../kernels/kernel-directory.ts'
 import type { Engine } from './engine/engine.ts'
 import { readFrames } from './engine/read-frames.ts'
 

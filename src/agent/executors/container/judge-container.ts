@@ -1,5 +1,5 @@
 import type { FailureError } from '../../../domain/session/failure.ts'
-import { type ExitVerdict, judgeExit } from '../kernel-directory/exit-verdict.ts'
+import { type ExitVerdict, judgeExit } from '../kernels/exit-verdict.ts'
 import type { ContainerDescription } from './engine/engine.ts'
 
 /** What is known of a container that began. */

@@ -1,18 +1,17 @@
 import { join } from 'node:path'
 import { messageOf } from '../../../observability/error-message.ts'
-import { chainDirectory, openChainDirectory } from './chain/chain-directory.ts'
+import { chainDirectory, openChainDirectory } from '../chain/chain-directory.ts'
 import { execFault } from './shell/exec-fault.ts'
 import { type PulledImage, withInterpreter } from './image-preset.ts'
 import { isBelow } from './isolation/hidden-paths.ts'
 import { devicesFor } from './isolation/devices.ts'
 import type { Launch } from './isolation/kernel-places.ts'
-import { claimStatus, writeRunScript } from '../kernel-directory/kernel-directory.ts'
-import { ownerOf } from '../kernel-directory/owner-of.ts'
+import { claimStatus, ownerOf, writeRunScript } from '../kernels/kernel-directory.ts'
 import { kernelEnvironment } from './kernel-environment.ts'
 import type { ProcessHost } from './process-host.ts'
 import { cpus, type ProcessKernel } from './process-kernel.ts'
 import { shimScript } from './shim.ts'
-import { verdictPath } from '../kernel-directory/verdict-file.ts'
+import { verdictPath } from '../kernels/exit-verdict.ts'
 
 /** How long a shim may take to begin before the agent claims the start itself. */
 export const LAUNCH_TIMEOUT_MS = 30_000

@@ -1,6 +1,6 @@
 import type { KernelUsage } from '../../../domain/agent/kernel-report.ts'
 import { messageOf } from '../../../observability/error-message.ts'
-import { type UsageMark, writeMark } from '../kernel-directory/kernel-directory.ts'
+import { type UsageMark, writeMark } from '../kernels/kernel-directory.ts'
 import { readMeters } from './limits/usage-meters.ts'
 import { uptimeSeconds } from './proc-stat.ts'
 import type { ProcessHost } from './process-host.ts'

@@ -5,8 +5,8 @@ import type { Isolation } from './isolation/isolation.ts'
 import type { Keeper } from './fence/keeper.ts'
 import type { KernelCgroup, KernelCgroups } from './limits/kernel-cgroups.ts'
 import type { ForkServer } from './fence/fork-server.ts'
-import type { ChainHost, ChainLimits } from './chain/chain-host.ts'
-import type { KernelBook } from '../kernel-book/kernel-book.ts'
+import type { ChainHost, ChainLimits } from '../chain/chain-host.ts'
+import type { KernelBook } from '../kernels/kernel-registry.ts'
 import type { ProcessKernel } from './process-kernel.ts'
 
 /** Bounds of each kernel. */

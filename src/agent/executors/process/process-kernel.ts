@@ -1,7 +1,7 @@
 import type { KernelSpec } from '../../../domain/agent/protocol.ts'
-import { type KernelEntry, newKernelEntry } from '../kernel-book/kernel-entry.ts'
-import type { UsageMark } from '../kernel-directory/kernel-directory.ts'
-import type { ShimUsage } from '../kernel-directory/shim-status.ts'
+import { type KernelEntry, newKernelEntry } from '../kernels/kernel-entry.ts'
+import type { UsageMark } from '../kernels/kernel-directory.ts'
+import type { ShimUsage } from '../kernels/shim-status.ts'
 import type { PulledImage } from './image-preset.ts'
 import type { KernelCgroup } from './limits/kernel-cgroups.ts'
 

@@ -3,7 +3,7 @@ import { endKernel } from './end-kernel.ts'
 import type { ShimMessage } from './fence/fork-server.ts'
 import type { ProcessHost } from './process-host.ts'
 import type { ProcessKernel } from './process-kernel.ts'
-import { parseBegan, parseShimUsage } from '../kernel-directory/shim-status.ts'
+import { parseBegan, parseShimUsage } from '../kernels/shim-status.ts'
 
 export function handleShimMessage(host: ProcessHost, message: ShimMessage): void {
   const kernel = host.book.kernels.get(message.kernelId)

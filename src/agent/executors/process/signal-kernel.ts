@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
-import { readStatus } from '../kernel-directory/kernel-directory.ts'
+import { readStatus } from '../kernels/kernel-directory.ts'
 import { isAlive, readProcStat, scanProcesses } from './proc-stat.ts'
 import type { ProcessHost } from './process-host.ts'
 import type { ProcessKernel } from './process-kernel.ts'
-import { parseStatus } from '../kernel-directory/shim-status.ts'
+import { parseStatus } from '../kernels/shim-status.ts'
 import { signalProcess } from './signal-process.ts'
 
 /** Checks the leader first: while the shim that we know is alive, the group cannot belong to anything else. */

@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 import type { Owner } from '../../../archive/extract-archive.ts'
 import type { KernelSpec } from '../../../domain/agent/protocol.ts'
 import { systemProgram } from '../../../machine/system-programs.ts'
-import { ExecutorSetupError } from '../setup-error.ts'
+import { ExecutorSetupError } from '../executor.ts'
 
 /**
  * As whom the jobs of projects run, by the project's name. The agent is root then. What it trusts later on, as a

@@ -1,6 +1,5 @@
 import type { FailureError } from '../../../domain/session/failure.ts'
-import { SIGKILLED } from '../exit-codes.ts'
-import { FENCED } from '../fenced.ts'
+import { FENCED, SIGKILLED } from '../executor.ts'
 import type { JobRow } from './parse-squeue.ts'
 import type { JobStatus } from './slurm-status.ts'
 

@@ -1,5 +1,5 @@
 import type { Logger } from '../../../observability/log.ts'
-import type { KernelBook } from '../kernel-book/kernel-book.ts'
+import type { KernelBook } from '../kernels/kernel-registry.ts'
 import type { ImagePresets } from '../process/image-preset.ts'
 import type { Node } from './capacity.ts'
 import type { Lease } from './lease.ts'

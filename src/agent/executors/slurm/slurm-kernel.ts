@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { Owner } from '../../../archive/extract-archive.ts'
 import type { KernelSpec } from '../../../domain/agent/protocol.ts'
-import { type KernelEntry, newKernelEntry } from '../kernel-book/kernel-entry.ts'
+import { type KernelEntry, newKernelEntry } from '../kernels/kernel-entry.ts'
 import { uidOf } from './job-users.ts'
 import { type JobRow, rowKey } from './parse-squeue.ts'
 import type { SlurmImage } from './slurm-options.ts'

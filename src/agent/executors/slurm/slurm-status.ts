@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { readBeginning, statIfThere } from '../../control-file.ts'
-import { splitOnce } from '../kernel-directory/shim-status.ts'
+import { splitOnce } from '../kernels/shim-status.ts'
 
 /**
  * What `status` says of a kernel in Slurm. Its writers are `job.sh`, its keeper and a claiming agent; a line counts once

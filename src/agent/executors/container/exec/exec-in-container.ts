@@ -19,7 +19,7 @@ import { plain } from '../engine/engine-client.ts'
 import type { Engine, EngineCommand, ExecDescription } from '../engine/engine.ts'
 import { readFrames } from '../engine/read-frames.ts'
 import { refusedProgram } from '../judge-container.ts'
-import { guarded } from '../../../../waiting/guarded.ts'
+import { guarded } from '../../../../waiting/wait.ts'
 
 const BEGUN_WITHIN_MS = 30_000
 const BEGUN_CHECK_MS = 20

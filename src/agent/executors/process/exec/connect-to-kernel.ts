@@ -5,9 +5,9 @@ import { messageOf } from '../../../../observability/error-message.ts'
 import type { KernelChannel } from '../../executor.ts'
 import type { ProcessHost } from '../process-host.ts'
 import type { ProcessKernel } from '../process-kernel.ts'
-import { kernelHolds, listenersOn, type Listener } from './kernel-listeners.ts'
+import { kernelHolds, type Listener, listenersOn } from './kernel-listeners.ts'
 import { isRunning } from './running-kernel.ts'
-import { guarded } from '../../../../waiting/guarded.ts'
+import { guarded } from '../../../../waiting/wait.ts'
 
 const CONNECT_WITHIN_MS = 5_000
 const LIFE_CHECK_MS = 500

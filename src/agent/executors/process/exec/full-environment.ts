@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { readStatus } from '../../kernel-directory/kernel-directory.ts'
-import { parseStatus } from '../../kernel-directory/shim-status.ts'
+import { readStatus } from '../../kernels/kernel-directory.ts'
+import { parseStatus } from '../../kernels/shim-status.ts'
 import { pullImage } from '../image-preset.ts'
 import { environmentOf } from '../launch-kernel.ts'
 import type { ProcessHost } from '../process-host.ts'

@@ -1,12 +1,12 @@
 import { readFileSync, readlinkSync } from 'node:fs'
 import { readdir, readlink } from 'node:fs/promises'
-import { readStatus } from '../../kernel-directory/kernel-directory.ts'
-import { parseStatus } from '../../kernel-directory/shim-status.ts'
+import { readStatus } from '../../kernels/kernel-directory.ts'
+import { parseStatus } from '../../kernels/shim-status.ts'
 import { scanProcesses } from '../proc-stat.ts'
 import type { ProcessHost } from '../process-host.ts'
 import type { ProcessKernel } from '../process-kernel.ts'
 import { userOf } from './enter-kernel.ts'
-import { kernelIdOf } from '../watch/leftover-sweep.ts'
+import { kernelIdOf } from '../leftover-sweep.ts'
 
 /** A socket that takes connections to the loopback interface. */
 export interface Listener {

@@ -1,5 +1,5 @@
 import { RepriseError } from '../../../../domain/errors.ts'
-import type { KernelEntry } from '../../kernel-book/kernel-entry.ts'
+import type { KernelEntry } from '../../kernels/kernel-entry.ts'
 
 type LivingKernel = Pick<KernelEntry, 'assignment' | 'phase' | 'removing' | 'killAt'> & { ending: object | null }
 

@@ -1,11 +1,11 @@
-import { spawn, type ChildProcess, type ChildProcessWithoutNullStreams } from 'node:child_process'
+import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { messageOf } from '../../../../observability/error-message.ts'
 import type { Logger } from '../../../../observability/log.ts'
 import { systemPath } from '../../../../machine/system-programs.ts'
-import { guarded } from '../../../../waiting/guarded.ts'
+import { guarded } from '../../../../waiting/wait.ts'
 import { withoutInherited } from '../shell/inherited-descriptors.ts'
 import { ALIVE_FUNCTION } from '../shell/shell-functions.ts'
-import { splitOnce } from '../../kernel-directory/shim-status.ts'
+import { splitOnce } from '../../kernels/shim-status.ts'
 
 /** In seconds after the fence. */
 const KEEPER_DONE = 10

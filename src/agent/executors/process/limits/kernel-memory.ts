@@ -1,5 +1,5 @@
 import { peakResidentBytes, type ProcStat, readPageBytes, scanProcesses } from '../proc-stat.ts'
-import { kernelIdOf } from '../watch/leftover-sweep.ts'
+import { kernelIdOf } from '../leftover-sweep.ts'
 
 /** How long a process that is no kernel's is not asked again; it may become one by another `exec`. */
 const STRANGER_FOR_MS = 1_000

@@ -1,6 +1,6 @@
 import { messageOf } from '../../../../observability/error-message.ts'
-import { guarded } from '../../../../waiting/guarded.ts'
-import { claimStatus } from '../../kernel-directory/kernel-directory.ts'
+import { guarded } from '../../../../waiting/wait.ts'
+import { claimStatus } from '../../kernels/kernel-directory.ts'
 import type { SlurmHost } from '../slurm-host.ts'
 import { gangSize, type SlurmKernel } from '../slurm-kernel.ts'
 import { submit } from './submit-batch.ts'

@@ -1,4 +1,4 @@
-import { hasEnded } from '../../kernel-book/kernel-entry.ts'
+import { hasEnded } from '../../kernels/kernel-entry.ts'
 import { WAITING } from '../judge-job.ts'
 import { isJobOver, type JobRow, rowKey } from '../parse-squeue.ts'
 import type { SlurmHost } from '../slurm-host.ts'

@@ -1,0 +1,209 @@
+import { lstatSync, mkdirSync, opendirSync, renameSync, rmdirSync } from 'node:fs'
+import { lstat } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { type FoundCheckpoint, judgeCheckpoint } from '../../../domain/agent/checkpoint.ts'
+import type { Owner } from '../../../archive/extract-archive.ts'
+import type { KernelSpec } from '../../../domain/agent/protocol.ts'
+import { runInBackground } from './background-command.ts'
+import { readChainMark, removeChainMark, writeChainMark } from './chain-mark.ts'
+import type { KernelEntry } from '../kernels/kernel-entry.ts'
+import type { ChainHost } from './chain-host.ts'
+import { clearPublishFiles, isPublishFile } from './publish-files.ts'
+
+/** What is older than the record is moved there, beside the directory, by the attempt that left it. */
+const STALE = '.stale-'
+
+/** What this agent has under way for a chain, beside its directory: what it fetches, and what it sends. */
+const DRAFT = /^\.(?:new|snap)-[0-9a-f]{12}-/
+
+type OfChain = Pick<KernelSpec, 'chainId' | 'checkpoint'>
+
+/** The directory that the kernels of a chain share in this store. */
+export function chainDirectory(host: ChainHost, spec: OfChain): string {
+  return join(host.chainsDir, chainName(spec.chainId, generationOf(spec)))
+}
+
+export function generationOf({ checkpoint }: OfChain): number {
+  return checkpoint?.generation ?? 0
+}
+
+export function chainName(chainId: string, generation: number): string {
+  return generation === 0 ? chainId : `${chainId}.${generation}`
+}
+
+/** The chain whose directory, or former directory, has this name; of other names, what is no id. */
+export function chainOf(name: string): { chainId: string; generation: number } {
+  const plain = name.replace(STALE, '').replace(DRAFT, '')
+  const [, chainId = '', generation = '0'] = /^(.*?)(?:\.(\d{1,10}))?$/.exec(plain)!
+  return { chainId, generation: Number(generation) }
+}
+
+export function draftPath(host: ChainHost, spec: OfChain, kind: 'new' | 'snap'): string {
+  return join(host.chainsDir, `.${kind}-${ownToken(host)}-${chainName(spec.chainId, generationOf(spec))}`)
+}
+
+/** Of an instance of this agent that has died. */
+export function isOwnDraft(host: ChainHost, name: string): boolean {
+  return DRAFT.test(name) && name.split('-')[1] === ownToken(host)
+}
+
+/** Agents may share the store, and their directories have the same path on several machines. */
+function ownToken({ book }: ChainHost): string {
+  return createHash('sha256').update(`${hostname()} ${book.kernelsDir}`).digest('hex').slice(0, 12)
+}
+
+/**
+ * Makes the directory ready for an attempt, which has it from here on. Up to the change of its owner synchronous, so
+ * that kernels of one session do not come between. What a crash leaves is continued by the next launch: the mark is
+ * written last.
+ *
+ * @param owner to whom it must belong; null for the agent's own user
+ * @returns what earlier attempts have left in it
+ */
+export async function openChainDirectory(
+  host: ChainHost,
+  spec: KernelSpec,
+  owner: Owner | null,
+): Promise<FoundCheckpoint | null> {
+  const path = chainDirectory(host, spec)
+  const found = takeChainDirectory(host, spec, path)
+  if (owner !== null) await handOver(path, owner)
+  return found
+}
+
+/** What the directory is for this attempt; `wanted` is false where it has taken it already, or needs nothing more. */
+export function judgeChain(host: ChainHost, spec: KernelSpec) {
+  const path = chainDirectory(host, spec)
+  const mark = readChainMark(path)
+  const judged = judgeCheckpoint({
+    attempt: spec.attempt,
+    isFirstKernel: isFirstKernel(spec),
+    offer: spec.checkpoint,
+    store: host.chainStore,
+    mark,
+    isEmpty: isEmpty(path),
+  })
+  const lacks = judged.found?.state === 'MISSING' && !judged.isTaken
+  const wanted = lacks && spec.checkpoint?.newest?.relayed === true
+  return { ...judged, mark, path, wanted }
+}
+
+/**
+ * Puts a fetched checkpoint in the place of the directory, which the attempt has from here on. What a crash leaves
+ * between the two is what was fetched, taken for nobody's: it is fetched again.
+ */
+export function placeFetched(host: ChainHost, spec: KernelSpec, draft: string): void {
+  const { wanted, mark, path } = judgeChain(host, spec)
+  if (!wanted) return
+  if (isEmpty(path)) host.book.removals.drop(path)
+  else moveAside(host, spec, mark?.attempt ?? 0)
+  const found = { state: 'FETCHED', attempt: spec.checkpoint!.newest!.attempt } as const
+  clearPublishFiles(draft)
+  removeChainMark(path)
+  renameSync(draft, path)
+  writeChainMark(path, { attempt: spec.attempt, found })
+}
+
+function takeChainDirectory(host: ChainHost, spec: KernelSpec, path: string): FoundCheckpoint | null {
+  const { found, isStale, isTaken, mark } = judgeChain(host, spec)
+  if (isStale) moveAside(host, spec, mark?.attempt ?? 0)
+  makeDirectory(path)
+  if (isTaken) return found
+  clearPublishFiles(path)
+  writeChainMark(path, { attempt: spec.attempt, found })
+  return found
+}
+
+/** Not what it is in: where that is away, as a file system that is not mounted, nothing takes its place. */
+function makeDirectory(path: string): void {
+  try {
+    mkdirSync(path, 0o700)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || !lstatSync(path).isDirectory()) throw error
+  }
+}
+
+/** What a kernel of an earlier instance was told to find. */
+export function foundBefore(host: ChainHost, spec: KernelSpec): FoundCheckpoint | null {
+  const mark = readChainMark(chainDirectory(host, spec))
+  return mark?.attempt === spec.attempt ? mark.found : null
+}
+
+/** The one whose look at the end goes on record. */
+export function isFirstKernel({ role, index }: Pick<KernelSpec, 'role' | 'index'>): boolean {
+  return role === 'main' && index === 1
+}
+
+/** Only the last is kept. Another agent with this store may have moved it meanwhile: then its name is taken. */
+function moveAside(host: ChainHost, spec: KernelSpec, attempt: number): void {
+  const { chainId } = spec
+  const aside = join(host.chainsDir, `${STALE}${chainName(chainId, generationOf(spec))}`)
+  host.book.removals.drop(aside)
+  try {
+    renameSync(chainDirectory(host, spec), aside)
+    host.log.warn({ chainId, attempt, aside }, 'an old checkpoint is moved aside: a newer one is on record elsewhere')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+  }
+}
+
+/** Also where there is no directory. */
+export function isEmpty(path: string): boolean {
+  try {
+    const directory = opendirSync(path)
+    try {
+      for (let entry = directory.readSync(); entry !== null; entry = directory.readSync())
+        if (!isPublishFile(entry.name)) return false
+      return true
+    } finally {
+      directory.closeSync()
+    }
+  } catch (error) {
+    // Of the agent's own user, and hidden from it by its mode: something is in it.
+    return (error as NodeJS.ErrnoException).code === 'ENOENT'
+  }
+}
+
+/**
+ * With what attempts left there that ran as another user, under another isolation. A file with further names elsewhere
+ * stays whose it is. That user may still be about and exchange files meanwhile: no link is followed, and nothing is
+ * given away but what was that user's. The directory itself is the last, so that another start goes on after a crash.
+ *
+ * @throws if not all of it could be handed over
+ */
+async function handOver(directory: string, { uid, gid }: Owner): Promise<void> {
+  const { uid: from } = await lstat(directory)
+  if (from === uid) return
+  const which = ['-xdev', '-depth', '(', '-type', 'd', '-o', '-links', '1', ')']
+  const give = ['-execdir', 'chown', '-h', `--from=${from}`, `${uid}:${gid}`, '{}', '+']
+  const { code } = await runInBackground(['find', directory, ...which, ...give])
+  if (code !== 0) throw new Error(`the chain's directory could not be handed over from user ${from} to user ${uid}`)
+}
+
+/**
+ * Removes the chain's directory with its last kernel on this machine, if it is empty: most chains store nothing there,
+ * and the empty directories would accumulate. Synchronous, to avoid a race: a kernel is in the book before it
+ * takes the directory. Where several agents share the store, the directory may have gone to another attempt.
+ */
+export function leaveChain(host: ChainHost, { spec }: KernelEntry): void {
+  const path = chainDirectory(host, spec)
+  if (isChainNeeded(host, spec.chainId, generationOf(spec)) || (readChainMark(path)?.attempt ?? 0) > spec.attempt)
+    return
+  try {
+    if (isEmpty(path)) clearPublishFiles(path)
+    rmdirSync(path)
+    removeChainMark(path)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code !== 'ENOTEMPTY' && code !== 'EEXIST' && code !== 'ENOENT') throw error
+  }
+}
+
+/** Whether a kernel here has that directory of the chain. */
+export function isChainNeeded(host: ChainHost, chainId: string, generation: number): boolean {
+  return [...host.book.kernels.values()].some(({ spec, successor }) =>
+    [spec, successor?.spec].some((each) => each?.chainId === chainId && generationOf(each) === generation),
+  )
+}

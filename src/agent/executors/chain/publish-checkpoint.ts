@@ -1,0 +1,167 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { PUBLISH_AT_ONCE_MAX, PUBLISH_LOOK_MS, PUBLISH_PAUSE_MS } from '../../../domain/limits.ts'
+import { messageOf } from '../../../observability/error-message.ts'
+import { removeTree } from '../../remove-tree.ts'
+import { createPasses } from '../../../waiting/passes.ts'
+import type { KernelEntry } from '../kernels/kernel-entry.ts'
+import { chainDirectory, chainName, draftPath, generationOf, isFirstKernel } from './chain-directory.ts'
+import type { ChainHost } from './chain-host.ts'
+import { packCheckpoint, type PackedCheckpoint } from './pack-checkpoint.ts'
+import { markWish, type PublishAnswer, readWish, removeWish, writeAnswer } from './publish-files.ts'
+import { relayCheckpoint, type Relayed } from './relay-checkpoint.ts'
+import { type Snapshot, snapshotCheckpoint } from './snapshot-checkpoint.ts'
+
+/** Of files that are written to while they are sent. */
+const TRIES_MAX = 3
+const FREEZES_MAX = 10
+
+/** What is remembered of a chain while a kernel of it runs here. */
+interface History {
+  /** As `performance.now()`: the one that has waited longest comes first. */
+  endedAt: number
+  dueAt: number
+  /** Names of files that the program writes to in place. */
+  written: Set<string>
+  /** What had the name of the wish and was no plain file: it is told once. */
+  refused: string
+}
+
+/**
+ * Sends the servers what running programs publish: looks for the wish of each kernel whose directory goes on record,
+ * takes a snapshot and has it relayed. One at a time for each chain, and only a few at once, with pauses in between: a
+ * program that publishes all the time has its last state sent, and not each.
+ *
+ * A crash leaves the wish, so that the next instance does all of it again, and a snapshot, which that removes.
+ *
+ * @param elsewhere kernels run on other machines
+ */
+export function createPublisher(host: ChainHost, { elsewhere = false } = {}): { wake(): void; close(): Promise<void> } {
+  const histories = new Map<string, History>()
+
+  async function look(): Promise<void> {
+    const kernels = running(host)
+    for (const name of histories.keys()) if (!kernels.some((kernel) => nameOf(kernel) === name)) histories.delete(name)
+    const waiting = kernels.map((kernel) => ({ kernel, history: historyOf(nameOf(kernel)) }))
+    for (const { kernel, history } of waiting.toSorted((a, b) => a.history.endedAt - b.history.endedAt)) {
+      if (host.book.closed || host.publishing.size >= PUBLISH_AT_ONCE_MAX) return
+      if (host.publishing.has(nameOf(kernel)) || performance.now() < history.dueAt) continue
+      const wish = await readWish(chainDirectory(host, kernel.spec), elsewhere)
+      if (wish.kind === 'plain') begin(kernel, history, () => relaySnapshot(host, kernel, history))
+      if (wish.kind !== 'strange' || wish.key === history.refused) continue
+      history.refused = wish.key
+      begin(kernel, history, async () => refused('.publish is not a plain file'))
+    }
+  }
+
+  function historyOf(name: string): History {
+    const known = histories.get(name) ?? { endedAt: 0, dueAt: 0, written: new Set(), refused: '' }
+    histories.set(name, known)
+    return known
+  }
+
+  function begin(kernel: KernelEntry, history: History, work: () => Promise<Relayed>): void {
+    if (!isRunning(kernel) || host.book.closed) return
+    const began = performance.now()
+    const ended = publish(host, kernel, work).then(() => {
+      host.publishing.delete(nameOf(kernel))
+      history.endedAt = performance.now()
+      history.dueAt = history.endedAt + Math.max(PUBLISH_PAUSE_MS, history.endedAt - began)
+    })
+    host.publishing.set(nameOf(kernel), ended)
+  }
+
+  const isNeeded = () => host.relay !== undefined && !host.book.closed && running(host).length > 0
+  const looks = createPasses({
+    pauseMs: () => (isNeeded() ? PUBLISH_LOOK_MS : null),
+    pauseMinMs: PUBLISH_LOOK_MS,
+    pass: look,
+    failed: (error) => host.log.warn({ error: messageOf(error) }, 'what is to be published could not be looked at'),
+  })
+
+  return {
+    wake: () => looks.wake(),
+    async close() {
+      looks.close()
+      await Promise.all(host.publishing.values())
+    },
+  }
+}
+
+/** Never rejects. */
+async function publish(host: ChainHost, kernel: KernelEntry, work: () => Promise<Relayed>): Promise<void> {
+  const { id: kernelId, spec } = kernel
+  const directory = chainDirectory(host, spec)
+  const aside = draftPath(host, spec, 'snap')
+  try {
+    await removeTree(aside)
+    await mkdir(aside, { mode: 0o700 })
+    const relayed = await work()
+    // It is not this attempt's directory any more.
+    if (!isRunning(kernel) || host.book.closed) return
+    writeAnswer(directory, aside, answerOf(spec, relayed))
+    if (relayed.isOver) removeWish(directory, aside)
+  } catch (error) {
+    host.log.warn({ kernelId, error: messageOf(error) }, 'a checkpoint could not be published')
+  } finally {
+    await removeTree(aside).catch(() => {})
+  }
+}
+
+async function relaySnapshot(host: ChainHost, kernel: KernelEntry, { written }: History): Promise<Relayed> {
+  const directory = chainDirectory(host, kernel.spec)
+  const into = join(draftPath(host, kernel.spec, 'snap'), 'files')
+  const isWanted = () => isRunning(kernel) && !host.book.closed
+  let snapshot: Snapshot | undefined
+  let packing: Promise<PackedCheckpoint> | undefined
+  // Again with each snapshot; without one, this wish is answered all the same.
+  markWish(directory)
+  async function pack(bytesMax: number): Promise<PackedCheckpoint> {
+    await snapshot?.freeze()
+    markWish(directory)
+    snapshot = await snapshotCheckpoint(directory, into, { bytesMax, written })
+    return packStill(snapshot, bytesMax, isWanted)
+  }
+  for (let tries = 1; ; tries++) {
+    const relayed = await relayCheckpoint(host, kernel, {
+      running: true,
+      isWanted,
+      pack: (bytesMax) => (packing = pack(bytesMax)),
+    })
+    // Whoever gave up has not waited for it.
+    await packing?.catch(() => {})
+    const isOver = relayed.recorded || tries === TRIES_MAX || !isWanted()
+    if (isOver || snapshot === undefined || (await snapshot.freeze()) === 0) return relayed
+  }
+}
+
+/** Until no file in it has been written to since. */
+async function packStill(snapshot: Snapshot, bytesMax: number, isWanted: () => boolean): Promise<PackedCheckpoint> {
+  for (let freezes = 1; ; freezes++) {
+    const packing = packCheckpoint(snapshot.path, bytesMax)
+    await packing.catch(() => {})
+    if (freezes === FREEZES_MAX || !isWanted() || (await snapshot.freeze()) === 0) return packing
+  }
+}
+
+function answerOf({ attempt }: KernelEntry['spec'], { recorded, reason, copy }: Relayed): PublishAnswer {
+  const { files = null, bytes = null } = (recorded && copy) || {}
+  return { attempt, published: recorded, at: new Date().toISOString(), files, bytes, reason }
+}
+
+function refused(reason: string): Relayed {
+  return { recorded: false, isOver: false, reason, copy: null }
+}
+
+/** Those whose directories go on record. */
+function running({ book }: ChainHost): KernelEntry[] {
+  return [...book.kernels.values()].filter((kernel) => isRunning(kernel) && isFirstKernel(kernel.spec))
+}
+
+function isRunning({ phase, killAt, removing }: KernelEntry): boolean {
+  return phase === 'RUNNING' && killAt === null && !removing
+}
+
+function nameOf({ spec }: KernelEntry): string {
+  return chainName(spec.chainId, generationOf(spec))
+}

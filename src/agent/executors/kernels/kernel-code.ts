@@ -1,0 +1,169 @@
+import { createHash } from 'node:crypto'
+import { rename, rmdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { ArchiveError } from '../../../archive/archive-entry.ts'
+import { extractArchive, type Owner } from '../../../archive/extract-archive.ts'
+import type { CodeAnswer } from '../../../domain/agent/protocol.ts'
+import { RepriseError } from '../../../domain/errors.ts'
+import { UPLOAD_ENTRIES_MAX } from '../../../domain/limits.ts'
+import type { FailureError } from '../../../domain/session/failure.ts'
+import { messageOf } from '../../../observability/error-message.ts'
+import type { Logger } from '../../../observability/log.ts'
+import { reconnectPauseMs, wait } from '../../../waiting/wait.ts'
+import { removeTree } from '../../remove-tree.ts'
+import type { ExecutorHooks } from '../executor.ts'
+import type { KernelBook } from './kernel-registry.ts'
+import type { KernelEntry } from './kernel-entry.ts'
+
+/** A download without a byte for this long is begun anew, perhaps at another server. */
+const STALLED_AFTER_MS = 30_000
+/** How often it is asked whether the kernel is still wanted. */
+const WANTED_CHECK_MS = 100
+
+interface CodePlacing {
+  /** The kernel's directory, in which `work` is empty. */
+  path: string
+  /** Whom `work` belongs to; null for the agent's own user. */
+  owner: Owner | null
+  sha256: string
+  bytesMax: number
+  /** False once the kernel is stopped or removed, or the executor is closed. */
+  isWanted(): boolean
+  fetch(signal: AbortSignal): Promise<CodeAnswer>
+  log: Logger
+}
+
+/**
+ * Puts the uploaded code of a kernel into its working directory: all of it, or nothing. It is extracted beside `work`,
+ * where no kernel reaches, checked against its hash, and takes the place of `work` by a rename. What a crash leaves
+ * goes with the directory, which is made anew. A server that does not answer is asked again for as long as the kernel is
+ * wanted: an outage costs no attempt.
+ *
+ * @returns why the kernel cannot have its code; null if it has, or is not wanted any more
+ */
+async function placeCode(placing: CodePlacing): Promise<FailureError | null> {
+  const { path, sha256, log, isWanted } = placing
+  const part = join(path, 'code.part')
+  for (let failures = 1; isWanted(); failures++) {
+    try {
+      await removeTree(part)
+      await download(placing, part)
+      if (!isWanted()) return null
+      await rmdir(join(path, 'work'))
+      await rename(part, join(path, 'work'))
+      return null
+    } catch (error) {
+      if (!isWanted()) return null
+      const failure = failureOf(error, sha256)
+      if (failure !== null) return failure
+      log.warn({ error: messageOf(error), failures }, 'the code of a kernel could not be fetched; trying again')
+      await waitWhile(isWanted, reconnectPauseMs(failures, Math.random()))
+    }
+  }
+  return null
+}
+
+/** The server's word, or something that the next try would find as it is. Null for what may pass. */
+function failureOf(error: unknown, sha256: string): FailureError | null {
+  if (error instanceof ArchiveError) {
+    return { name: 'code-invalid', message: `the uploaded code ${sha256} is refused: ${error.message}` }
+  }
+  if (error instanceof DamagedError) return { name: 'code-unavailable', message: error.message }
+  if (error instanceof RepriseError && error.code === 'CODE_NOT_FOUND') {
+    return { name: 'code-unavailable', message: error.message }
+  }
+  const { code, message } = error as NodeJS.ErrnoException
+  if (typeof code !== 'string' || !LOCAL.includes(code)) return null
+  return { name: 'executor-failed', message: `the uploaded code could not be written: ${message}` }
+}
+
+/** Of this machine's file system. */
+const LOCAL = ['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'EEXIST', 'ENOTEMPTY', 'ENAMETOOLONG', 'EIO']
+
+class DamagedError extends Error {}
+
+async function download(placing: CodePlacing, part: string): Promise<void> {
+  const { sha256, owner, bytesMax, isWanted, fetch } = placing
+  const ending = new AbortController()
+  let lastByteAt = performance.now()
+  const timer = setInterval(() => {
+    if (!isWanted()) ending.abort(new Error('the kernel is not wanted any more'))
+    if (performance.now() - lastByteAt > STALLED_AFTER_MS) ending.abort(new Error('the server is silent'))
+  }, WANTED_CHECK_MS)
+  try {
+    const { bytes, chunks } = await fetch(ending.signal)
+    if (bytes > bytesMax) {
+      const limit = `this agent takes ${bytesMax} (REPRISE_UPLOAD_BYTES_MAX)`
+      throw new ArchiveError(`it has ${bytes} bytes, and ${limit}`)
+    }
+    const hash = createHash('sha256')
+    const received = async function* () {
+      let got = 0
+      for await (const chunk of chunks) {
+        ending.signal.throwIfAborted()
+        lastByteAt = performance.now()
+        got += chunk.length
+        if (got > bytes) break
+        hash.update(chunk)
+        yield chunk
+      }
+      if (got !== bytes) throw new Error(`the server broke off after ${got} of ${bytes} bytes`)
+    }
+    await extractArchive(received(), part, { owner, entriesMax: UPLOAD_ENTRIES_MAX })
+    const found = hash.digest('hex')
+    if (found === sha256) return
+    throw new DamagedError(`the uploaded code ${sha256} is damaged: its SHA-256 is ${found}`)
+  } finally {
+    clearInterval(timer)
+    // What has not been read of the answer would keep its connection open.
+    ending.abort(new Error('it is not read any further'))
+  }
+}
+
+async function waitWhile(isWanted: () => boolean, ms: number): Promise<void> {
+  const until = performance.now() + ms
+  while (isWanted() && performance.now() < until) await wait(Math.min(WANTED_CHECK_MS, ms))
+}
+
+/** What fetches the code that comes along with kernels. */
+export interface CodeHost<K extends KernelEntry> {
+  readonly book: KernelBook<K>
+  /** Of a kernel's uploaded code. */
+  readonly codeBytesMax: number
+  readonly fetchCode: ExecutorHooks['fetchCode']
+  readonly log: Logger
+}
+
+/**
+ * Puts the code that comes along into the kernel's working directory.
+ *
+ * @param owner to whom it belongs then; null for the agent's own user
+ * @returns false if the kernel is not to be prepared further
+ */
+export async function pullCode<K extends KernelEntry>(
+  { book, codeBytesMax: bytesMax, fetchCode, log }: CodeHost<K>,
+  kernel: K,
+  owner: Owner | null,
+): Promise<boolean> {
+  const { id: kernelId, assignment, spec, path } = kernel
+  if (spec.codeSha256 == null) return true
+  if (fetchCode === undefined) {
+    book.fail(kernel, 'executor-failed', 'this agent has no server to fetch the uploaded code from')
+    return false
+  }
+  kernel.phase = 'PULLING'
+  book.changed()
+  const isWanted = () => kernel.phase === 'PULLING' && !book.closed
+  const error = await placeCode({
+    path,
+    owner,
+    sha256: spec.codeSha256,
+    bytesMax,
+    isWanted,
+    fetch: (signal) => fetchCode({ kernelId, assignment }, signal),
+    log: log.child({ kernelId }),
+  })
+  if (!isWanted()) return false
+  if (error !== null) book.fail(kernel, error.name, error.message)
+  return error === null
+}

@@ -1,0 +1,448 @@
+import { chmodSync, mkdirSync } from 'node:fs'
+import { readdir } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { LeftCheckpoint } from '../../../domain/agent/checkpoint.ts'
+import type { KernelUsage } from '../../../domain/agent/kernel-report.ts'
+import type { KernelSpec } from '../../../domain/agent/protocol.ts'
+import type { FailureError } from '../../../domain/session/failure.ts'
+import { messageOf } from '../../../observability/error-message.ts'
+import type { Logger } from '../../../observability/log.ts'
+import { createRemovalQueue, createRemovals, isDropped, type Removals } from '../../removals.ts'
+import type { Executor, ExecutorHooks } from '../executor.ts'
+import { type ExitVerdict, readVerdict } from './exit-verdict.ts'
+import * as directory from './kernel-directory.ts'
+import { spreadDirectories } from './kernel-directory.ts'
+import { readKernelLog } from './kernel-logs.ts'
+import { uptimeSeconds } from '../process/proc-stat.ts'
+import { hasEnded, type KernelEntry, observeKernel, OUTPUT_LOST } from './kernel-entry.ts'
+
+/**
+ * The kernels of an executor and the rules of the port that do not depend on what runs them: idempotence, assignments
+ * and successors, the phases, stops and their reasons, removal, recovery, observation and logs. An executor is the
+ * steps below, and a watch of its own that tells the book what has become of a kernel:
+ *
+ *   prepare → `book.prepared`; `book.fail` if it cannot be
+ *   launch  → sets `handedOver` once something may run the command, and the watch calls `book.began` when it does
+ *   the end → `book.exited`, with `lingers` if something may still run, and then `book.gone`
+ *
+ * Each kernel has a directory of its own, whose file `status` is created exclusively by whoever decides
+ * whether the command ever runs. A crash between any two steps is told by what is in there: `recover` continues.
+ */
+export interface KernelSteps<K extends KernelEntry> {
+  create(spec: KernelSpec, assignment: number, path: string): K
+  /** Makes the directory, and whatever else the command needs. The phase may have changed at each of its awaits. */
+  prepare(kernel: K): Promise<void>
+  /** Whether a kernel that is prepared has to be prepared again to be this: `prepare` is called once more then. */
+  isOutdated?(kernel: K, spec: KernelSpec): boolean
+  /** Called in LAUNCHING. Until it sets `handedOver`, a stop is answered by the book. */
+  launch(kernel: K): Promise<void>
+  /**
+   * Ends a kernel that is RUNNING, or LAUNCHING and handed over, at `killAt` at the latest: called when its stop has
+   * been written down, and again when `killAt` comes nearer (`first` is false then) or the kernel begins to run.
+   */
+  stop(kernel: K, first: boolean): void
+  /** Nothing can be written down now: a stop is not, and is applied again later. Missing: never. */
+  isAway?(): boolean
+  /** Its end is known here, though not reported yet: a stop has nothing to do any more. */
+  isEnding(kernel: K): boolean
+  /** What has failed if not the program itself, where its end alone does not say so; null if nothing. */
+  outsideFault(kernel: K): Promise<FailureError | null>
+  /** What its chain has stored at its end, looked at when nothing of it is left; null if there is nothing to tell. */
+  leftCheckpoint(kernel: K): Promise<LeftCheckpoint | null> | null
+  /** Sends the checkpoint that it left to the servers, for at most a bounded time. Never rejects. */
+  relayCheckpoint(kernel: K): Promise<void>
+  /** It is EXITED or FAILED now. What an instance after this one must find stays until `remove`. */
+  settled(kernel: K): void
+  /** Removes what it has outside its directory, before that. */
+  remove?(kernel: K): Promise<void>
+  /** It is in no list any more. */
+  removed(kernel: K): void
+  /** Takes over a kernel of an earlier instance, which is in the book already. */
+  recover(kernel: K, record: directory.KernelRecord): Promise<void>
+}
+
+export interface KernelBook<K extends KernelEntry> {
+  readonly kernels: ReadonlyMap<string, K>
+  readonly kernelsDir: string
+  readonly closed: boolean
+  readonly removals: Removals
+  /** Its preparation is done; launches it if its start is ordered. */
+  prepared(kernel: K): Promise<void>
+  /** Of one in LAUNCHING: its command runs. A stop ordered meanwhile takes effect. */
+  began(kernel: K, startedAt: string): void
+  /** It could not be prepared or started, and nothing of it runs. */
+  fail(kernel: K, name: string, message: string): void
+  /** For a kernel that was stopped before its command ran. */
+  endBeforeRunning(kernel: K, error: FailureError | null): void
+  exited(kernel: K, end: KernelEnd): void
+  /** Nothing of a kernel that lingers can run any more. */
+  gone(kernel: K): void
+  /** Idempotent. A later order can only shorten the grace period, and does not change the reason. */
+  stop(kernel: K, graceMs: number, error?: FailureError | null): void
+  /** It has more memory than it may, and is about to be killed. */
+  outgrew(kernel: K, mark: directory.OomMark): void
+  /** Applies the stop that is ordered: it is written down and handed on. */
+  applyStop(kernel: K, first?: boolean): void
+  /** For one of an earlier instance whose command never ran: prepares and starts it again, or ends it. */
+  beginAnew(kernel: K, startWanted: boolean): void
+  changed(): void
+}
+
+export interface KernelEnd extends ExitVerdict {
+  endedAt: string
+  usage: KernelUsage | null
+  /** Whether a stop is why it ended, and the reason, if the agent itself ordered it. */
+  stopOrdered: boolean
+  stopError: FailureError | null
+  /** See TimedKernel. */
+  ranSeconds: number | null
+  lingers?: boolean
+}
+
+export interface KernelBookOptions {
+  /** Has a directory for each kernel. */
+  kernelsDir: string
+  /** Others than the agent pass through it to what is theirs. */
+  shared: boolean
+  log: Logger
+}
+
+type Port = Pick<
+  Executor,
+  'recover' | 'observe' | 'prepare' | 'start' | 'stop' | 'forget' | 'logSizes' | 'readLog' | 'close'
+>
+
+/** @returns the book, for the executor's own steps, and its side of the port, for the agent */
+export function createKernelBook<K extends KernelEntry>(
+  { kernelsDir, shared, log }: KernelBookOptions,
+  steps: KernelSteps<K>,
+  hooks: ExecutorHooks,
+): { book: KernelBook<K>; port: Port } {
+  const kernels = new Map<string, K>()
+  const removals = createRemovals({ log })
+  const removeDirectory = createRemovalQueue(removals)
+  let closed = false
+  mkdirSync(kernelsDir, { recursive: true })
+  chmodSync(kernelsDir, shared ? 0o711 : 0o700)
+  spreadDirectories([kernelsDir])
+
+  function changed(): void {
+    if (!closed) hooks.changed()
+  }
+
+  function begin(spec: KernelSpec, assignment: number, startWanted: boolean): void {
+    const kernel = steps.create(spec, assignment, join(kernelsDir, spec.kernelId))
+    kernel.startWanted = startWanted
+    kernels.set(kernel.id, kernel)
+    kernel.busy = prepare(kernel)
+  }
+
+  /** Never rejects: nobody waits for it but a removal. */
+  async function prepare(kernel: K): Promise<void> {
+    const refusal = hooks.refusal?.() ?? null
+    if (refusal !== null) return fail(kernel, 'executor-failed', refusal)
+    try {
+      await steps.prepare(kernel)
+    } catch (error) {
+      fail(kernel, 'executor-failed', `could not be prepared: ${messageOf(error)}`)
+    }
+  }
+
+  function request(spec: KernelSpec, assignment: number, start: boolean): void {
+    if (!directory.isSafeId(spec.kernelId) || !directory.isSafeId(spec.chainId))
+      throw new TypeError(`not an id: ${spec.kernelId}`)
+    const kernel = kernels.get(spec.kernelId)
+    if (kernel === undefined) return begin(spec, assignment, start)
+    if (assignment > kernel.assignment || (kernel.removing && assignment === kernel.assignment)) {
+      setSuccessor(kernel, spec, assignment, start)
+      return forget(kernel)
+    }
+    if (assignment < kernel.assignment) return
+    const isOutdated = kernel.phase === 'PREPARED' && steps.isOutdated?.(kernel, spec) === true
+    const isFirstStart = start && !kernel.startWanted
+    // Secrets come with the order to start.
+    if (isOutdated || isFirstStart) kernel.spec = spec
+    kernel.startWanted ||= start
+    if (isOutdated) {
+      kernel.phase = 'PREPARING'
+      kernel.busy = prepare(kernel)
+    } else if (isFirstStart && kernel.phase === 'PREPARED') kernel.busy = launch(kernel)
+  }
+
+  /** Never rejects. What has been handed over is watched. */
+  async function launch(kernel: K): Promise<void> {
+    kernel.phase = 'LAUNCHING'
+    const refusal = hooks.refusal?.() ?? null
+    if (refusal !== null) return fail(kernel, 'executor-failed', refusal)
+    try {
+      await steps.launch(kernel)
+    } catch (error) {
+      if (kernel.handedOver)
+        log.error({ kernelId: kernel.id, error: messageOf(error) }, 'the launch of a kernel met a fault')
+      else fail(kernel, 'executor-failed', `could not be started: ${messageOf(error)}`)
+    }
+  }
+
+  function stop(kernel: K, graceMs: number, error: FailureError | null = null): void {
+    const killAt = Math.min(Date.now() + graceMs, kernel.killAt ?? Number.POSITIVE_INFINITY)
+    if (hasEnded(kernel)) return
+    if (kernel.phase !== 'LAUNCHING' && kernel.phase !== 'RUNNING') return endBeforeRunning(kernel, error)
+    if (steps.isEnding(kernel)) return
+    const first = kernel.killAt === null
+    if (!first && killAt === kernel.killAt) return
+    kernel.killAt = killAt
+    if (first) Object.assign(kernel, { stopError: error, stopAt: uptimeSeconds() })
+    if (kernel.phase === 'RUNNING' || kernel.handedOver) applyStop(kernel, first)
+  }
+
+  function applyStop(kernel: K, first = true): void {
+    kernel.killAt ??= Date.now()
+    if (steps.isAway?.() !== true) writeStop(kernel)
+    steps.stop(kernel, first)
+  }
+
+  function writeStop(kernel: K): void {
+    const { killAt, stopAt: at, stopError: error } = kernel
+    writeDown(kernel, 'stop', { killAt: killAt!, error, ...(at !== null && { at }) })
+  }
+
+  function outgrew(kernel: K, mark: directory.OomMark): void {
+    kernel.outgrew = mark
+    writeDown(kernel, 'oom', mark)
+  }
+
+  /** For a later instance. Where it cannot be, as the disk is full or the program has moved its directory, this one goes on. */
+  function writeDown<Name extends 'stop' | 'oom'>(kernel: K, name: Name, mark: directory.Marks[Name]): void {
+    try {
+      directory.writeMark(kernel.path, name, mark)
+    } catch (error) {
+      log.warn({ kernelId: kernel.id, error: messageOf(error) }, `the ${name} mark of a kernel could not be written`)
+    }
+  }
+
+  /** Kills the kernel if it runs, and removes it once it is gone. */
+  function forget(kernel: K): void {
+    if (kernel.removing) return
+    kernel.removing = true
+    if (kernel.phase === 'LAUNCHING' || kernel.phase === 'RUNNING') return stop(kernel, 0)
+    remove(kernel)
+  }
+
+  function fail(kernel: K, name: string, message: string): void {
+    if (hasEnded(kernel)) return
+    kernel.error = { name, message }
+    // Keeps a later instance from starting a kernel that was reported as failed.
+    if (kernel.handedOver) writeDown(kernel, 'stop', { killAt: 0 })
+    settle(kernel, 'FAILED', new Date().toISOString())
+  }
+
+  function endBeforeRunning(kernel: K, error: FailureError | null): void {
+    kernel.error = error
+    kernel.stopped = error === null
+    settle(kernel, 'EXITED', new Date().toISOString())
+  }
+
+  function exited(kernel: K, { endedAt, stopOrdered, stopError, lingers = false, ...end }: KernelEnd): void {
+    if (hasEnded(kernel)) return
+    Object.assign(kernel, end, { lingers, stopped: stopOrdered && stopError === null })
+    kernel.logSizes.STDOUT = directory.logSize(kernel.outputPath, 'STDOUT')
+    kernel.logSizes.STDERR = directory.logSize(kernel.outputPath, 'STDERR')
+    if (kernel.startedAt !== null && hooks.diskIsFull?.() === true) {
+      kernel.outputLost = true
+      kernel.logSizes.STDOUT += OUTPUT_LOST.length
+    }
+    const left = steps.leftCheckpoint(kernel)
+    const awaited = [
+      ...(!stopOrdered && isOwnFailure(kernel) ? [takeVerdict(kernel)] : []),
+      ...(left === null ? [] : [takeLeft(kernel, left)]),
+    ]
+    if (awaited.length > 0) holdBack(kernel, awaited)
+    settle(kernel, 'EXITED', endedAt)
+  }
+
+  /** Of an attempt that has succeeded, nobody goes on. */
+  async function takeLeft(kernel: K, left: Promise<LeftCheckpoint | null>): Promise<void> {
+    kernel.left = await left
+    const hasSucceeded = kernel.exitCode === 0 && !kernel.oomKilled && kernel.error === null && !kernel.stopped
+    if (kernel.left === null || kernel.left.files === 0 || hasSucceeded || kernel.removing || closed) return
+    kernel.relaying = true
+    steps
+      .relayCheckpoint(kernel)
+      .catch((error: unknown) => unknown(kernel, error))
+      .then(() => {
+        kernel.relaying = false
+        changed()
+        if (kernel.removing) remove(kernel)
+      })
+      .catch((error: unknown) => unknown(kernel, error))
+  }
+
+  /** A program that was kept from its work by something outside has not failed by itself. */
+  async function takeVerdict(kernel: K): Promise<void> {
+    const fault = kernel.error === null ? steps.outsideFault(kernel) : null
+    const [verdict, error] = await Promise.all([readVerdict(kernel.path), fault])
+    Object.assign(kernel, error === null ? { verdict } : { error })
+  }
+
+  /** From reporting its end until these are known; what cannot be known is left out. */
+  function holdBack(kernel: K, awaited: readonly Promise<void>[]): void {
+    kernel.endPending = true
+    Promise.all(awaited.map((each) => each.catch((error: unknown) => unknown(kernel, error))))
+      .then(() => {
+        kernel.endPending = false
+        changed()
+      })
+      .catch((error: unknown) => unknown(kernel, error))
+  }
+
+  function unknown({ id }: K, error: unknown): void {
+    log.warn({ kernelId: id, error: messageOf(error) }, 'something about the end of a kernel could not be found out')
+  }
+
+  function settle(kernel: K, phase: 'FAILED' | 'EXITED', endedAt: string): void {
+    kernel.phase = phase
+    kernel.endedAt = endedAt
+    kernel.note = null
+    steps.settled(kernel)
+    changed()
+    if (kernel.removing) remove(kernel)
+  }
+
+  function gone(kernel: K): void {
+    if (!kernel.lingers) return
+    kernel.lingers = false
+    changed()
+    if (kernel.removing) remove(kernel)
+  }
+
+  /** The kernel must not be running. */
+  function remove(kernel: K): void {
+    if (kernel.phase === 'REMOVED' || kernel.lingers || kernel.relaying) return
+    kernel.phase = 'REMOVED'
+    changed()
+    kernel.busy = kernel.busy
+      .then(() => steps.remove?.(kernel))
+      .then(() => removeDirectory(kernel.path))
+      .catch((error: unknown) => log.error({ kernelId: kernel.id, error: messageOf(error) }, 'kernel not removed'))
+      .then(() => succeed(kernel))
+      .then(() => steps.removed(kernel))
+      .catch((error: unknown) =>
+        log.warn({ kernelId: kernel.id, error: messageOf(error) }, 'what a kernel has left was not removed'),
+      )
+  }
+
+  function succeed({ id, successor }: K): void {
+    kernels.delete(id)
+    if (successor !== null && !closed) begin(successor.spec, successor.assignment, successor.startWanted)
+    changed()
+  }
+
+  /** @returns the kernel to which an order for this assignment applies */
+  function ordered(kernelId: string, assignment: number): K | undefined {
+    const kernel = kernels.get(kernelId)
+    if (kernel?.successor != null && assignment >= kernel.successor.assignment) kernel.successor = null
+    return kernel
+  }
+
+  const book: KernelBook<K> = {
+    kernels,
+    kernelsDir,
+    get closed() {
+      return closed
+    },
+    async prepared(kernel) {
+      if ((kernel.phase !== 'PREPARING' && kernel.phase !== 'PULLING') || closed) return
+      kernel.phase = 'PREPARED'
+      kernel.note = null
+      const launched = kernel.startWanted ? launch(kernel) : null
+      changed()
+      await launched
+    },
+    began(kernel, startedAt) {
+      if (kernel.phase !== 'LAUNCHING') return
+      kernel.phase = 'RUNNING'
+      kernel.note = null
+      kernel.startedAt = startedAt
+      changed()
+      if (kernel.killAt !== null) applyStop(kernel)
+    },
+    removals,
+    fail,
+    endBeforeRunning,
+    exited,
+    gone,
+    stop,
+    outgrew,
+    applyStop,
+    beginAnew(kernel, startWanted) {
+      kernel.startWanted = startWanted
+      const mark = directory.readStopMark(kernel.path)
+      if (mark !== null) return endBeforeRunning(kernel, mark.error ?? null)
+      kernel.busy = prepare(kernel)
+    },
+    changed,
+  }
+
+  const port: Port = {
+    async recover() {
+      await removals.resume(kernelsDir)
+      // Where a program without isolation has put a directory in the place of a file of the agent's.
+      await removals.resume(dirname(kernelsDir))
+      for (const name of await readdir(kernelsDir)) {
+        if (isDropped(name)) continue
+        const path = join(kernelsDir, name)
+        const record = await directory.readLockedRecord(path)
+        if (record === null || record.spec.kernelId !== name) {
+          await directory.removeKernelDirectory(path, removals).catch((error: unknown) => {
+            log.warn({ path, error: messageOf(error) }, 'what is no kernel’s directory was not removed')
+          })
+          continue
+        }
+        const kernel = steps.create(record.spec, record.assignment, path)
+        kernel.port = record.port ?? null
+        kernels.set(name, kernel)
+        await steps.recover(kernel, record)
+      }
+    },
+    observe: () => [...kernels.values()].filter(({ phase }) => phase !== 'REMOVED').map(observeKernel),
+    prepare: (spec, assignment) => request(spec, assignment, false),
+    start: (spec, assignment) => request(spec, assignment, true),
+    stop(kernelId, assignment, graceMs, error) {
+      const kernel = ordered(kernelId, assignment)
+      if (kernel === undefined) return
+      if (assignment > kernel.assignment) forget(kernel)
+      else if (assignment === kernel.assignment) stop(kernel, graceMs, error)
+    },
+    forget(kernelId, assignment) {
+      const kernel = ordered(kernelId, assignment)
+      if (kernel !== undefined && assignment >= kernel.assignment) forget(kernel)
+    },
+    logSizes(kernelId) {
+      const kernel = kernels.get(kernelId)
+      if (kernel === undefined || kernel.phase === 'REMOVED') return { STDOUT: 0, STDERR: 0, final: true }
+      return { ...kernel.logSizes, final: hasEnded(kernel) }
+    },
+    async readLog(kernelId, stream, offset, maxBytes) {
+      const kernel = kernels.get(kernelId)
+      if (kernel === undefined || kernel.phase === 'REMOVED') return { text: '', bytes: 0, end: true }
+      return readKernelLog(kernel, stream, offset, maxBytes)
+    },
+    async close() {
+      closed = true
+      await Promise.all([...kernels.values()].map(({ busy }) => busy))
+      await removals.close()
+    },
+  }
+  return { book, port }
+}
+
+/** What its program says is about a failure of its own, not about being stopped. */
+function isOwnFailure({ exitCode, oomKilled, error, removing }: KernelEntry): boolean {
+  if (removing) return false
+  return oomKilled || (exitCode !== null && exitCode !== 0 && error === null)
+}
+
+function setSuccessor(kernel: KernelEntry, spec: KernelSpec, assignment: number, start: boolean): void {
+  const startWanted = start || (kernel.successor?.assignment === assignment && kernel.successor.startWanted)
+  if (assignment >= (kernel.successor?.assignment ?? 0)) kernel.successor = { spec, assignment, startWanted }
+}

@@ -1,0 +1,84 @@
+import { readFile } from 'node:fs/promises'
+import { messageOf } from '../../../observability/error-message.ts'
+import { concludeEnd } from './end-kernel.ts'
+import { KERNEL_ID_VARIABLE } from './kernel-environment.ts'
+import { type ProcStat, scanProcesses } from './proc-stat.ts'
+import type { ProcessHost } from './process-host.ts'
+import type { ProcessKernel } from './process-kernel.ts'
+import { signalProcess } from './signal-process.ts'
+
+/** Of its time, at most, the agent spends this part on scans. */
+const SHARE = 0.1
+const FAULT_PAUSE_MS = 1_000
+
+/**
+ * For ended kernels that had neither cgroup nor PID namespace: kills the processes of the kernel's session, and those
+ * that have its id in their environment. One that made a session of its own and cleared its environment escapes.
+ */
+export function createLeftoverSweep(host: ProcessHost): { run(now: number): void } {
+  let nextAt = 0
+  let running = false
+
+  async function sweep(kernels: ProcessKernel[]): Promise<void> {
+    const began = performance.now()
+    const left = await killLeftovers(kernels, sessionsInUse(host))
+    for (const kernel of kernels) {
+      kernel.swept = !left.has(kernel)
+      concludeEnd(host, kernel)
+    }
+    const now = performance.now()
+    nextAt = now + (now - began) / SHARE
+  }
+
+  return {
+    run(now) {
+      const kernels = running || now < nextAt ? [] : [...host.book.kernels.values()].filter(isToSweep)
+      if (kernels.length === 0) return
+      running = true
+      sweep(kernels)
+        .catch((error: unknown) => {
+          nextAt = performance.now() + FAULT_PAUSE_MS
+          host.log.warn({ error: messageOf(error) }, 'what kernels have left could not be looked for')
+        })
+        .finally(() => (running = false))
+    },
+  }
+}
+
+function isToSweep({ phase, ending, cgroup, swept }: ProcessKernel): boolean {
+  return phase === 'RUNNING' && ending !== null && cgroup === null && !swept
+}
+
+/** A pid that a running kernel's session has was free when that began: nothing is left of the earlier session. */
+function sessionsInUse(host: ProcessHost): Set<number> {
+  const running = [...host.book.kernels.values()].filter(({ phase, ending }) => phase === 'RUNNING' && ending === null)
+  return new Set(running.map(({ shim }) => shim?.pid ?? 0))
+}
+
+/** @returns the kernels of which something was found */
+async function killLeftovers(
+  kernels: readonly ProcessKernel[],
+  inUse: ReadonlySet<number>,
+): Promise<Set<ProcessKernel>> {
+  const bySession = new Map(kernels.map((kernel) => [kernel.shim?.pid, kernel]))
+  const byId = new Map(kernels.map((kernel) => [kernel.id, kernel]))
+  const oldest = Math.min(...kernels.map(({ shim }) => shim?.startTicks ?? Number.POSITIVE_INFINITY))
+  const left = new Set<ProcessKernel>()
+  const candidates = scanProcesses().filter(({ startTicks, state }) => startTicks >= oldest && !'ZX'.includes(state))
+  const owners = candidates.map(async (stat) => {
+    const kernel =
+      (inUse.has(stat.session) ? undefined : bySession.get(stat.session)) ?? byId.get((await kernelIdOf(stat)) ?? '')
+    if (kernel === undefined) return
+    left.add(kernel)
+    signalProcess(stat.pid, 'SIGKILL')
+  })
+  await Promise.all(owners)
+  return left
+}
+
+/** Not synchronous: the operating system reads it from the process's memory, whose pages may be slow to come. */
+export async function kernelIdOf({ pid }: ProcStat): Promise<string | null> {
+  const environ = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '')
+  const entry = environ.split('\0').find((each) => each.startsWith(`${KERNEL_ID_VARIABLE}=`))
+  return entry?.slice(KERNEL_ID_VARIABLE.length + 1) ?? null
+}

@@ -1,0 +1,116 @@
+import { messageOf } from '../../../observability/error-message.ts'
+import { guarded } from '../../../waiting/wait.ts'
+import { hasLogGrown } from '../kernels/kernel-logs.ts'
+import type { ProcessHost } from './process-host.ts'
+import type { ProcessKernel } from './process-kernel.ts'
+import { createLeftoverSweep } from './leftover-sweep.ts'
+import { concludeEnd, endKernel } from './end-kernel.ts'
+import { readStatus, statusTimes } from '../kernels/kernel-directory.ts'
+import { giveUpLaunch, LAUNCH_TIMEOUT_MS } from './launch-kernel.ts'
+import { isAlive } from './proc-stat.ts'
+import { HEARD_LIFE_CHECK_MS } from './shim-messages.ts'
+import { parseStatus } from '../kernels/shim-status.ts'
+import { killKernel, signalCommand } from './signal-kernel.ts'
+import { signalProcess } from './signal-process.ts'
+
+const RECOVERED_LIFE_CHECK_MS = 100
+
+const TICK_MS = 100
+/** While a killed kernel's end is awaited. */
+const URGENT_TICK_MS = 10
+const REAP_INTERVAL_MS = 1_000
+/** Of a kernel that could not be looked at, for example as no file could be opened. */
+const FAULT_PAUSE_MS = 1_000
+
+/** The executor's periodic checks. The timer stops while no kernel runs and nothing is left to clean up. */
+export function createTicker(host: ProcessHost): { wake(): void; close(): void } {
+  let timer: NodeJS.Timeout | null = null
+  let dueAt = 0
+  let reapedAt = 0
+  const sweep = createLeftoverSweep(host)
+  const failed = (error: unknown) => host.log.error({ error: messageOf(error) }, 'a check of kernels met a fault')
+
+  function tick(): void {
+    timer = null
+    try {
+      check()
+    } finally {
+      if (hasWork(host)) wake()
+    }
+  }
+
+  function check(): void {
+    const now = performance.now()
+    let grown = false
+    for (const kernel of host.book.kernels.values()) {
+      try {
+        checkLife(host, kernel, now)
+        grown = hasLogGrown(kernel, now) || grown
+      } catch (error) {
+        kernel.nextLifeCheckAt = now + FAULT_PAUSE_MS
+        host.log.warn({ kernelId: kernel.id, error: messageOf(error) }, 'a kernel could not be looked at')
+      }
+    }
+    if (grown) host.book.changed()
+    sweep.run(now)
+    if (now - reapedAt >= REAP_INTERVAL_MS || !hasWork(host)) {
+      reapedAt = now
+      host.forkServer.reap()
+    }
+    for (const group of host.cgroupsToRemove) {
+      if (host.cgroups?.remove(group) !== false) host.cgroupsToRemove.delete(group)
+    }
+  }
+
+  function wake(): void {
+    if (host.book.closed) return
+    const pause = isUrgent(host) ? URGENT_TICK_MS : TICK_MS
+    if (timer !== null && dueAt <= performance.now() + pause) return
+    clearTimeout(timer ?? undefined)
+    dueAt = performance.now() + pause
+    timer = setTimeout(guarded(tick, failed), pause).unref()
+  }
+
+  return { wake, close: () => clearTimeout(timer ?? undefined) }
+}
+
+function isUrgent(host: ProcessHost): boolean {
+  return [...host.book.kernels.values()].some((kernel) => kernel.phase === 'RUNNING' && isAwaited(kernel))
+}
+
+function hasWork(host: ProcessHost): boolean {
+  if (host.cgroupsToRemove.size > 0) return true
+  return [...host.book.kernels.values()].some((kernel) => kernel.phase === 'RUNNING' || kernel.phase === 'LAUNCHING')
+}
+
+function isAwaited(kernel: ProcessKernel): boolean {
+  return kernel.killed || kernel.ending !== null || kernel.signalPending
+}
+
+/** Handles what no message announces: overdue launches, expired grace periods, and shims that have died. */
+function checkLife(host: ProcessHost, kernel: ProcessKernel, now: number): void {
+  if (kernel.phase === 'LAUNCHING' && kernel.handedOver && now - kernel.launchedAt > LAUNCH_TIMEOUT_MS) {
+    giveUpLaunch(host, kernel, `the shim did not begin within ${LAUNCH_TIMEOUT_MS} ms`)
+  }
+  if (kernel.ending !== null) return concludeEnd(host, kernel)
+  if (kernel.phase !== 'RUNNING' || kernel.shim === null) return
+  if (kernel.signalPending && !kernel.killed) kernel.signalPending = !signalCommand(kernel, 'SIGTERM')
+  if (!kernel.killed && kernel.killAt !== null && kernel.killAt <= Date.now()) killKernel(host, kernel)
+  if (now < kernel.nextLifeCheckAt) return
+  kernel.nextLifeCheckAt = now + lifePause(kernel)
+  if (isAlive(kernel.shim)) return
+  endKernelOfDeadShim(host, kernel, kernel.shim.pid)
+}
+
+function lifePause(kernel: ProcessKernel): number {
+  if (kernel.killed) return 0
+  return kernel.heard ? HEARD_LIFE_CHECK_MS : RECOVERED_LIFE_CHECK_MS
+}
+
+/** The pid of a dead leader is not reused while its group has members, so the signal reaches no other processes. */
+function endKernelOfDeadShim(host: ProcessHost, kernel: ProcessKernel, pid: number): void {
+  const { exitCode, used } = parseStatus(readStatus(kernel.path))
+  kernel.used ??= used
+  signalProcess(-pid, 'SIGKILL')
+  endKernel(host, kernel, exitCode, exitCode === null ? new Date().toISOString() : statusTimes(kernel.path).endedAt)
+}

@@ -1,0 +1,151 @@
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { messageOf } from '../observability/error-message.ts'
+import type { Logger } from '../observability/log.ts'
+import { guarded } from '../waiting/wait.ts'
+import { isPassing } from './disk-watch.ts'
+import { BIN, DROPPED, dropSync, emptyBin, moveIntoBin, newBin } from './remove-tree.ts'
+import { removeKernelDirectory } from './executors/kernels/kernel-directory.ts'
+
+/** Then others have their turn. */
+const PASS_MS = 1_000
+/** Half of libuv's threads: launches need the others. */
+const AT_ONCE_MAX = 2
+/** Until a removal that failed for a reason that passes is tried again. */
+const TRY_AGAIN_MS = 5_000
+
+/** What nobody needs any more, and is removed in the background, in passes of a bounded time, in turn. */
+export interface Removals {
+  /**
+   * Its name is free when this returns; the rest is done in the background, and by the next instance of the agent.
+   *
+   * @returns whether there was something
+   * @throws if it cannot be renamed
+   */
+  drop(path: string): boolean
+  /** Goes on with what earlier instances have dropped in this directory. */
+  resume(directory: string): Promise<void>
+  /** Nothing is begun any more. Returns when the passes that run have ended. */
+  close(): Promise<void>
+}
+
+interface Removal {
+  path: string
+  /** Null until it is in one. */
+  bin: string | null
+  /** This has been logged. */
+  hasFailed?: boolean
+}
+
+/** @param passMs for tests: 0 is a pass for each file */
+export function createRemovals({ log, passMs = PASS_MS }: { log: Logger; passMs?: number }): Removals {
+  const waiting: Removal[] = []
+  const working = new Set<Promise<void>>()
+  const postponed = new Set<NodeJS.Timeout>()
+  let workers = 0
+  let closed = false
+
+  function add(removal: Removal): void {
+    waiting.push(removal)
+    if (closed || workers === AT_ONCE_MAX) return
+    workers++
+    const work = workThrough().finally(() => working.delete(work))
+    working.add(work)
+  }
+
+  function postpone(removal: Removal): void {
+    const again = () => {
+      postponed.delete(timer)
+      add(removal)
+    }
+    const timer = setTimeout(
+      guarded(again, () => {}),
+      TRY_AGAIN_MS,
+    ).unref()
+    postponed.add(timer)
+  }
+
+  const next = () => (closed ? undefined : waiting.shift())
+
+  /** Never rejects. */
+  async function workThrough(): Promise<void> {
+    for (let removal = next(); removal !== undefined; removal = next()) {
+      try {
+        if (await isMoreLeft(removal)) waiting.push(removal)
+      } catch (error) {
+        const passes = isPassing(error)
+        if (passes && !closed) postpone(removal)
+        if (removal.hasFailed === true) continue
+        removal.hasFailed = true
+        log.warn(
+          { path: removal.bin ?? removal.path, error: messageOf(error) },
+          `what is needed by nobody could not be removed; ${passes ? 'it is tried again' : 'the next start tries again'}`,
+        )
+      }
+    }
+    // At once when it finds nothing more: what comes after that needs another.
+    workers--
+  }
+
+  /** @throws if a pass has removed nothing */
+  async function isMoreLeft(removal: Removal): Promise<boolean> {
+    if (removal.bin === null) {
+      const bin = newBin(removal.path)
+      if (!(await moveIntoBin(removal.path, bin))) return false
+      removal.bin = bin
+    }
+    const { gone, count, fault } = await emptyBin(removal.bin, passMs)
+    if (!gone && count === 0) throw fault ?? new Error('something is put into it again and again')
+    return !gone
+  }
+
+  return {
+    drop(path) {
+      try {
+        add({ path: dropSync(path), bin: null })
+        return true
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
+        throw error
+      }
+    },
+    async resume(directory) {
+      for (const name of await readdir(directory)) {
+        const path = join(directory, name)
+        if (name.startsWith(DROPPED)) add({ path, bin: null })
+        if (name.startsWith(BIN)) add({ path, bin: path })
+      }
+    },
+    async close() {
+      closed = true
+      for (const timer of postponed) clearTimeout(timer)
+      await Promise.all(working)
+    },
+  }
+}
+
+/** Whether it is what a removal has left. */
+export function isDropped(name: string): boolean {
+  return name.startsWith(DROPPED) || name.startsWith(BIN)
+}
+
+/** The number of libuv's threads, so that a launch never queues behind thousands of removals. */
+const REMOVAL_QUEUE_AT_ONCE_MAX = 4
+
+/** Removes kernel directories, a few at a time, in the order of the calls. */
+export function createRemovalQueue(removals: Removals): (path: string) => Promise<void> {
+  const waiting: Array<() => void> = []
+  let running = 0
+
+  return async (path) => {
+    if (running === REMOVAL_QUEUE_AT_ONCE_MAX) await new Promise<void>((resolve) => waiting.push(resolve))
+    else running++
+    try {
+      await removeKernelDirectory(path, removals)
+    } finally {
+      const next = waiting.shift()
+      if (next === undefined) running--
+      else next()
+    }
+  }
+}
