@@ -5,7 +5,6 @@ import type { Logger } from '../observability/log.ts'
 import { guarded } from '../waiting/wait.ts'
 import { isPassing } from './disk-watch.ts'
 import { BIN, DROPPED, dropSync, emptyBin, moveIntoBin, newBin } from './remove-tree.ts'
-import { removeKernelDirectory } from './executors/kernels/kernel-directory.ts'
 
 /** Then others have their turn. */
 const PASS_MS = 1_000
@@ -127,25 +126,4 @@ export function createRemovals({ log, passMs = PASS_MS }: { log: Logger; passMs?
 /** Whether it is what a removal has left. */
 export function isDropped(name: string): boolean {
   return name.startsWith(DROPPED) || name.startsWith(BIN)
-}
-
-/** The number of libuv's threads, so that a launch never queues behind thousands of removals. */
-const REMOVAL_QUEUE_AT_ONCE_MAX = 4
-
-/** Removes kernel directories, a few at a time, in the order of the calls. */
-export function createRemovalQueue(removals: Removals): (path: string) => Promise<void> {
-  const waiting: Array<() => void> = []
-  let running = 0
-
-  return async (path) => {
-    if (running === REMOVAL_QUEUE_AT_ONCE_MAX) await new Promise<void>((resolve) => waiting.push(resolve))
-    else running++
-    try {
-      await removeKernelDirectory(path, removals)
-    } finally {
-      const next = waiting.shift()
-      if (next === undefined) running--
-      else next()
-    }
-  }
 }

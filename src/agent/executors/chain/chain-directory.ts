@@ -50,8 +50,8 @@ export function isOwnDraft(host: ChainHost, name: string): boolean {
 }
 
 /** Agents may share the store, and their directories have the same path on several machines. */
-function ownToken({ book }: ChainHost): string {
-  return createHash('sha256').update(`${hostname()} ${book.kernelsDir}`).digest('hex').slice(0, 12)
+function ownToken({ registry }: ChainHost): string {
+  return createHash('sha256').update(`${hostname()} ${registry.kernelsDir}`).digest('hex').slice(0, 12)
 }
 
 /**
@@ -97,7 +97,7 @@ export function judgeChain(host: ChainHost, spec: KernelSpec) {
 export function placeFetched(host: ChainHost, spec: KernelSpec, draft: string): void {
   const { wanted, mark, path } = judgeChain(host, spec)
   if (!wanted) return
-  if (isEmpty(path)) host.book.removals.drop(path)
+  if (isEmpty(path)) host.registry.removals.drop(path)
   else moveAside(host, spec, mark?.attempt ?? 0)
   const found = { state: 'FETCHED', attempt: spec.checkpoint!.newest!.attempt } as const
   clearPublishFiles(draft)
@@ -140,7 +140,7 @@ export function isFirstKernel({ role, index }: Pick<KernelSpec, 'role' | 'index'
 function moveAside(host: ChainHost, spec: KernelSpec, attempt: number): void {
   const { chainId } = spec
   const aside = join(host.chainsDir, `${STALE}${chainName(chainId, generationOf(spec))}`)
-  host.book.removals.drop(aside)
+  host.registry.removals.drop(aside)
   try {
     renameSync(chainDirectory(host, spec), aside)
     host.log.warn({ chainId, attempt, aside }, 'an old checkpoint is moved aside: a newer one is on record elsewhere')
@@ -184,7 +184,7 @@ async function handOver(directory: string, { uid, gid }: Owner): Promise<void> {
 
 /**
  * Removes the chain's directory with its last kernel on this machine, if it is empty: most chains store nothing there,
- * and the empty directories would accumulate. Synchronous, to avoid a race: a kernel is in the book before it
+ * and the empty directories would accumulate. Synchronous, to avoid a race: a kernel is in the registry before it
  * takes the directory. Where several agents share the store, the directory may have gone to another attempt.
  */
 export function leaveChain(host: ChainHost, { spec }: KernelEntry): void {
@@ -203,7 +203,7 @@ export function leaveChain(host: ChainHost, { spec }: KernelEntry): void {
 
 /** Whether a kernel here has that directory of the chain. */
 export function isChainNeeded(host: ChainHost, chainId: string, generation: number): boolean {
-  return [...host.book.kernels.values()].some(({ spec, successor }) =>
+  return [...host.registry.kernels.values()].some(({ spec, successor }) =>
     [spec, successor?.spec].some((each) => each?.chainId === chainId && generationOf(each) === generation),
   )
 }

@@ -9,7 +9,7 @@ export interface ChainHost {
   readonly chainsDir: string
   /** Identifies that directory. */
   readonly chainStore: string
-  readonly book: {
+  readonly registry: {
     readonly kernelsDir: string
     changed(): void
     readonly kernels: ReadonlyMap<string, KernelEntry>

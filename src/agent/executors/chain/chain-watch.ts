@@ -1,6 +1,6 @@
 import { messageOf } from '../../../observability/error-message.ts'
 import { createPasses, type Passes } from '../../../waiting/passes.ts'
-import type { KernelBook } from '../kernels/kernel-registry.ts'
+import type { KernelRegistry } from '../kernels/kernel-registry.ts'
 import type { KernelEntry } from '../kernels/kernel-entry.ts'
 import { overfull } from './chain-bound.ts'
 import type { ChainHost } from './chain-host.ts'
@@ -12,7 +12,7 @@ interface WatchedKernel extends KernelEntry {
   readonly ending: object | null
 }
 
-type WatchedHost<K extends WatchedKernel> = Omit<ChainHost, 'book'> & { readonly book: KernelBook<K> }
+type WatchedHost<K extends WatchedKernel> = Omit<ChainHost, 'registry'> & { readonly registry: KernelRegistry<K> }
 
 /** Between two checks, and what a kernel has after its start to clear up what earlier attempts have left. */
 const CHECK_INTERVAL_MS = 5_000
@@ -31,16 +31,16 @@ export function createChainWatch<K extends WatchedKernel>(host: WatchedHost<K>):
     const began = performance.now()
     const settled = running(host).filter(({ launchedAt }) => began - launchedAt >= CHECK_INTERVAL_MS)
     for (const [chainId, one] of new Map(settled.map((kernel) => [kernel.spec.chainId, kernel]))) {
-      if (host.book.closed) return
+      if (host.registry.closed) return
       const full = await overfull(host, one.spec)
       if (full === null) continue
       const users = running(host).filter(({ spec }) => spec.chainId === chainId)
-      for (const kernel of users) host.book.stop(kernel, STOP_GRACE_MS, full)
+      for (const kernel of users) host.registry.stop(kernel, STOP_GRACE_MS, full)
     }
     tookMs = performance.now() - began
   }
 
-  const isNeeded = () => isBounded && !host.book.closed && running(host).length > 0
+  const isNeeded = () => isBounded && !host.registry.closed && running(host).length > 0
   return createPasses({
     pauseMs: () => (isNeeded() ? Math.max(CHECK_INTERVAL_MS, tookMs * PAUSE_PER_PASS) : null),
     pauseMinMs: CHECK_INTERVAL_MS,
@@ -50,7 +50,7 @@ export function createChainWatch<K extends WatchedKernel>(host: WatchedHost<K>):
 }
 
 function running<K extends WatchedKernel>(host: WatchedHost<K>): K[] {
-  return [...host.book.kernels.values()].filter(
+  return [...host.registry.kernels.values()].filter(
     ({ phase, killAt, ending }) => phase === 'RUNNING' && killAt === null && ending === null,
   )
 }

@@ -19,7 +19,7 @@ export function createChainDrops(host: ChainHost): ChainDirectories & { resume()
 
   function dropDirectory(name: string): boolean {
     try {
-      if (!host.book.removals.drop(join(host.chainsDir, name))) return false
+      if (!host.registry.removals.drop(join(host.chainsDir, name))) return false
     } catch (error) {
       host.log.warn({ name, error: messageOf(error) }, 'what is needed by nobody could not be dropped')
       return false
@@ -48,7 +48,7 @@ export function createChainDrops(host: ChainHost): ChainDirectories & { resume()
     },
     measure: (all) => measureChains(host, all),
     async resume() {
-      await host.book.removals.resume(host.chainsDir)
+      await host.registry.removals.resume(host.chainsDir)
       for (const name of await readdir(host.chainsDir)) {
         // Renamed first: a kernel that goes on may already make one anew.
         if (isOwnDraft(host, name)) dropDirectory(name)

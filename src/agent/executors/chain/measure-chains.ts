@@ -11,7 +11,7 @@ import { chainSize } from './chain-size.ts'
 export async function measureChains(host: ChainHost, all: boolean): Promise<ChainSize[]> {
   const sizes: ChainSize[] = []
   for (const [name, spec] of new Map([...host.tooLarge, ...(all ? running(host) : [])])) {
-    if (host.book.closed) return sizes
+    if (host.registry.closed) return sizes
     // Also where it fails: the next attempt is measured while it runs.
     host.tooLarge.delete(name)
     const bytes = await chainSize(chainDirectory(host, spec), 'bytes')
@@ -26,7 +26,7 @@ export function noteTooLarge(host: ChainHost, { chainId, checkpoint }: KernelSpe
 }
 
 function running(host: ChainHost): [string, KernelEntry['spec']][] {
-  return [...host.book.kernels.values()].flatMap(({ phase, spec }) =>
+  return [...host.registry.kernels.values()].flatMap(({ phase, spec }) =>
     phase === 'RUNNING' && isFirstKernel(spec) ? [[chainName(spec.chainId, generationOf(spec)), spec]] : [],
   )
 }

@@ -44,7 +44,7 @@ export function createPublisher(host: ChainHost, { elsewhere = false } = {}): { 
     for (const name of histories.keys()) if (!kernels.some((kernel) => nameOf(kernel) === name)) histories.delete(name)
     const waiting = kernels.map((kernel) => ({ kernel, history: historyOf(nameOf(kernel)) }))
     for (const { kernel, history } of waiting.toSorted((a, b) => a.history.endedAt - b.history.endedAt)) {
-      if (host.book.closed || host.publishing.size >= PUBLISH_AT_ONCE_MAX) return
+      if (host.registry.closed || host.publishing.size >= PUBLISH_AT_ONCE_MAX) return
       if (host.publishing.has(nameOf(kernel)) || performance.now() < history.dueAt) continue
       const wish = await readWish(chainDirectory(host, kernel.spec), elsewhere)
       if (wish.kind === 'plain') begin(kernel, history, () => relaySnapshot(host, kernel, history))
@@ -61,7 +61,7 @@ export function createPublisher(host: ChainHost, { elsewhere = false } = {}): { 
   }
 
   function begin(kernel: KernelEntry, history: History, work: () => Promise<Relayed>): void {
-    if (!isRunning(kernel) || host.book.closed) return
+    if (!isRunning(kernel) || host.registry.closed) return
     const began = performance.now()
     const ended = publish(host, kernel, work).then(() => {
       host.publishing.delete(nameOf(kernel))
@@ -71,7 +71,7 @@ export function createPublisher(host: ChainHost, { elsewhere = false } = {}): { 
     host.publishing.set(nameOf(kernel), ended)
   }
 
-  const isNeeded = () => host.relay !== undefined && !host.book.closed && running(host).length > 0
+  const isNeeded = () => host.relay !== undefined && !host.registry.closed && running(host).length > 0
   const looks = createPasses({
     pauseMs: () => (isNeeded() ? PUBLISH_LOOK_MS : null),
     pauseMinMs: PUBLISH_LOOK_MS,
@@ -98,7 +98,7 @@ async function publish(host: ChainHost, kernel: KernelEntry, work: () => Promise
     await mkdir(aside, { mode: 0o700 })
     const relayed = await work()
     // It is not this attempt's directory any more.
-    if (!isRunning(kernel) || host.book.closed) return
+    if (!isRunning(kernel) || host.registry.closed) return
     writeAnswer(directory, aside, answerOf(spec, relayed))
     if (relayed.isOver) removeWish(directory, aside)
   } catch (error) {
@@ -111,7 +111,7 @@ async function publish(host: ChainHost, kernel: KernelEntry, work: () => Promise
 async function relaySnapshot(host: ChainHost, kernel: KernelEntry, { written }: History): Promise<Relayed> {
   const directory = chainDirectory(host, kernel.spec)
   const into = join(draftPath(host, kernel.spec, 'snap'), 'files')
-  const isWanted = () => isRunning(kernel) && !host.book.closed
+  const isWanted = () => isRunning(kernel) && !host.registry.closed
   let snapshot: Snapshot | undefined
   let packing: Promise<PackedCheckpoint> | undefined
   // Again with each snapshot; without one, this wish is answered all the same.
@@ -154,8 +154,8 @@ function refused(reason: string): Relayed {
 }
 
 /** Those whose directories go on record. */
-function running({ book }: ChainHost): KernelEntry[] {
-  return [...book.kernels.values()].filter((kernel) => isRunning(kernel) && isFirstKernel(kernel.spec))
+function running({ registry }: ChainHost): KernelEntry[] {
+  return [...registry.kernels.values()].filter((kernel) => isRunning(kernel) && isFirstKernel(kernel.spec))
 }
 
 function isRunning({ phase, killAt, removing }: KernelEntry): boolean {

@@ -29,12 +29,12 @@ const underWay = new Map<string, Promise<unknown>>()
  * @returns false if the kernel is not to be prepared further
  */
 export async function pullCheckpoint(host: ChainHost, kernel: KernelEntry, owner: Owner | null): Promise<boolean> {
-  const isWanted = () => (kernel.phase === 'PREPARING' || kernel.phase === 'PULLING') && !host.book.closed
+  const isWanted = () => (kernel.phase === 'PREPARING' || kernel.phase === 'PULLING') && !host.registry.closed
   for (let failures = 1; isWanted(); failures++) {
     const { wanted, path } = judgeChain(host, kernel.spec)
     if (!wanted || host.relay === undefined) return true
     kernel.phase = 'PULLING'
-    host.book.changed()
+    host.registry.changed()
     const other = underWay.get(path)
     if (other !== undefined) {
       await other.catch(() => {})
@@ -120,7 +120,7 @@ async function fetchInto(
         if (performance.now() - told > PROGRESS_EVERY_MS) {
           told = performance.now()
           kernel.note = `fetching the checkpoint of attempt ${attempt}: ${inMegabytes(got, archiveBytes)}`
-          host.book.changed()
+          host.registry.changed()
         }
         yield chunk
       }

@@ -40,11 +40,11 @@ export async function advanceKernel(host: ContainerHost, kernel: ContainerKernel
 }
 
 async function launch(host: ContainerHost, kernel: ContainerKernel): Promise<void> {
-  if (kernel.containerId === null) await host.turns(() => createAndClaim(host, kernel))
+  if (kernel.containerId === null) await host.limit(() => createAndClaim(host, kernel))
   const { containerId } = kernel
-  if (containerId === null || kernel.phase !== 'LAUNCHING' || host.book.closed) return
-  const found = await host.turns(() => startOnce(host, kernel, containerId))
-  if (found === null || kernel.phase !== 'LAUNCHING' || host.book.closed) return
+  if (containerId === null || kernel.phase !== 'LAUNCHING' || host.registry.closed) return
+  const found = await host.limit(() => startOnce(host, kernel, containerId))
+  if (found === null || kernel.phase !== 'LAUNCHING' || host.registry.closed) return
   if (!(await hasDevices(host, kernel, found))) return
   // Without the line, a keeper knows the container by its id alone.
   const stat = found.pid > 0 ? statLine(found.pid) : ''
@@ -52,7 +52,7 @@ async function launch(host: ContainerHost, kernel: ContainerKernel): Promise<voi
   noteBeginning(kernel, found)
   appendStatus(kernel, `began ${stat}\nclocks ${kernel.clocks!.uptime} ${kernel.clocks!.wallMs}`)
   kernel.launchedAt = performance.now()
-  host.book.began(kernel, (found.startedAt ?? new Date()).toISOString())
+  host.registry.began(kernel, (found.startedAt ?? new Date()).toISOString())
   host.wake()
   if (isOver(found)) await concludeKernel(host, kernel, found)
 }
@@ -68,20 +68,20 @@ function noteBeginning(kernel: ContainerKernel, { startedAt }: ContainerDescript
 
 /** Podman has been seen to pass over devices, and the program would run without. It says what it has once it has begun. */
 async function hasDevices(
-  { engine, book }: ContainerHost,
+  { engine, registry }: ContainerHost,
   kernel: ContainerKernel,
   { id, devices }: ContainerDescription,
 ) {
   const wanted = cdiDevices(kernel.body!).length
   if (devices >= wanted) return true
   await engine.remove(id)
-  book.fail(kernel, 'executor-failed', `it is to have ${wanted} GPUs, and its container has ${devices} devices`)
+  registry.fail(kernel, 'executor-failed', `it is to have ${wanted} GPUs, and its container has ${devices} devices`)
   return false
 }
 
 /** Sets its `containerId`, unless it has ended instead. */
 async function createAndClaim(host: ContainerHost, kernel: ContainerKernel): Promise<void> {
-  if (kernel.phase !== 'LAUNCHING' || host.book.closed) return
+  if (kernel.phase !== 'LAUNCHING' || host.registry.closed) return
   const containerId = await createContainer(host, kernel)
   if (containerId === null) return
   // Whoever stops it before this has claimed it, and it never runs.
@@ -90,7 +90,7 @@ async function createAndClaim(host: ContainerHost, kernel: ContainerKernel): Pro
 }
 
 async function createContainer(host: ContainerHost, kernel: ContainerKernel, hasImage = false): Promise<string | null> {
-  const { engine, book } = host
+  const { engine, registry } = host
   const body = { ...kernel.body!, HostConfig: { ...kernel.body!.HostConfig, Init: host.hasInit } } satisfies CreateBody
   try {
     return await engine.create(containerName(kernel), body)
@@ -100,8 +100,8 @@ async function createContainer(host: ContainerHost, kernel: ContainerKernel, has
     if (noInit(host, error)) return createContainer(host, kernel, hasImage)
     if (/no such image|image not known/i.test(error.message)) {
       if (!hasImage && (await fetchAgain(host, kernel))) return createContainer(host, kernel, true)
-      book.fail(kernel, 'image-not-found', `its image was removed before it began: ${error.message}`)
-    } else book.fail(kernel, 'executor-failed', `its container could not be created: ${withAdvice(error.message)}`)
+      registry.fail(kernel, 'image-not-found', `its image was removed before it began: ${error.message}`)
+    } else registry.fail(kernel, 'executor-failed', `its container could not be created: ${withAdvice(error.message)}`)
     return null
   }
 }
@@ -122,7 +122,7 @@ async function adopt(host: ContainerHost, kernel: ContainerKernel): Promise<stri
     kernel.maybeStarted = true
     return found.id
   }
-  host.book.fail(kernel, 'executor-failed', `there is another container ${containerName(kernel)}`)
+  host.registry.fail(kernel, 'executor-failed', `there is another container ${containerName(kernel)}`)
   return null
 }
 
@@ -132,18 +132,18 @@ async function startOnce(
   kernel: ContainerKernel,
   containerId: string,
 ): Promise<ContainerDescription | null> {
-  if (kernel.phase !== 'LAUNCHING' || host.book.closed) return null
-  const { engine, book } = host
+  if (kernel.phase !== 'LAUNCHING' || host.registry.closed) return null
+  const { engine, registry } = host
   let found = kernel.maybeStarted ? await engine.inspect(containerId) : null
   if (kernel.maybeStarted && found === null) {
     await concludeKernel(host, kernel, null)
     return null
   }
   if (found === null || isUnstarted(found)) {
-    if (isFenced(host)) book.stop(kernel, 0, FENCED)
+    if (isFenced(host)) registry.stop(kernel, 0, FENCED)
     if (kernel.killAt !== null) {
       await engine.remove(containerId)
-      book.endBeforeRunning(kernel, kernel.stopError)
+      registry.endBeforeRunning(kernel, kernel.stopError)
       return null
     }
     const refused = await start(host, kernel, containerId)
@@ -179,8 +179,8 @@ async function refuse(host: ContainerHost, kernel: ContainerKernel, error: Engin
     directory.dropClaim(kernel.path)
     kernel.containerId = null
     host.advance(kernel)
-  } else if (missing !== null) host.book.fail(kernel, 'command-not-found', missing)
-  else host.book.fail(kernel, 'executor-failed', `its container could not be started: ${withAdvice(error.message)}`)
+  } else if (missing !== null) host.registry.fail(kernel, 'command-not-found', missing)
+  else host.registry.fail(kernel, 'executor-failed', `its container could not be started: ${withAdvice(error.message)}`)
 }
 
 /** @returns whether the engine lacks the program, which is not asked for again */
@@ -197,7 +197,7 @@ function noInit(host: ContainerHost, { message }: EngineError): boolean {
 async function look(host: ContainerHost, kernel: ContainerKernel): Promise<void> {
   if (kernel.ending !== null || kernel.containerId === null) return
   const found = await host.engine.inspect(kernel.containerId)
-  if (hasEnded(kernel) || host.book.closed) return
+  if (hasEnded(kernel) || host.registry.closed) return
   if (found === null || isOver(found)) return concludeKernel(host, kernel, found)
   if (await isLost(host, kernel, found)) await concludeKernel(host, kernel, { ...found, exitCode: null })
 }

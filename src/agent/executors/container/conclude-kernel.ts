@@ -51,7 +51,7 @@ export async function concludeKernel(
     kernel.ending = null
     throw error
   }
-  if (hasEnded(kernel) || host.book.closed) return
+  if (hasEnded(kernel) || host.registry.closed) return
   const { path, memoryLimitBytes, group, spec } = kernel
   const noted = parseStatus(directory.readStatus(path)).exitCode
   const exitCode = noted ?? container?.exitCode ?? null
@@ -69,7 +69,7 @@ export async function concludeKernel(
     stopOrdered,
     stopError,
     ranOutOfMemory:
-      isOutgrown(kernel) ||
+      hasExceededMemory(kernel) ||
       (!stopOrdered &&
         group !== null &&
         memoryLimitBytes !== null &&
@@ -82,7 +82,7 @@ export async function concludeKernel(
   })
   writeDown(host, kernel, { exitCode, noted, oomKilled: verdict.oomKilled, usage })
   const endedAt = (container?.finishedAt ?? new Date()).toISOString()
-  host.book.exited(kernel, {
+  host.registry.exited(kernel, {
     ...verdict,
     // Clocks of engines have been seen to end a container a millisecond before it began.
     endedAt: kernel.startedAt !== null && endedAt < kernel.startedAt ? kernel.startedAt : endedAt,
@@ -95,14 +95,14 @@ export async function concludeKernel(
 
 /** Whether somebody else removes it, as far as that can be meant by its end. */
 async function isRemoved(
-  { engine, book }: ContainerHost,
+  { engine, registry }: ContainerHost,
   kernel: ContainerKernel,
   { id, exitCode, oomKilled }: ContainerDescription,
 ): Promise<boolean> {
   const { path, killAt, removing } = kernel
-  const isOwn = killAt !== null || removing || directory.readStopMark(path) !== null || isOutgrown(kernel)
+  const isOwn = killAt !== null || removing || directory.readStopMark(path) !== null || hasExceededMemory(kernel)
   if (exitCode !== SIGKILLED || oomKilled || isOwn) return false
-  for (let waitedMs = 0; waitedMs < REMOVED_WITHIN_MS && !book.closed; waitedMs += REMOVED_CHECK_MS) {
+  for (let waitedMs = 0; waitedMs < REMOVED_WITHIN_MS && !registry.closed; waitedMs += REMOVED_CHECK_MS) {
     if ((await engine.inspect(id)) === null) return true
     await wait(REMOVED_CHECK_MS)
   }
@@ -110,8 +110,8 @@ async function isRemoved(
 }
 
 /** It was killed for its memory, by this instance or an earlier one. */
-function isOutgrown({ path, outgrew }: ContainerKernel): boolean {
-  return outgrew !== null || directory.readOomMark(path) !== null
+function hasExceededMemory({ path, exceededMemory }: ContainerKernel): boolean {
+  return exceededMemory !== null || directory.readOomMark(path) !== null
 }
 
 async function takeOutput(

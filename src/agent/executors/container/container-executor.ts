@@ -6,7 +6,7 @@ import type { Logger } from '../../../observability/log.ts'
 import { openChainStore } from '../chain/chain-store.ts'
 import { readControlFile } from '../../control-file.ts'
 import type { Executor, ExecutorHooks } from '../executor.ts'
-import { createKernelBook } from '../kernels/kernel-registry.ts'
+import { createKernelRegistry } from '../kernels/kernel-registry.ts'
 import { observeKernel } from '../kernels/kernel-entry.ts'
 import * as directory from '../kernels/kernel-directory.ts'
 import { spreadDirectories } from '../kernels/kernel-directory.ts'
@@ -42,7 +42,7 @@ import { createMemoryWatch } from './limits/memory-watch.ts'
 import { createSessionNetworks } from './session-networks.ts'
 import { openPulledImages } from './engine/pulled-images.ts'
 import { stopKernel } from './stop-kernel.ts'
-import { createTurns } from './turns.ts'
+import pLimit from 'p-limit'
 
 export interface ContainerExecutorOptions {
   agentDir: string
@@ -73,7 +73,7 @@ export function createContainerExecutor(options: ContainerExecutorOptions, hooks
   chmodSync(wanted, users.areOthers ? 0o711 : 0o700)
   const chainsDir = realpathSync(wanted)
   spreadDirectories([chainsDir])
-  const { book, port } = createKernelBook<ContainerKernel>(
+  const { registry, port } = createKernelRegistry<ContainerKernel>(
     { kernelsDir, shared: users.areOthers, log },
     {
       create: newContainerKernel,
@@ -99,7 +99,7 @@ export function createContainerExecutor(options: ContainerExecutorOptions, hooks
     file: join(agentDir, 'images.json'),
     keep: container.imageKeep,
     rootDir: description.rootDir,
-    inUse: () => new Set([...book.kernels.values()].flatMap(({ image }) => image?.id ?? [])),
+    inUse: () => new Set([...registry.kernels.values()].flatMap(({ image }) => image?.id ?? [])),
     log,
   })
   const host: ContainerHost = {
@@ -125,7 +125,7 @@ export function createContainerExecutor(options: ContainerExecutorOptions, hooks
       description,
       network: container.network,
       log,
-      sessionIds: () => new Set([...book.kernels.values()].map(({ spec }) => spec.sessionId)),
+      sessionIds: () => new Set([...registry.kernels.values()].map(({ spec }) => spec.sessionId)),
     }),
     images: createImagePuller(engine, {
       authFile: container.authFile,
@@ -133,9 +133,9 @@ export function createContainerExecutor(options: ContainerExecutorOptions, hooks
       log,
       pulled,
     }),
-    turns: createTurns(container.parallel),
+    limit: pLimit(container.parallel),
     keeper: createKeeper(kernelsDir, log),
-    book,
+    registry,
     log,
     hasInit: true,
     contact: openEngineContact({
@@ -165,13 +165,13 @@ export function createContainerExecutor(options: ContainerExecutorOptions, hooks
       host.keeper.open()
       await port.recover()
       await chains.resume()
-      host.groups?.removeOthers(new Set(book.kernels.keys()))
+      host.groups?.removeOthers(new Set(registry.kernels.keys()))
       watch.open()
       pulled.open()
       host.wake()
     },
     observe: () =>
-      [...book.kernels.values()].filter(({ phase }) => phase !== 'REMOVED').map((kernel) => observe(host, kernel)),
+      [...registry.kernels.values()].filter(({ phase }) => phase !== 'REMOVED').map((kernel) => observe(host, kernel)),
     async exec(kernelId, assignment, request) {
       return execInContainer(host, runningKernel(host, kernelId, assignment), request)
     },
@@ -190,7 +190,7 @@ export function createContainerExecutor(options: ContainerExecutorOptions, hooks
       await closed
       await publisher.close()
       await settleDown(host)
-      host.keeper.close(book.kernels.size > 0)
+      host.keeper.close(registry.kernels.size > 0)
       host.groups?.close()
       await engine.close()
     },
@@ -217,11 +217,11 @@ function observe(host: ContainerHost, kernel: ContainerKernel): ObservedKernel {
 
 /** One step of a kernel at a time; what comes meanwhile leads to another. */
 function advance(host: ContainerHost, kernel: ContainerKernel): void {
-  if (host.book.closed) return
+  if (host.registry.closed) return
   kernel.again = true
   if (kernel.advancing !== null) return
   kernel.advancing = (async () => {
-    while (kernel.again && !host.book.closed) {
+    while (kernel.again && !host.registry.closed) {
       kernel.again = false
       await advanceKernel(host, kernel)
     }
@@ -230,8 +230,8 @@ function advance(host: ContainerHost, kernel: ContainerKernel): void {
 }
 
 /** No step of an executor that is closed is left half done. */
-async function settleDown({ book }: ContainerHost): Promise<void> {
-  await Promise.all([...book.kernels.values()].map(async ({ advancing }) => advancing))
+async function settleDown({ registry }: ContainerHost): Promise<void> {
+  await Promise.all([...registry.kernels.values()].map(async ({ advancing }) => advancing))
 }
 
 /** What cannot be removed now is, when the engine answers: it has no kernel any more. */
@@ -261,8 +261,8 @@ function recover(host: ContainerHost, kernel: ContainerKernel, record: directory
   const status = parseStatus(text)
   const mark = directory.readStopMark(path)
   kernel.uid = host.users.of(record.spec.projectId ?? null).uid
-  if (status.never) return host.book.endBeforeRunning(kernel, mark?.error ?? null)
-  if (script === null) return host.book.beginAnew(kernel, false)
+  if (status.never) return host.registry.endBeforeRunning(kernel, mark?.error ?? null)
+  if (script === null) return host.registry.beginAnew(kernel, false)
   // Nobody acts on a claim before it is whole: one that was cut off is none.
   if (!text.includes('\n')) directory.dropClaim(path)
   const { digest, body } = script
@@ -284,7 +284,7 @@ function recover(host: ContainerHost, kernel: ContainerKernel, record: directory
   kernel.logsComplete = status.exitCode !== null
   kernel.phase = /^began /m.test(text) ? 'RUNNING' : 'LAUNCHING'
   if (kernel.phase === 'RUNNING') kernel.startedAt = directory.statusTimes(path).startedAt
-  if (mark !== null) host.book.applyStop(kernel)
+  if (mark !== null) host.registry.applyStop(kernel)
   host.advance(kernel)
 }
 

@@ -1,6 +1,6 @@
 import type { Logger } from '../../../observability/log.ts'
 import type { CodeHost } from '../kernels/kernel-code.ts'
-import type { KernelBook } from '../kernels/kernel-registry.ts'
+import type { KernelRegistry } from '../kernels/kernel-registry.ts'
 import type { ChainHost } from '../chain/chain-host.ts'
 import type { Keeper } from '../process/fence/keeper.ts'
 import type { ContainerGroups } from './limits/container-groups.ts'
@@ -11,10 +11,10 @@ import type { EngineContact } from './engine-contact.ts'
 import type { Engine, EngineDescription } from './engine/engine.ts'
 import type { ImagePuller } from './engine/pull-image.ts'
 import type { SessionNetworks } from './session-networks.ts'
-import type { Turns } from './turns.ts'
+import type { LimitFunction } from 'p-limit'
 
 /** The state that all steps of a kernel's life share. */
-export interface ContainerHost extends Omit<ChainHost, 'book'>, Omit<CodeHost<ContainerKernel>, 'book'> {
+export interface ContainerHost extends Omit<ChainHost, 'registry'>, Omit<CodeHost<ContainerKernel>, 'registry'> {
   readonly agentId: string
   readonly agentDir: string
   readonly bootId: string
@@ -27,9 +27,9 @@ export interface ContainerHost extends Omit<ChainHost, 'book'>, Omit<CodeHost<Co
   readonly images: ImagePuller
   readonly networks: SessionNetworks
   /** In which containers are created and started. */
-  readonly turns: Turns
+  readonly limit: LimitFunction
   readonly keeper: Keeper
-  readonly book: KernelBook<ContainerKernel>
+  readonly registry: KernelRegistry<ContainerKernel>
   readonly log: Logger
   /** The engine has a program that passes on signals and waits for orphans; found out with the first container. */
   hasInit: boolean

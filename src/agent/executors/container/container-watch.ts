@@ -50,7 +50,7 @@ export function createContainerWatch(host: ContainerHost): ContainerWatch {
     timer = null
     const now = performance.now()
     let grown = false
-    for (const kernel of host.book.kernels.values()) {
+    for (const kernel of host.registry.kernels.values()) {
       try {
         checkLife(host, kernel, now)
         grown = hasLogGrown(kernel, now) || grown
@@ -58,12 +58,12 @@ export function createContainerWatch(host: ContainerHost): ContainerWatch {
         failed(error)
       }
     }
-    if (grown) host.book.changed()
+    if (grown) host.registry.changed()
     wake()
   }
 
   function wake(): void {
-    if (host.book.closed || timer !== null || !hasWork(host)) return
+    if (host.registry.closed || timer !== null || !hasWork(host)) return
     timer = setTimeout(guarded(tick, failed), TICK_MS).unref()
   }
 
@@ -101,11 +101,11 @@ export function createContainerWatch(host: ContainerHost): ContainerWatch {
   async function listOnce(): Promise<void> {
     if (closing.signal.aborted) return
     try {
-      const known = new Set([...host.book.kernels.values()].map(({ id }) => id))
+      const known = new Set([...host.registry.kernels.values()].map(({ id }) => id))
       const listed = await host.engine.list(label, ANSWER_WITHIN_MS)
       const wasSilent = host.contact.silence !== null
       host.contact.answered()
-      if (wasSilent) host.book.changed()
+      if (wasSilent) host.registry.changed()
       compare(listed)
       void host.networks.collect()
       for (const container of listed) if (isLeftover(host, known, container)) await removeLeftover(host, container)
@@ -113,7 +113,7 @@ export function createContainerWatch(host: ContainerHost): ContainerWatch {
       if (closing.signal.aborted) return
       const wasSilent = host.contact.silence !== null
       host.contact.silent(messageOf(error))
-      if (!wasSilent) host.book.changed()
+      if (!wasSilent) host.registry.changed()
       // One that stands still takes no output along, and ends nothing.
       if (!(error instanceof EngineSilentError) || !error.timedOut) host.contact.cutOff()
     }
@@ -121,7 +121,7 @@ export function createContainerWatch(host: ContainerHost): ContainerWatch {
 
   function compare(listed: readonly ListedContainer[]): void {
     const running = new Set(listed.filter(({ state }) => state === 'running').map(({ id }) => id))
-    for (const kernel of host.book.kernels.values()) {
+    for (const kernel of host.registry.kernels.values()) {
       // Podman goes on to list one as running whose watcher was killed.
       const runs = running.has(kernel.containerId ?? '') && kernel.first !== null && isAlive(kernel.first)
       if (kernel.phase === 'RUNNING' && !runs) host.advance(kernel)
@@ -148,17 +148,17 @@ export function createContainerWatch(host: ContainerHost): ContainerWatch {
       clearTimeout(timer ?? undefined)
       clearTimeout(listTimer ?? undefined)
       await Promise.all([listening, listing])
-      await Promise.all([...host.book.kernels.values()].map(async ({ follower }) => follower?.stop()))
+      await Promise.all([...host.registry.kernels.values()].map(async ({ follower }) => follower?.stop()))
     },
   }
 }
 
 function find(host: ContainerHost, containerId: string): ContainerKernel | undefined {
-  return [...host.book.kernels.values()].find((kernel) => kernel.containerId === containerId)
+  return [...host.registry.kernels.values()].find((kernel) => kernel.containerId === containerId)
 }
 
 function hasWork(host: ContainerHost): boolean {
-  return [...host.book.kernels.values()].some(({ phase }) => phase === 'RUNNING' || phase === 'LAUNCHING')
+  return [...host.registry.kernels.values()].some(({ phase }) => phase === 'RUNNING' || phase === 'LAUNCHING')
 }
 
 /** Handles what no event announces: expired grace periods, output, and questions that the engine has not answered. */
@@ -195,7 +195,7 @@ function follow(host: ContainerHost, kernel: ContainerKernel): void {
 /** One of this agent's whose kernel it does not have, nor had when the list was asked for. */
 function isLeftover(host: ContainerHost, known: ReadonlySet<string>, { labels }: ListedContainer): boolean {
   const kernelId = labels[KERNEL_LABEL] ?? ''
-  const kernel = host.book.kernels.get(kernelId)
+  const kernel = host.registry.kernels.get(kernelId)
   if (kernel === undefined) return !known.has(kernelId)
   return Number(labels[ASSIGNMENT_LABEL]) < kernel.assignment
 }

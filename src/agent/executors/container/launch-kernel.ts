@@ -51,9 +51,9 @@ export async function launchKernel(host: ContainerHost, kernel: ContainerKernel)
     await writeRunScript(path, kernel.token, JSON.stringify(script))
   } catch (error) {
     const what = error instanceof ContainerSpecError ? error.message : `could not be started: ${messageOf(error)}`
-    return host.book.fail(kernel, 'executor-failed', what)
+    return host.registry.fail(kernel, 'executor-failed', what)
   }
-  if (host.book.closed) return
+  if (host.registry.closed) return
   kernel.handedOver = true
   kernel.launchedAt = performance.now()
   host.advance(kernel)
@@ -67,7 +67,7 @@ export async function launchKernel(host: ContainerHost, kernel: ContainerKernel)
  */
 async function joinNetwork(host: ContainerHost, kernel: ContainerKernel): Promise<ClusterPlace | null | undefined> {
   const until = performance.now() + NETWORK_WITHIN_MS
-  while (kernel.phase === 'LAUNCHING' && !host.book.closed) {
+  while (kernel.phase === 'LAUNCHING' && !host.registry.closed) {
     try {
       return await host.networks.join(kernel.spec)
     } catch (error) {
@@ -115,7 +115,7 @@ function createGroup(host: ContainerHost, { id, memoryLimitBytes }: ContainerKer
 function takeGpus(host: ContainerHost, kernel: ContainerKernel): number[] {
   const count = gpuCount(kernel.spec)
   if (count === 0) return []
-  const others = [...host.book.kernels.values()].filter((other) => other !== kernel && !hasEnded(other))
+  const others = [...host.registry.kernels.values()].filter((other) => other !== kernel && !hasEnded(other))
   const taken = new Set(others.flatMap(({ body }) => gpusOfBody(body)))
   const free: number[] = []
   for (let device = 0; free.length < count; device++) if (!taken.has(device)) free.push(device)

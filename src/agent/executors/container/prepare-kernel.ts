@@ -16,40 +16,40 @@ const ASK_AGAIN_MS = 1_000
 
 export async function prepareKernel(host: ContainerHost, kernel: ContainerKernel): Promise<void> {
   const refusal = refusalOf(host, kernel)
-  if (refusal !== null) return host.book.fail(kernel, refusal.name, refusal.message)
+  if (refusal !== null) return host.registry.fail(kernel, refusal.name, refusal.message)
   kernel.image = null
   if (!kernel.isPlaced) await makeDirectory(host, kernel)
   if (!isPreparing(host, kernel)) return
   const image = await resolveImage(host, kernel)
   if (image === null) return
-  if ('message' in image) return host.book.fail(kernel, image.name, image.message)
+  if ('message' in image) return host.registry.fail(kernel, image.name, image.message)
   kernel.image = image
   const fault = await answered(host, kernel, () => linkFault(host.engine, host.agentId, kernel))
   if (fault === undefined) return
-  if (fault !== null) return host.book.fail(kernel, 'executor-failed', fault)
+  if (fault !== null) return host.registry.fail(kernel, 'executor-failed', fault)
   const owner = ownerOf(kernel.uid)
   kernel.isPlaced ||= (await pullCode(host, kernel, owner)) && (await pullCheckpoint(host, kernel, owner))
-  if (kernel.isPlaced) await host.book.prepared(kernel)
+  if (kernel.isPlaced) await host.registry.prepared(kernel)
 }
 
 /** It fails, if that does. */
 async function makeDirectory(host: ContainerHost, kernel: ContainerKernel): Promise<void> {
   const { assignment, spec } = kernel
   try {
-    if (spec.portVariable) await choosePort(host.book, kernel)
+    if (spec.portVariable) await choosePort(host.registry, kernel)
     const { port } = kernel
     kernel.uid = host.users.of(spec.projectId ?? null).uid
     const places = { owner: ownerOf(kernel.uid) }
     const record = { version: 1, assignment, bootId: host.bootId, spec, port } as const
-    await createKernelDirectory(kernel.path, record, places, host.book.removals)
+    await createKernelDirectory(kernel.path, record, places, host.registry.removals)
   } catch (error) {
-    host.book.fail(kernel, 'executor-failed', `the kernel's directory could not be prepared: ${messageOf(error)}`)
+    host.registry.fail(kernel, 'executor-failed', `the kernel's directory could not be prepared: ${messageOf(error)}`)
   }
 }
 
 /** A stop or a removal may have happened meanwhile. */
-function isPreparing({ book }: ContainerHost, { phase }: ContainerKernel): boolean {
-  return (phase === 'PREPARING' || phase === 'PULLING') && !book.closed
+function isPreparing({ registry }: ContainerHost, { phase }: ContainerKernel): boolean {
+  return (phase === 'PREPARING' || phase === 'PULLING') && !registry.closed
 }
 
 function refusalOf({ options }: ContainerHost, { spec }: ContainerKernel): FailureError | null {
@@ -114,8 +114,8 @@ function pinnedFailure(failure: FailureError, name: string, digest: string): Fai
   return { ...failure, message }
 }
 
-export function note({ book }: ContainerHost, kernel: ContainerKernel, text: string): void {
+export function note({ registry }: ContainerHost, kernel: ContainerKernel, text: string): void {
   if (kernel.note === text) return
   kernel.note = text
-  book.changed()
+  registry.changed()
 }

@@ -11,7 +11,7 @@ const AGAIN_MS = 1_000
 /** One that has not been claimed never runs; whoever creates its container finds the claim and removes it. */
 export function stopKernel(host: ContainerHost, kernel: ContainerKernel, first: boolean): void {
   if (kernel.phase === 'LAUNCHING') {
-    if (directory.claimStatus(kernel.path, 'never')) host.book.endBeforeRunning(kernel, kernel.stopError)
+    if (directory.claimStatus(kernel.path, 'never')) host.registry.endBeforeRunning(kernel, kernel.stopError)
     return
   }
   if (kernel.killAt === null || kernel.killAt <= Date.now()) return killKernel(host, kernel)
@@ -37,7 +37,7 @@ export function killKernel(host: ContainerHost, kernel: ContainerKernel): void {
 async function terminate(host: ContainerHost, kernel: ContainerKernel): Promise<void> {
   while (!(await signal(host, kernel, 'SIGTERM'))) {
     await wait(AGAIN_MS, { ref: false })
-    if (host.book.closed || hasEnded(kernel) || (kernel.killAt ?? 0) <= Date.now()) return
+    if (host.registry.closed || hasEnded(kernel) || (kernel.killAt ?? 0) <= Date.now()) return
   }
 }
 

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
-import type { KernelBook } from './kernel-registry.ts'
+import type { KernelRegistry } from './kernel-registry.ts'
 import { hasEnded, type KernelEntry } from './kernel-entry.ts'
 
 const TRIES_MAX = 20
@@ -11,12 +11,12 @@ const TRIES_MAX = 20
  * reports it.
  */
 export async function choosePort<K extends KernelEntry>(
-  book: Pick<KernelBook<K>, 'kernels'>,
+  registry: Pick<KernelRegistry<K>, 'kernels'>,
   kernel: K,
 ): Promise<void> {
   for (let tries = 0; tries < TRIES_MAX; tries++) {
     const port = await freePort()
-    const given = [...book.kernels.values()].some(
+    const given = [...registry.kernels.values()].some(
       (other) => other.port === port && other !== kernel && !hasEnded(other),
     )
     if (given) continue

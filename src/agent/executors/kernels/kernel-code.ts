@@ -12,7 +12,7 @@ import type { Logger } from '../../../observability/log.ts'
 import { reconnectPauseMs, wait } from '../../../waiting/wait.ts'
 import { removeTree } from '../../remove-tree.ts'
 import type { ExecutorHooks } from '../executor.ts'
-import type { KernelBook } from './kernel-registry.ts'
+import type { KernelRegistry } from './kernel-registry.ts'
 import type { KernelEntry } from './kernel-entry.ts'
 
 /** A download without a byte for this long is begun anew, perhaps at another server. */
@@ -127,7 +127,7 @@ async function waitWhile(isWanted: () => boolean, ms: number): Promise<void> {
 
 /** What fetches the code that comes along with kernels. */
 export interface CodeHost<K extends KernelEntry> {
-  readonly book: KernelBook<K>
+  readonly registry: KernelRegistry<K>
   /** Of a kernel's uploaded code. */
   readonly codeBytesMax: number
   readonly fetchCode: ExecutorHooks['fetchCode']
@@ -141,19 +141,19 @@ export interface CodeHost<K extends KernelEntry> {
  * @returns false if the kernel is not to be prepared further
  */
 export async function pullCode<K extends KernelEntry>(
-  { book, codeBytesMax: bytesMax, fetchCode, log }: CodeHost<K>,
+  { registry, codeBytesMax: bytesMax, fetchCode, log }: CodeHost<K>,
   kernel: K,
   owner: Owner | null,
 ): Promise<boolean> {
   const { id: kernelId, assignment, spec, path } = kernel
   if (spec.codeSha256 == null) return true
   if (fetchCode === undefined) {
-    book.fail(kernel, 'executor-failed', 'this agent has no server to fetch the uploaded code from')
+    registry.fail(kernel, 'executor-failed', 'this agent has no server to fetch the uploaded code from')
     return false
   }
   kernel.phase = 'PULLING'
-  book.changed()
-  const isWanted = () => kernel.phase === 'PULLING' && !book.closed
+  registry.changed()
+  const isWanted = () => kernel.phase === 'PULLING' && !registry.closed
   const error = await placeCode({
     path,
     owner,
@@ -164,6 +164,6 @@ export async function pullCode<K extends KernelEntry>(
     log: log.child({ kernelId }),
   })
   if (!isWanted()) return false
-  if (error !== null) book.fail(kernel, error.name, error.message)
+  if (error !== null) registry.fail(kernel, error.name, error.message)
   return error === null
 }

@@ -24,7 +24,7 @@ export interface Successor {
   startWanted: boolean
 }
 
-/** What the kernel book knows of a kernel, whatever runs it. An executor adds what it needs itself. */
+/** What the kernel registry knows of a kernel, whatever runs it. An executor adds what it needs itself. */
 export interface KernelEntry extends TimedKernel {
   readonly id: string
   readonly assignment: number
@@ -46,7 +46,7 @@ export interface KernelEntry extends TimedKernel {
   /** The reason for the stop, if the agent itself ordered it. */
   stopError: FailureError | null
   /** What this instance has killed it for. */
-  outgrew: OomMark | null
+  exceededMemory: OomMark | null
   /** It ended after the server had ordered its stop. */
   stopped: boolean
   /** With EXITED: something of it may still run, out of reach. It is not removed before that is ruled out. */
@@ -99,7 +99,7 @@ export function newKernelEntry(spec: KernelSpec, assignment: number, path: strin
     stopAt: null,
     ranSeconds: null,
     stopError: null,
-    outgrew: null,
+    exceededMemory: null,
     stopped: false,
     lingers: false,
     relaying: false,

@@ -1,29 +1,33 @@
 import { chmodSync, mkdirSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import pLimit from 'p-limit'
 import type { LeftCheckpoint } from '../../../domain/agent/checkpoint.ts'
 import type { KernelUsage } from '../../../domain/agent/kernel-report.ts'
 import type { KernelSpec } from '../../../domain/agent/protocol.ts'
 import type { FailureError } from '../../../domain/session/failure.ts'
 import { messageOf } from '../../../observability/error-message.ts'
 import type { Logger } from '../../../observability/log.ts'
-import { createRemovalQueue, createRemovals, isDropped, type Removals } from '../../removals.ts'
+import { createRemovals, isDropped, type Removals } from '../../removals.ts'
 import type { Executor, ExecutorHooks } from '../executor.ts'
 import { type ExitVerdict, readVerdict } from './exit-verdict.ts'
 import * as directory from './kernel-directory.ts'
-import { spreadDirectories } from './kernel-directory.ts'
+import { removeKernelDirectory, spreadDirectories } from './kernel-directory.ts'
 import { readKernelLog } from './kernel-logs.ts'
 import { uptimeSeconds } from '../process/proc-stat.ts'
 import { hasEnded, type KernelEntry, observeKernel, OUTPUT_LOST } from './kernel-entry.ts'
 
+/** The number of libuv's threads: a launch never queues behind thousands of removals. */
+const REMOVALS_AT_ONCE_MAX = 4
+
 /**
  * The kernels of an executor and the rules of the port that do not depend on what runs them: idempotence, assignments
  * and successors, the phases, stops and their reasons, removal, recovery, observation and logs. An executor is the
- * steps below, and a watch of its own that tells the book what has become of a kernel:
+ * steps below, and a watch of its own that tells the registry what has become of a kernel:
  *
- *   prepare → `book.prepared`; `book.fail` if it cannot be
- *   launch  → sets `handedOver` once something may run the command, and the watch calls `book.began` when it does
- *   the end → `book.exited`, with `lingers` if something may still run, and then `book.gone`
+ *   prepare → `registry.prepared`; `registry.fail` if it cannot be
+ *   launch  → sets `handedOver` once something may run the command, and the watch calls `registry.began` when it does
+ *   the end → `registry.exited`, with `lingers` if something may still run, and then `registry.gone`
  *
  * Each kernel has a directory of its own, whose file `status` is created exclusively by whoever decides
  * whether the command ever runs. A crash between any two steps is told by what is in there: `recover` continues.
@@ -34,7 +38,7 @@ export interface KernelSteps<K extends KernelEntry> {
   prepare(kernel: K): Promise<void>
   /** Whether a kernel that is prepared has to be prepared again to be this: `prepare` is called once more then. */
   isOutdated?(kernel: K, spec: KernelSpec): boolean
-  /** Called in LAUNCHING. Until it sets `handedOver`, a stop is answered by the book. */
+  /** Called in LAUNCHING. Until it sets `handedOver`, a stop is answered by the registry. */
   launch(kernel: K): Promise<void>
   /**
    * Ends a kernel that is RUNNING, or LAUNCHING and handed over, at `killAt` at the latest: called when its stop has
@@ -57,11 +61,11 @@ export interface KernelSteps<K extends KernelEntry> {
   remove?(kernel: K): Promise<void>
   /** It is in no list any more. */
   removed(kernel: K): void
-  /** Takes over a kernel of an earlier instance, which is in the book already. */
+  /** Takes over a kernel of an earlier instance, which is in the registry already. */
   recover(kernel: K, record: directory.KernelRecord): Promise<void>
 }
 
-export interface KernelBook<K extends KernelEntry> {
+export interface KernelRegistry<K extends KernelEntry> {
   readonly kernels: ReadonlyMap<string, K>
   readonly kernelsDir: string
   readonly closed: boolean
@@ -80,7 +84,7 @@ export interface KernelBook<K extends KernelEntry> {
   /** Idempotent. A later order can only shorten the grace period, and does not change the reason. */
   stop(kernel: K, graceMs: number, error?: FailureError | null): void
   /** It has more memory than it may, and is about to be killed. */
-  outgrew(kernel: K, mark: directory.OomMark): void
+  exceededMemory(kernel: K, mark: directory.OomMark): void
   /** Applies the stop that is ordered: it is written down and handed on. */
   applyStop(kernel: K, first?: boolean): void
   /** For one of an earlier instance whose command never ran: prepares and starts it again, or ends it. */
@@ -99,7 +103,7 @@ export interface KernelEnd extends ExitVerdict {
   lingers?: boolean
 }
 
-export interface KernelBookOptions {
+export interface KernelRegistryOptions {
   /** Has a directory for each kernel. */
   kernelsDir: string
   /** Others than the agent pass through it to what is theirs. */
@@ -112,15 +116,16 @@ type Port = Pick<
   'recover' | 'observe' | 'prepare' | 'start' | 'stop' | 'forget' | 'logSizes' | 'readLog' | 'close'
 >
 
-/** @returns the book, for the executor's own steps, and its side of the port, for the agent */
-export function createKernelBook<K extends KernelEntry>(
-  { kernelsDir, shared, log }: KernelBookOptions,
+/** @returns the registry, for the executor's own steps, and its side of the port, for the agent */
+export function createKernelRegistry<K extends KernelEntry>(
+  { kernelsDir, shared, log }: KernelRegistryOptions,
   steps: KernelSteps<K>,
   hooks: ExecutorHooks,
-): { book: KernelBook<K>; port: Port } {
+): { registry: KernelRegistry<K>; port: Port } {
   const kernels = new Map<string, K>()
   const removals = createRemovals({ log })
-  const removeDirectory = createRemovalQueue(removals)
+  const limit = pLimit(REMOVALS_AT_ONCE_MAX)
+  const removeDirectory = (path: string) => limit(() => removeKernelDirectory(path, removals))
   let closed = false
   mkdirSync(kernelsDir, { recursive: true })
   chmodSync(kernelsDir, shared ? 0o711 : 0o700)
@@ -206,8 +211,8 @@ export function createKernelBook<K extends KernelEntry>(
     writeDown(kernel, 'stop', { killAt: killAt!, error, ...(at !== null && { at }) })
   }
 
-  function outgrew(kernel: K, mark: directory.OomMark): void {
-    kernel.outgrew = mark
+  function exceededMemory(kernel: K, mark: directory.OomMark): void {
+    kernel.exceededMemory = mark
     writeDown(kernel, 'oom', mark)
   }
 
@@ -344,7 +349,7 @@ export function createKernelBook<K extends KernelEntry>(
     return kernel
   }
 
-  const book: KernelBook<K> = {
+  const registry: KernelRegistry<K> = {
     kernels,
     kernelsDir,
     get closed() {
@@ -372,7 +377,7 @@ export function createKernelBook<K extends KernelEntry>(
     exited,
     gone,
     stop,
-    outgrew,
+    exceededMemory,
     applyStop,
     beginAnew(kernel, startWanted) {
       kernel.startWanted = startWanted
@@ -433,7 +438,7 @@ export function createKernelBook<K extends KernelEntry>(
       await removals.close()
     },
   }
-  return { book, port }
+  return { registry, port }
 }
 
 /** What its program says is about a failure of its own, not about being stopped. */

@@ -6,7 +6,7 @@ import type { Logger } from '../../../observability/log.ts'
 import type { ExecutorHooks } from '../executor.ts'
 import { kernelPath } from '../../../machine/system-programs.ts'
 import { ChainStoreError, openChainStore } from '../chain/chain-store.ts'
-import { createKernelBook } from '../kernels/kernel-registry.ts'
+import { createKernelRegistry } from '../kernels/kernel-registry.ts'
 import { readStatus, spreadDirectories } from '../kernels/kernel-directory.ts'
 import { parseStatus } from '../kernels/shim-status.ts'
 import { overfull } from '../chain/chain-bound.ts'
@@ -60,7 +60,7 @@ export const DEFAULT_LIMITS: ProcessLimits = {
   chainFiles: 1_000_000,
 }
 
-/** @returns what all steps share, the book's side of the port, and what ends the timers */
+/** @returns what all steps share, the registry's side of the port, and what ends the timers */
 export function createProcessHost(options: ProcessExecutorOptions, hooks: ExecutorHooks) {
   const { log, isolation = NO_ISOLATION } = options
   mkdirSync(options.agentDir, { recursive: true, mode: 0o700 })
@@ -73,7 +73,7 @@ export function createProcessHost(options: ProcessExecutorOptions, hooks: Execut
   const chainsDir = realpathSync(wanted)
   if (options.chainsDir !== undefined) assertReachable(chainsDir, isolation)
   spreadDirectories([chainsDir])
-  const { book, port } = createKernelBook<ProcessKernel>(
+  const { registry, port } = createKernelRegistry<ProcessKernel>(
     { kernelsDir, shared, log },
     {
       create: newProcessKernel,
@@ -99,7 +99,7 @@ export function createProcessHost(options: ProcessExecutorOptions, hooks: Execut
   )
   const memoryLimit = options.memoryLimit ?? 'auto'
   const host: ProcessHost = {
-    book,
+    registry,
     chainsDir,
     chainStore: openChainStore({ dir: chainsDir, agentDir, byHand: options.chainsDir !== undefined }),
     tooLarge: new Map(),
@@ -116,7 +116,7 @@ export function createProcessHost(options: ProcessExecutorOptions, hooks: Execut
     relay: hooks.relay,
     forkServer: createForkServer(kernelsDir, () => forkServerEntry(isolation, agentDir), log, {
       message: (message) => handleShimMessage(host, message),
-      gone: (reason) => book.kernels.forEach((kernel) => giveUpLaunch(host, kernel, reason)),
+      gone: (reason) => registry.kernels.forEach((kernel) => giveUpLaunch(host, kernel, reason)),
     }),
     keeper: createKeeper(kernelsDir, log),
     log,

@@ -12,7 +12,7 @@ import { signalProcess } from './signal-process.ts'
  *
  * @returns whether nothing is left
  */
-export function isEmptied(host: ProcessHost, kernel: ProcessKernel): boolean {
+export function killLeftovers(host: ProcessHost, kernel: ProcessKernel): boolean {
   const { cgroup, shim } = kernel
   if (cgroup !== null && host.cgroups !== null) return host.cgroups.empty(cgroup)
   // Nothing ran, or not since the machine started.

@@ -2,7 +2,7 @@ import { endedBeforeStop } from '../time-limit.ts'
 import { judgeExit } from '../kernels/exit-verdict.ts'
 import { hasEnded } from '../kernels/kernel-entry.ts'
 import { readOomMark, readStopMark } from '../kernels/kernel-directory.ts'
-import { isEmptied } from './emptied.ts'
+import { killLeftovers } from './emptied.ts'
 import type { KernelCgroup } from './limits/kernel-cgroups.ts'
 import { measureUsage } from './measure-usage.ts'
 import { isNotRun, missingProgram } from './missing-program.ts'
@@ -19,7 +19,7 @@ export function endKernel(host: ProcessHost, kernel: ProcessKernel, exitCode: nu
 /** Reports the end, unless something that the command started is still there: then that is killed first. */
 export function concludeEnd(host: ProcessHost, kernel: ProcessKernel): void {
   if (hasEnded(kernel) || kernel.ending === null) return
-  if (!isEmptied(host, kernel)) return host.wakeTicker()
+  if (!killLeftovers(host, kernel)) return host.wakeTicker()
   const { exitCode, endedAt } = kernel.ending
   const mark = exitCode === null ? readStopMark(kernel.path) : null
   const cameFirst = exitCode !== null && endedBeforeStop(kernel, kernel.used?.commandEndedAtSeconds ?? null)
@@ -30,12 +30,12 @@ export function concludeEnd(host: ProcessHost, kernel: ProcessKernel): void {
     stopOrdered,
     stopError,
     oomKills: kernel.cgroup === null ? 0 : (host.cgroups?.oomKills(kernel.cgroup) ?? 0),
-    oomMark: exitCode === null ? (kernel.outgrew ?? readOomMark(kernel.path)) : null,
+    oomMark: exitCode === null ? (kernel.exceededMemory ?? readOomMark(kernel.path)) : null,
     memoryLimitBytes: kernel.memoryLimitBytes,
     missing: isNotRun(exitCode) ? missingProgram(host, kernel) : null,
   })
   const usage = measureUsage(host, kernel)
-  host.book.exited(kernel, { ...verdict, endedAt, stopOrdered, stopError, usage, ranSeconds: ranSeconds(kernel) })
+  host.registry.exited(kernel, { ...verdict, endedAt, stopOrdered, stopError, usage, ranSeconds: ranSeconds(kernel) })
 }
 
 function ranSeconds({ beganAt, used }: ProcessKernel): number | null {

@@ -32,10 +32,10 @@ export async function launchKernel(host: ProcessHost, kernel: ProcessKernel): Pr
     await host.keeper.ready()
     await orderStart(host, kernel)
   } catch (error) {
-    if (error instanceof TooLargeError) return host.book.fail(kernel, 'environment-too-large', error.message)
-    return host.book.fail(kernel, 'executor-failed', `could not be started: ${messageOf(error)}`)
+    if (error instanceof TooLargeError) return host.registry.fail(kernel, 'environment-too-large', error.message)
+    return host.registry.fail(kernel, 'executor-failed', `could not be started: ${messageOf(error)}`)
   }
-  if (host.book.closed) return
+  if (host.registry.closed) return
   kernel.handedOver = true
   kernel.launchedAt = performance.now()
   host.forkServer.launch(kernel.id, kernel.token)
@@ -100,5 +100,5 @@ function enterCgroup(host: ProcessHost, kernel: ProcessKernel): void {
 /** For a shim that has not reported. Claiming the start in its place ensures that the command will not run later. */
 export function giveUpLaunch(host: ProcessHost, kernel: ProcessKernel, reason: string): void {
   if (kernel.phase !== 'LAUNCHING' || !kernel.handedOver) return
-  if (claimStatus(kernel.path, 'failed')) host.book.fail(kernel, 'executor-failed', reason)
+  if (claimStatus(kernel.path, 'failed')) host.registry.fail(kernel, 'executor-failed', reason)
 }

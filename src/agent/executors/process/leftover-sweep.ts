@@ -21,7 +21,7 @@ export function createLeftoverSweep(host: ProcessHost): { run(now: number): void
 
   async function sweep(kernels: ProcessKernel[]): Promise<void> {
     const began = performance.now()
-    const left = await killLeftovers(kernels, sessionsInUse(host))
+    const left = await killProcessesOf(kernels, sessionsInUse(host))
     for (const kernel of kernels) {
       kernel.swept = !left.has(kernel)
       concludeEnd(host, kernel)
@@ -32,7 +32,7 @@ export function createLeftoverSweep(host: ProcessHost): { run(now: number): void
 
   return {
     run(now) {
-      const kernels = running || now < nextAt ? [] : [...host.book.kernels.values()].filter(isToSweep)
+      const kernels = running || now < nextAt ? [] : [...host.registry.kernels.values()].filter(isToSweep)
       if (kernels.length === 0) return
       running = true
       sweep(kernels)
@@ -51,12 +51,12 @@ function isToSweep({ phase, ending, cgroup, swept }: ProcessKernel): boolean {
 
 /** A pid that a running kernel's session has was free when that began: nothing is left of the earlier session. */
 function sessionsInUse(host: ProcessHost): Set<number> {
-  const running = [...host.book.kernels.values()].filter(({ phase, ending }) => phase === 'RUNNING' && ending === null)
+  const running = [...host.registry.kernels.values()].filter(({ phase, ending }) => phase === 'RUNNING' && ending === null)
   return new Set(running.map(({ shim }) => shim?.pid ?? 0))
 }
 
 /** @returns the kernels of which something was found */
-async function killLeftovers(
+async function killProcessesOf(
   kernels: readonly ProcessKernel[],
   inUse: ReadonlySet<number>,
 ): Promise<Set<ProcessKernel>> {

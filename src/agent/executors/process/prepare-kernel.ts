@@ -10,26 +10,26 @@ import type { ProcessKernel } from './process-kernel.ts'
 export async function prepareKernel(host: ProcessHost, kernel: ProcessKernel): Promise<void> {
   const { assignment, spec } = kernel
   try {
-    if (spec.portVariable) await choosePort(host.book, kernel)
+    if (spec.portVariable) await choosePort(host.registry, kernel)
     const { port } = kernel
     const { namespaces, uids } = host.isolation
     kernel.uid = uids?.of(spec.projectId ?? null) ?? null
     const places = { owner: ownerOf(kernel.uid), more: namespaces !== null ? ['tmp'] : [] }
     const record = { version: 1, assignment, bootId: host.bootId, spec, port } as const
-    await createKernelDirectory(kernel.path, record, places, host.book.removals)
+    await createKernelDirectory(kernel.path, record, places, host.registry.removals)
   } catch (error) {
-    return host.book.fail(
+    return host.registry.fail(
       kernel,
       'executor-failed',
       `the kernel's directory could not be prepared: ${messageOf(error)}`,
     )
   }
   // A stop or a removal may have happened meanwhile.
-  if (kernel.phase !== 'PREPARING' || host.book.closed) return
+  if (kernel.phase !== 'PREPARING' || host.registry.closed) return
   const image = pullImage(host.presets, spec.image, host.path)
-  if (typeof image === 'string') return host.book.fail(kernel, 'image-pull-failed', image)
+  if (typeof image === 'string') return host.registry.fail(kernel, 'image-pull-failed', image)
   kernel.image = image
   const owner = ownerOf(kernel.uid)
   if ((await pullCode(host, kernel, owner)) && (await pullCheckpoint(host, kernel, owner)))
-    await host.book.prepared(kernel)
+    await host.registry.prepared(kernel)
 }

@@ -36,14 +36,14 @@ export function createProcessExecutor(options: ProcessExecutorOptions, hooks: Ex
     },
     chains,
     spaceIsBack() {
-      for (const kernel of host.book.kernels.values()) if (kernel.phase === 'RUNNING') markLoss(host, kernel)
+      for (const kernel of host.registry.kernels.values()) if (kernel.phase === 'RUNNING') markLoss(host, kernel)
     },
     async close() {
       const closed = close()
       await common.close()
       await closed
       host.forkServer.close()
-      host.keeper.close(host.book.kernels.size > 0)
+      host.keeper.close(host.registry.kernels.size > 0)
       host.cgroups?.close()
     },
   }

@@ -6,7 +6,7 @@ import type { Keeper } from './fence/keeper.ts'
 import type { KernelCgroup, KernelCgroups } from './limits/kernel-cgroups.ts'
 import type { ForkServer } from './fence/fork-server.ts'
 import type { ChainHost, ChainLimits } from '../chain/chain-host.ts'
-import type { KernelBook } from '../kernels/kernel-registry.ts'
+import type { KernelRegistry } from '../kernels/kernel-registry.ts'
 import type { ProcessKernel } from './process-kernel.ts'
 
 /** Bounds of each kernel. */
@@ -17,7 +17,7 @@ export interface ProcessLimits extends ChainLimits {
 
 /** The state that all steps of a kernel's life share. */
 export interface ProcessHost {
-  readonly book: KernelBook<ProcessKernel>
+  readonly registry: KernelRegistry<ProcessKernel>
   readonly chainsDir: string
   /** Identifies that directory. */
   readonly chainStore: string

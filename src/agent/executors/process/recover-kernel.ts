@@ -24,7 +24,7 @@ export async function recoverKernel(
   if (!directory.claimStatus(path, 'never') && !parseStatus(directory.readStatus(path)).never)
     return takeOver(host, kernel, record)
   // No fence covers an order from before the machine started; the server repeats it.
-  host.book.beginAnew(kernel, record.bootId === host.bootId && directory.wasStartOrdered(path))
+  host.registry.beginAnew(kernel, record.bootId === host.bootId && directory.wasStartOrdered(path))
 }
 
 async function takeOver(host: ProcessHost, kernel: ProcessKernel, record: directory.KernelRecord): Promise<void> {
@@ -59,7 +59,7 @@ async function takeOver(host: ProcessHost, kernel: ProcessKernel, record: direct
 
 function resume(host: ProcessHost, kernel: ProcessKernel): void {
   kernel.watched = true
-  if (kernel.killAt !== null) host.book.applyStop(kernel)
+  if (kernel.killAt !== null) host.registry.applyStop(kernel)
   host.wakeTicker()
 }
 

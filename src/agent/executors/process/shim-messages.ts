@@ -6,7 +6,7 @@ import type { ProcessKernel } from './process-kernel.ts'
 import { parseBegan, parseShimUsage } from '../kernels/shim-status.ts'
 
 export function handleShimMessage(host: ProcessHost, message: ShimMessage): void {
-  const kernel = host.book.kernels.get(message.kernelId)
+  const kernel = host.registry.kernels.get(message.kernelId)
   if (kernel === undefined || kernel.token !== message.token) return
   if (message.word === 'outside') leaveGroup(host, kernel)
   if (message.word === 'began') begin(host, kernel, message.rest)
@@ -15,8 +15,8 @@ export function handleShimMessage(host: ProcessHost, message: ShimMessage): void
     endKernel(host, kernel, Number(message.rest), new Date().toISOString())
   }
   if (message.word === 'failed' && kernel.phase === 'LAUNCHING') {
-    const fault = diskFault(host.book.kernelsDir)
-    host.book.fail(kernel, 'executor-failed', `the shim could not be started${fault === null ? '' : `: ${fault}`}`)
+    const fault = diskFault(host.registry.kernelsDir)
+    host.registry.fail(kernel, 'executor-failed', `the shim could not be started${fault === null ? '' : `: ${fault}`}`)
   }
 }
 
@@ -27,7 +27,7 @@ function begin(host: ProcessHost, kernel: ProcessKernel, line: string): void {
   kernel.beganAt = beganAtSeconds
   kernel.watched = true
   kernel.nextLifeCheckAt = performance.now() + HEARD_LIFE_CHECK_MS
-  host.book.began(kernel, new Date().toISOString())
+  host.registry.began(kernel, new Date().toISOString())
   host.wakeTicker()
 }
 

@@ -42,7 +42,7 @@ export function createTicker(host: ProcessHost): { wake(): void; close(): void }
   function check(): void {
     const now = performance.now()
     let grown = false
-    for (const kernel of host.book.kernels.values()) {
+    for (const kernel of host.registry.kernels.values()) {
       try {
         checkLife(host, kernel, now)
         grown = hasLogGrown(kernel, now) || grown
@@ -51,7 +51,7 @@ export function createTicker(host: ProcessHost): { wake(): void; close(): void }
         host.log.warn({ kernelId: kernel.id, error: messageOf(error) }, 'a kernel could not be looked at')
       }
     }
-    if (grown) host.book.changed()
+    if (grown) host.registry.changed()
     sweep.run(now)
     if (now - reapedAt >= REAP_INTERVAL_MS || !hasWork(host)) {
       reapedAt = now
@@ -63,7 +63,7 @@ export function createTicker(host: ProcessHost): { wake(): void; close(): void }
   }
 
   function wake(): void {
-    if (host.book.closed) return
+    if (host.registry.closed) return
     const pause = isUrgent(host) ? URGENT_TICK_MS : TICK_MS
     if (timer !== null && dueAt <= performance.now() + pause) return
     clearTimeout(timer ?? undefined)
@@ -75,12 +75,12 @@ export function createTicker(host: ProcessHost): { wake(): void; close(): void }
 }
 
 function isUrgent(host: ProcessHost): boolean {
-  return [...host.book.kernels.values()].some((kernel) => kernel.phase === 'RUNNING' && isAwaited(kernel))
+  return [...host.registry.kernels.values()].some((kernel) => kernel.phase === 'RUNNING' && isAwaited(kernel))
 }
 
 function hasWork(host: ProcessHost): boolean {
   if (host.cgroupsToRemove.size > 0) return true
-  return [...host.book.kernels.values()].some((kernel) => kernel.phase === 'RUNNING' || kernel.phase === 'LAUNCHING')
+  return [...host.registry.kernels.values()].some((kernel) => kernel.phase === 'RUNNING' || kernel.phase === 'LAUNCHING')
 }
 
 function isAwaited(kernel: ProcessKernel): boolean {

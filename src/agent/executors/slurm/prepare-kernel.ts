@@ -32,7 +32,7 @@ export async function prepareKernel(
   kernel: SlurmKernel,
 ): Promise<void> {
   const { assignment, spec, path } = kernel
-  const isWanted = () => kernel.phase === 'PREPARING' && !host.book.closed
+  const isWanted = () => kernel.phase === 'PREPARING' && !host.registry.closed
   try {
     if (spec.portVariable !== null)
       throw new RefusedError(
@@ -46,7 +46,7 @@ export async function prepareKernel(
     const record = { version: 1, assignment, bootId: '', spec, port: null, user } as const
     const places = { owner: user, more: user === null ? [] : ['job'] }
     if (
-      !(await host.presence.whenThere(() => createKernelDirectory(path, record, places, host.book.removals), isWanted))
+      !(await host.presence.whenThere(() => createKernelDirectory(path, record, places, host.registry.removals), isWanted))
     )
       return
   } catch (error) {
@@ -55,7 +55,7 @@ export async function prepareKernel(
   // A stop or a removal may have happened meanwhile.
   if (!isWanted()) return
   if ((await pullCode(host, kernel, kernel.user)) && (await pullCheckpoint(host, kernel, kernel.user)))
-    await host.book.prepared(kernel)
+    await host.registry.prepared(kernel)
 }
 
 function userFor({ options }: SlurmHost, { spec }: SlurmKernel): Owner | null {
@@ -86,7 +86,7 @@ function setRequest(host: SlurmHost, kernel: SlurmKernel): void {
 /** Writes what the job runs. From here on a later instance goes on. */
 export async function launchKernel(host: SlurmHost & ChainHost, kernel: SlurmKernel): Promise<void> {
   const { spec, path } = kernel
-  const isWanted = () => kernel.phase === 'LAUNCHING' && kernel.killAt === null && !host.book.closed
+  const isWanted = () => kernel.phase === 'LAUNCHING' && kernel.killAt === null && !host.registry.closed
   const write = async () => {
     kernel.found = await openChainDirectory(host, spec, kernel.user)
     setRequest(host, kernel)
@@ -98,12 +98,12 @@ export async function launchKernel(host: SlurmHost & ChainHost, kernel: SlurmKer
   } catch (error) {
     return refuse(host, kernel, error, 'could not be started')
   }
-  if (!host.book.closed) host.enqueue(kernel)
+  if (!host.registry.closed) host.enqueue(kernel)
 }
 
 /** Its stop came first. */
-function endUnstarted({ book }: SlurmHost, kernel: SlurmKernel): void {
-  if (kernel.phase === 'LAUNCHING' && !book.closed) book.endBeforeRunning(kernel, kernel.stopError)
+function endUnstarted({ registry }: SlurmHost, kernel: SlurmKernel): void {
+  if (kernel.phase === 'LAUNCHING' && !registry.closed) registry.endBeforeRunning(kernel, kernel.stopError)
 }
 
 function scriptOf(host: SlurmHost, kernel: SlurmKernel, chain: string): string {
@@ -137,9 +137,9 @@ function imageOf({ options, presets, path }: SlurmHost, name: string | null): Sl
 }
 
 function refuse(host: SlurmHost, kernel: SlurmKernel, error: unknown, what: string): void {
-  if (error instanceof RefusedError) return host.book.fail(kernel, error.name, error.message)
+  if (error instanceof RefusedError) return host.registry.fail(kernel, error.name, error.message)
   if (error instanceof JobArgumentsError) {
-    return host.book.fail(kernel, 'submit-refused', error.message)
+    return host.registry.fail(kernel, 'submit-refused', error.message)
   }
-  host.book.fail(kernel, 'executor-failed', `${what}: ${messageOf(error)}`)
+  host.registry.fail(kernel, 'executor-failed', `${what}: ${messageOf(error)}`)
 }

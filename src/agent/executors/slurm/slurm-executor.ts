@@ -7,7 +7,7 @@ import { isDropped } from '../../removals.ts'
 import type { Executor, ExecutorHooks } from '../executor.ts'
 import type { CodeHost } from '../kernels/kernel-code.ts'
 import { openChainStore } from '../chain/chain-store.ts'
-import { createKernelBook } from '../kernels/kernel-registry.ts'
+import { createKernelRegistry } from '../kernels/kernel-registry.ts'
 import { observeKernel } from '../kernels/kernel-entry.ts'
 import * as directory from '../kernels/kernel-directory.ts'
 import { leaveChain } from '../chain/chain-directory.ts'
@@ -57,7 +57,7 @@ export function createSlurmExecutor(
   hooks: ExecutorHooks,
 ): Executor {
   const shared = openSharedDirectory(slurm.directory, agentId)
-  const { book, port } = createKernelBook<SlurmKernel>(
+  const { registry, port } = createKernelRegistry<SlurmKernel>(
     { kernelsDir: shared.kernels, shared: true, log },
     {
       create: newSlurmKernel,
@@ -85,7 +85,7 @@ export function createSlurmExecutor(
     agentId,
     options: slurm,
     shared,
-    presence: watchPresence(shared.root, log, () => book.changed()),
+    presence: watchPresence(shared.root, log, () => registry.changed()),
     chainsDir: shared.chains,
     chainStore: openChainStore({ dir: shared.chains, agentDir, byHand: false }),
     tooLarge: new Map(),
@@ -101,7 +101,7 @@ export function createSlurmExecutor(
     lease: openLease(shared.root, log),
     serverHeedsGone: false,
     nodes: [],
-    book,
+    registry,
     log,
     enqueue: (kernel) => queue.add(kernel),
     dropStopped: () => queue.dropStopped(),
@@ -121,14 +121,14 @@ export function createSlurmExecutor(
     name: 'slurm',
     async recover() {
       await port.recover()
-      await book.removals.resume(shared.batches)
+      await registry.removals.resume(shared.batches)
       removeBatches(host)
       await chains.resume()
       await capacity.start()
       host.wake()
     },
     observe: () =>
-      [...book.kernels.values()].filter(({ phase }) => phase !== 'REMOVED').map((kernel) => observe(host, kernel)),
+      [...registry.kernels.values()].filter(({ phase }) => phase !== 'REMOVED').map((kernel) => observe(host, kernel)),
     renewed(leftMs, heedsGone = false) {
       host.serverHeedsGone = heedsGone
       host.lease.renew(leftMs)
@@ -178,7 +178,7 @@ function recover(host: SlurmHost, kernel: SlurmKernel, { user = null }: director
   const text = readControlFile(join(path, 'submit'))
   kernel.status = readJobStatus(kernel)
   const ran = kernel.status.claimed && !kernel.status.never
-  if (text === null && !ran) return host.book.beginAnew(kernel, directory.wasStartOrdered(path))
+  if (text === null && !ran) return host.registry.beginAnew(kernel, directory.wasStartOrdered(path))
   kernel.submit = text === null ? null : (JSON.parse(text) as SubmitMark)
   kernel.submissions = kernel.submit?.submissions ?? 1
   kernel.submittedAt = performance.now()
@@ -193,19 +193,19 @@ function recover(host: SlurmHost, kernel: SlurmKernel, { user = null }: director
   kernel.stopAt = mark?.at ?? null
   // An earlier instance has seen it begin: the time until now is not counted while it runs.
   if (kernel.phase === 'RUNNING') kernel.beganAt = uptimeSeconds()
-  if (mark !== null) host.book.applyStop(kernel)
+  if (mark !== null) host.registry.applyStop(kernel)
 }
 
-function removeBatch({ shared, book }: SlurmHost, { submit }: SlurmKernel): void {
+function removeBatch({ shared, registry }: SlurmHost, { submit }: SlurmKernel): void {
   if (submit === null || !submit.name.startsWith('rp-b')) return
-  if ([...book.kernels.values()].some((other) => other.submit?.name === submit.name)) return
-  book.removals.drop(join(shared.batches, submit.name))
+  if ([...registry.kernels.values()].some((other) => other.submit?.name === submit.name)) return
+  registry.removals.drop(join(shared.batches, submit.name))
 }
 
 /** Those of which no kernel is left. */
-function removeBatches({ shared, book }: SlurmHost): void {
-  const needed = new Set([...book.kernels.values()].map(({ submit }) => submit?.name))
+function removeBatches({ shared, registry }: SlurmHost): void {
+  const needed = new Set([...registry.kernels.values()].map(({ submit }) => submit?.name))
   for (const name of readdirSync(shared.batches)) {
-    if (!needed.has(name) && !isDropped(name)) book.removals.drop(join(shared.batches, name))
+    if (!needed.has(name) && !isDropped(name)) registry.removals.drop(join(shared.batches, name))
   }
 }

@@ -1,5 +1,5 @@
 import type { Logger } from '../../../observability/log.ts'
-import type { KernelBook } from '../kernels/kernel-registry.ts'
+import type { KernelRegistry } from '../kernels/kernel-registry.ts'
 import type { ImagePresets } from '../process/image-preset.ts'
 import type { Node } from './capacity.ts'
 import type { Lease } from './lease.ts'
@@ -26,7 +26,7 @@ export interface SlurmHost {
   serverHeedsGone: boolean
   /** Of the partition, as last seen; none while nobody knows. */
   nodes: readonly Node[]
-  readonly book: KernelBook<SlurmKernel>
+  readonly registry: KernelRegistry<SlurmKernel>
   readonly log: Logger
   /** Has it submitted, as soon as others like it are there. */
   enqueue(kernel: SlurmKernel): void

@@ -30,12 +30,12 @@ export function createMemoryWatch(host: ContainerHost): Passes {
       const usedBytes = seen.bytes + (await keptInMemory(kernel.first!.pid))
       const limitBytes = kernel.memoryLimitBytes!
       if (usedBytes <= limitBytes || !isWatched(kernel)) continue
-      host.book.outgrew(kernel, { usedBytes, limitBytes })
+      host.registry.exceededMemory(kernel, { usedBytes, limitBytes })
       killKernel(host, kernel)
     }
   }
 
-  const isNeeded = () => !host.book.closed && !host.description.limits.memory && watchedKernels(host).length > 0
+  const isNeeded = () => !host.registry.closed && !host.description.limits.memory && watchedKernels(host).length > 0
   return createPasses({
     pauseMs: () => (isNeeded() ? WATCH_INTERVAL_MS : null),
     pauseMinMs: WATCH_INTERVAL_MS,
@@ -44,8 +44,8 @@ export function createMemoryWatch(host: ContainerHost): Passes {
   })
 }
 
-function watchedKernels({ book }: ContainerHost): ContainerKernel[] {
-  return [...book.kernels.values()].filter(isWatched)
+function watchedKernels({ registry }: ContainerHost): ContainerKernel[] {
+  return [...registry.kernels.values()].filter(isWatched)
 }
 
 function isWatched({ phase, first, ending, memoryLimitBytes }: ContainerKernel): boolean {

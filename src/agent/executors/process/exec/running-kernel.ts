@@ -5,11 +5,11 @@ type LivingKernel = Pick<KernelEntry, 'assignment' | 'phase' | 'removing' | 'kil
 
 /** @throws RepriseError SESSION_NOT_RUNNING */
 export function runningKernel<K extends LivingKernel>(
-  { book }: { book: { kernels: ReadonlyMap<string, K> } },
+  { registry }: { registry: { kernels: ReadonlyMap<string, K> } },
   kernelId: string,
   assignment: number,
 ): K {
-  const kernel = book.kernels.get(kernelId)
+  const kernel = registry.kernels.get(kernelId)
   if (kernel !== undefined && kernel.assignment === assignment && isRunning(kernel)) return kernel
   throw new RepriseError('SESSION_NOT_RUNNING', 'the kernel does not run on its agent')
 }

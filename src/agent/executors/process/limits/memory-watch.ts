@@ -31,7 +31,7 @@ export function createMemoryWatch(host: ProcessHost, enforces: boolean): Passes 
 
   async function pass(): Promise<void> {
     const watched = watchedKernels(host)
-    if (watched.length === 0 || host.book.closed) return
+    if (watched.length === 0 || host.registry.closed) return
     const began = performance.now()
     const found = await lookAt(
       watched.map(({ id, shim }) => ({ id, first: shim! })),
@@ -50,7 +50,7 @@ export function createMemoryWatch(host: ProcessHost, enforces: boolean): Passes 
 
   function pauseMs(): number | null {
     const watched = watchedKernels(host)
-    if (watched.length === 0 || host.book.closed) return null
+    if (watched.length === 0 || host.registry.closed) return null
     const limited = enforces && watched.some((kernel) => isLimitedHere(host, kernel))
     return limited ? WATCH_INTERVAL_MS : Math.max(lookPause(watched), costMs / COST_SHARE)
   }
@@ -64,7 +64,7 @@ export function createMemoryWatch(host: ProcessHost, enforces: boolean): Passes 
 }
 
 function watchedKernels(host: ProcessHost): ProcessKernel[] {
-  return [...host.book.kernels.values()].filter((kernel) => {
+  return [...host.registry.kernels.values()].filter((kernel) => {
     const { phase, killed, shim, ending } = kernel
     if (phase !== 'RUNNING' || killed || shim === null || ending !== null) return false
     return !isMetered(host, kernel) || isLimitedHere(host, kernel)
@@ -122,6 +122,6 @@ async function sharedBytes(kernel: ProcessKernel): Promise<number> {
 function enforce(host: ProcessHost, kernel: ProcessKernel, usedBytes: number): void {
   const limitBytes = kernel.memoryLimitBytes ?? Number.POSITIVE_INFINITY
   if (usedBytes <= limitBytes) return
-  host.book.outgrew(kernel, { usedBytes, limitBytes })
+  host.registry.exceededMemory(kernel, { usedBytes, limitBytes })
   killKernel(host, kernel)
 }

@@ -81,8 +81,8 @@ async function submitBatch(host: SlurmHost, batch: readonly SlurmKernel[]): Prom
 
 const OTHER_USER = 'the Unix user of its project is not the one that it was when its session began to start'
 
-function refuse({ book }: SlurmHost, batch: readonly SlurmKernel[], message: string): null {
-  for (const kernel of batch) book.fail(kernel, 'submit-refused', message)
+function refuse({ registry }: SlurmHost, batch: readonly SlurmKernel[], message: string): null {
+  for (const kernel of batch) registry.fail(kernel, 'submit-refused', message)
   return null
 }
 

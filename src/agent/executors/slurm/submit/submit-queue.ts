@@ -38,7 +38,7 @@ export function createSubmitQueue(host: SlurmHost): SubmitQueue {
     if (performance.now() < retryAt) return schedule(retryAt - performance.now())
     while (running.size < AT_ONCE_MAX) {
       const room = host.options.queueJobs - jobsOf(host)
-      const batch = nextBatch(waiting, Math.min(room, arrayMax), host.book.kernels.values(), running)
+      const batch = nextBatch(waiting, Math.min(room, arrayMax), host.registry.kernels.values(), running)
       const [first] = batch
       if (first === undefined) break
       const key = batchKey(first)
@@ -93,7 +93,7 @@ export function createSubmitQueue(host: SlurmHost): SubmitQueue {
       changed ||= kernel.note !== reason
       kernel.note = reason
     }
-    if (changed) host.book.changed()
+    if (changed) host.registry.changed()
     schedule(pauseMs)
   }
 
@@ -106,10 +106,10 @@ export function createSubmitQueue(host: SlurmHost): SubmitQueue {
       waiting.delete(kernel)
       if (!isSubmittable(kernel)) continue
       if (never) {
-        host.book.endBeforeRunning(kernel, kernel.stopError)
+        host.registry.endBeforeRunning(kernel, kernel.stopError)
       } else {
         kernel.handedOver = true
-        host.book.applyStop(kernel)
+        host.registry.applyStop(kernel)
       }
     }
   }
@@ -126,7 +126,7 @@ export function createSubmitQueue(host: SlurmHost): SubmitQueue {
   }
 
   function schedule(pauseMs: number): void {
-    if (host.book.closed || waiting.size === 0 || timer !== undefined) return
+    if (host.registry.closed || waiting.size === 0 || timer !== undefined) return
     timer = setTimeout(guarded(pump, pumpFailed), pauseMs).unref()
   }
 
@@ -151,8 +151,8 @@ function isSubmittable({ phase }: SlurmKernel): boolean {
   return phase === 'LAUNCHING'
 }
 
-function jobsOf({ book }: SlurmHost): number {
-  return [...book.kernels.values()].filter(
+function jobsOf({ registry }: SlurmHost): number {
+  return [...registry.kernels.values()].filter(
     ({ phase, handedOver }) => handedOver && (phase === 'LAUNCHING' || phase === 'RUNNING'),
   ).length
 }

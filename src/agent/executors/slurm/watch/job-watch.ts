@@ -50,7 +50,7 @@ export function createJobWatch(host: SlurmHost): JobWatch {
   /** A directory that is away says nothing, and one that hangs would hold whoever looks at it. */
   async function lookOnce(): Promise<void> {
     const isAway = (await host.presence.look()) !== null
-    if (host.book.closed) return
+    if (host.registry.closed) return
     host.dropStopped()
     const moved = isAway ? enforceStops() : lookAtAll()
     lookMs = moved ? LOOK_MIN_MS : lookMs * 2
@@ -59,7 +59,7 @@ export function createJobWatch(host: SlurmHost): JobWatch {
   }
 
   function enforceStops(): false {
-    for (const kernel of host.book.kernels.values()) if (!hasEnded(kernel)) enforceStop(host, kernel)
+    for (const kernel of host.registry.kernels.values()) if (!hasEnded(kernel)) enforceStop(host, kernel)
     return false
   }
 
@@ -68,7 +68,7 @@ export function createJobWatch(host: SlurmHost): JobWatch {
     const now = performance.now()
     let grown = false
     let moved = false
-    for (const kernel of host.book.kernels.values()) {
+    for (const kernel of host.registry.kernels.values()) {
       try {
         if (wasAway) resume(host, kernel, now)
         moved = lookAt(host, kernel, now, asking) || moved
@@ -77,7 +77,7 @@ export function createJobWatch(host: SlurmHost): JobWatch {
       }
       grown = hasLogGrown(kernel, now) || grown
     }
-    if (grown) host.book.changed()
+    if (grown) host.registry.changed()
     return moved
   }
 
@@ -87,8 +87,8 @@ export function createJobWatch(host: SlurmHost): JobWatch {
   }
 
   function goOn(): void {
-    if (host.book.closed || !(hasWork(host) || (suspects?.size ?? 0) > 0)) return
-    lookMs = Math.min(Math.max(lookMs, host.book.kernels.size * LOOK_PER_KERNEL_MS), lookMaxMs)
+    if (host.registry.closed || !(hasWork(host) || (suspects?.size ?? 0) > 0)) return
+    lookMs = Math.min(Math.max(lookMs, host.registry.kernels.size * LOOK_PER_KERNEL_MS), lookMaxMs)
     const at = performance.now() + lookMs
     if (lookTimer === undefined || at < lookAtMs) {
       clearTimeout(lookTimer)
@@ -113,7 +113,7 @@ export function createJobWatch(host: SlurmHost): JobWatch {
       host.contact.answered()
     } catch (error) {
       host.contact.silent(messageOf(error))
-      for (const kernel of host.book.kernels.values()) kernel.row = 'unknown'
+      for (const kernel of host.registry.kernels.values()) kernel.row = 'unknown'
     }
     pollTimer = undefined
     goOn()
@@ -122,7 +122,7 @@ export function createJobWatch(host: SlurmHost): JobWatch {
   async function apply(rows: readonly JobRow[], askedAt: number): Promise<void> {
     const byKey = Map.groupBy(rows, ({ key }) => key)
     const byId = new Map(rows.filter(({ name }) => name.startsWith('rp-')).map((row) => [row.jobId, row]))
-    for (const kernel of host.book.kernels.values()) {
+    for (const kernel of host.registry.kernels.values()) {
       // It may have been submitted while Slurm was answering.
       if (kernel.submit === null || Math.max(kernel.submittedAt, kernel.statusSeenAt) >= askedAt) continue
       const { began } = kernel.status
@@ -146,9 +146,9 @@ export function createJobWatch(host: SlurmHost): JobWatch {
 }
 
 /** Its directory is back: what Slurm has said meanwhile may be told there only now, and a stop was not written down. */
-function resume({ book }: SlurmHost, kernel: SlurmKernel, now: number): void {
+function resume({ registry }: SlurmHost, kernel: SlurmKernel, now: number): void {
   kernel.rowSince = now
-  if (kernel.killAt !== null && kernel.handedOver && !hasEnded(kernel)) book.applyStop(kernel, false)
+  if (kernel.killAt !== null && kernel.handedOver && !hasEnded(kernel)) registry.applyStop(kernel, false)
 }
 
 export interface JobWatch {
@@ -156,8 +156,8 @@ export interface JobWatch {
   close(): Promise<void>
 }
 
-function hasWork({ book }: SlurmHost): boolean {
-  return [...book.kernels.values()].some(
+function hasWork({ registry }: SlurmHost): boolean {
+  return [...registry.kernels.values()].some(
     (kernel) => kernel.phase === 'LAUNCHING' || kernel.phase === 'RUNNING' || kernel.lingers || startsAgain(kernel.row),
   )
 }
@@ -168,8 +168,8 @@ function startsAgain(row: SlurmKernel['row']): boolean {
   return WAITING.has(row.state) || row.restarts > 0
 }
 
-function usersOf({ options, book }: SlurmHost): number[] {
-  const users = [null, ...Object.values(options.users ?? {}), ...[...book.kernels.values()].map(({ user }) => user)]
+function usersOf({ options, registry }: SlurmHost): number[] {
+  const users = [null, ...Object.values(options.users ?? {}), ...[...registry.kernels.values()].map(({ user }) => user)]
   return [...new Set(users.map(uidOf))]
 }
 

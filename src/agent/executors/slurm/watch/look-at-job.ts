@@ -40,7 +40,7 @@ export function lookAt(host: SlurmHost, kernel: SlurmKernel, now: number, asking
   const moved = claimed !== before.claimed || exitCode !== before.exitCode
   if (kernel.status.began !== null && kernel.phase === 'LAUNCHING') {
     kernel.beganAt ??= uptimeSeconds()
-    host.book.began(kernel, directory.statusTimes(kernel.outputPath).startedAt)
+    host.registry.began(kernel, directory.statusTimes(kernel.outputPath).startedAt)
     host.wake()
   }
   // A job may run before `sbatch` has said so, which is what is waited for where nothing of it is seen.
@@ -103,7 +103,7 @@ function conclude(host: SlurmHost, kernel: SlurmKernel, now: number): void {
   if (verdict.kind === 'runs') return
   if (verdict.kind === 'not-run') return giveUp(host, kernel, verdict)
   const { exitCode, oomKilled, error, gone } = verdict
-  host.book.exited(kernel, {
+  host.registry.exited(kernel, {
     exitCode,
     oomKilled,
     error,
@@ -131,7 +131,7 @@ function show(host: SlurmHost, kernel: SlurmKernel, reason: string | null): void
   const note = reason === null ? kernel.note : `queued by Slurm: ${reason}${start === null ? '' : `, about ${start}`}`
   if (note === kernel.note) return
   kernel.note = note
-  host.book.changed()
+  host.registry.changed()
 }
 
 /** Claims it, so that no job runs it any more; then it is submitted again, or has failed. */
@@ -141,8 +141,8 @@ function giveUp(
   { again, error }: { again: boolean; error: { name: string; message: string } },
 ): void {
   if (!kernel.status.never && !directory.claimStatus(kernel.outputPath, 'never')) return
-  if (kernel.killAt !== null || kernel.removing) return host.book.endBeforeRunning(kernel, kernel.stopError)
-  if (!again || kernel.submissions >= SUBMISSIONS_MAX) return host.book.fail(kernel, error.name, error.message)
+  if (kernel.killAt !== null || kernel.removing) return host.registry.endBeforeRunning(kernel, kernel.stopError)
+  if (!again || kernel.submissions >= SUBMISSIONS_MAX) return host.registry.fail(kernel, error.name, error.message)
   host.log.warn({ kernelId: kernel.id, error: error.message }, 'a job never began; it is submitted again')
   // An earlier instance has submitted it, perhaps with other options.
   if (!makeRequest(host, kernel)) return
@@ -172,14 +172,14 @@ function lookForRest(host: SlurmHost, kernel: SlurmKernel, now: number, asking: 
   const ttl = host.lease.ttlSeconds
   const leaseMs = ttl === null ? UNKNOWN_LEASE_MS : ttl * 1000
   if (exitCode !== null || killed || now - kernel.lingersSince >= leaseMs + GONE_AFTER_LEASE_MS) {
-    return host.book.gone(kernel)
+    return host.registry.gone(kernel)
   }
   const node = hostOf(kernel)
   if (node === null || node === '' || asking.has(kernel)) return
   asking.add(kernel)
   void host.commands
     .isNodeUp(node)
-    .then((up) => void (up && isOff(kernel) && host.book.gone(kernel)))
+    .then((up) => void (up && isOff(kernel) && host.registry.gone(kernel)))
     .catch(() => undefined)
     .finally(() => setTimeout(() => asking.delete(kernel), host.options.pollMs).unref())
 }

@@ -28,7 +28,7 @@ interface Needless {
  */
 export function needlessJobs(host: SlurmHost, rows: readonly JobRow[], suspects: Suspects | null): Needless {
   const kernels = Map.groupBy(
-    [...host.book.kernels.values()].filter(({ submit }) => submit !== null),
+    [...host.registry.kernels.values()].filter(({ submit }) => submit !== null),
     (kernel) => keyOf(kernel),
   )
   const isNeeded = ({ key, jobId }: JobRow) =>

@@ -20,7 +20,7 @@ export function stopUnbegun(host: SlurmHost, kernel: SlurmKernel): void {
     host.log.debug({ kernelId: kernel.id, error: messageOf(error) }, 'the start of a kernel could not be given up')
     return
   }
-  host.book.endBeforeRunning(kernel, kernel.stopError)
+  host.registry.endBeforeRunning(kernel, kernel.stopError)
   cancelJob(host, kernel)
 }
 
@@ -47,7 +47,7 @@ export function showStop({ log }: SlurmHost, { id, user, path }: SlurmKernel): v
 export function cancelJob(host: SlurmHost, kernel: SlurmKernel, signal?: 'TERM'): boolean {
   if (kernel.submit === null) return false
   const { name, task } = kernel.submit
-  if (task === null && [...host.book.kernels.values()].some((other) => sharesJob(kernel, other))) return false
+  if (task === null && [...host.registry.kernels.values()].some((other) => sharesJob(kernel, other))) return false
   const jobId = task === null ? undefined : taskIdOf(kernel)
   if (task !== null && jobId === undefined) return false
   void host.commands
