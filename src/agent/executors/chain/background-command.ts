@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import type { Socket } from 'node:net'
 import { systemPath, systemProgram } from '../../../machine/system-programs.ts'
-import { withPipes } from '../process/shell/with-pipes.ts'
+import { withPipes } from '../process/shell.ts'
 
 const OUTPUT_MAX = 64 * 1024
 

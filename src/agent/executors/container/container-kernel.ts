@@ -1,6 +1,6 @@
 import type { KernelSpec } from '../../../domain/agent/protocol.ts'
 import { type KernelEntry, newKernelEntry } from '../kernels/kernel-entry.ts'
-import { memoryLimit } from '../process/process-kernel.ts'
+import { memoryLimit } from '../process/process-host.ts'
 import type { ProcStat } from '../process/proc-stat.ts'
 import type { ContainerGroup } from './limits/container-groups.ts'
 import type { CreateBody } from './engine/create-body.ts'

@@ -1,6 +1,6 @@
 import type { KernelSpec } from '../../../domain/agent/protocol.ts'
 import type { KernelVariable } from '../../../domain/session/kernel-environment.ts'
-import { homeVariables, kernelVariables } from '../process/kernel-environment.ts'
+import { homeVariables, kernelVariables } from '../process/image-preset.ts'
 import type { ContainerGroup } from './limits/container-groups.ts'
 import type { ContainerKernel } from './container-kernel.ts'
 import type { ContainerOptions } from './container-options.ts'

@@ -1,4 +1,4 @@
-import { parseCpuMeter, parsePeak } from '../process/limits/usage-meters.ts'
+import { parseCpuMeter, parsePeak } from '../process/limits/cgroup-limits.ts'
 import type { ClockReading } from '../time-limit.ts'
 import { parseProcStat, type ProcStat, startedAtSeconds, ticksPerSecond } from '../process/proc-stat.ts'
 

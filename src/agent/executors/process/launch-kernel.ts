@@ -1,17 +1,17 @@
 import { join } from 'node:path'
 import { messageOf } from '../../../observability/error-message.ts'
 import { chainDirectory, openChainDirectory } from '../chain/chain-directory.ts'
-import { execFault } from './shell/exec-fault.ts'
-import { type PulledImage, withInterpreter } from './image-preset.ts'
+import { execFault } from './shell.ts'
+import { kernelEnvironment, type PulledImage, pullImage, withInterpreter } from './image-preset.ts'
 import { isBelow } from './isolation/hidden-paths.ts'
-import { devicesFor } from './isolation/devices.ts'
-import type { Launch } from './isolation/kernel-places.ts'
-import { claimStatus, ownerOf, writeRunScript } from '../kernels/kernel-directory.ts'
-import { kernelEnvironment } from './kernel-environment.ts'
-import type { ProcessHost } from './process-host.ts'
-import { cpus, type ProcessKernel } from './process-kernel.ts'
+import { devicesFor, type Launch } from './isolation/isolation.ts'
+import { claimStatus, createKernelDirectory, ownerOf, writeRunScript } from '../kernels/kernel-directory.ts'
+import { cpus, type ProcessHost, type ProcessKernel } from './process-host.ts'
 import { shimScript } from './shim.ts'
 import { verdictPath } from '../kernels/exit-verdict.ts'
+import { choosePort } from '../kernels/choose-port.ts'
+import { pullCheckpoint } from '../chain/pull-checkpoint.ts'
+import { pullCode } from '../kernels/kernel-code.ts'
 
 /** How long a shim may take to begin before the agent claims the start itself. */
 export const LAUNCH_TIMEOUT_MS = 30_000
@@ -101,4 +101,31 @@ function enterCgroup(host: ProcessHost, kernel: ProcessKernel): void {
 export function giveUpLaunch(host: ProcessHost, kernel: ProcessKernel, reason: string): void {
   if (kernel.phase !== 'LAUNCHING' || !kernel.handedOver) return
   if (claimStatus(kernel.path, 'failed')) host.registry.fail(kernel, 'executor-failed', reason)
+}
+
+export async function prepareKernel(host: ProcessHost, kernel: ProcessKernel): Promise<void> {
+  const { assignment, spec } = kernel
+  try {
+    if (spec.portVariable) await choosePort(host.registry, kernel)
+    const { port } = kernel
+    const { namespaces, uids } = host.isolation
+    kernel.uid = uids?.of(spec.projectId ?? null) ?? null
+    const places = { owner: ownerOf(kernel.uid), more: namespaces !== null ? ['tmp'] : [] }
+    const record = { version: 1, assignment, bootId: host.bootId, spec, port } as const
+    await createKernelDirectory(kernel.path, record, places, host.registry.removals)
+  } catch (error) {
+    return host.registry.fail(
+      kernel,
+      'executor-failed',
+      `the kernel's directory could not be prepared: ${messageOf(error)}`,
+    )
+  }
+  // A stop or a removal may have happened meanwhile.
+  if (kernel.phase !== 'PREPARING' || host.registry.closed) return
+  const image = pullImage(host.presets, spec.image, host.path)
+  if (typeof image === 'string') return host.registry.fail(kernel, 'image-pull-failed', image)
+  kernel.image = image
+  const owner = ownerOf(kernel.uid)
+  if ((await pullCode(host, kernel, owner)) && (await pullCheckpoint(host, kernel, owner)))
+    await host.registry.prepared(kernel)
 }

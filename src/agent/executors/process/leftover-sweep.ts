@@ -1,11 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { messageOf } from '../../../observability/error-message.ts'
 import { concludeEnd } from './end-kernel.ts'
-import { KERNEL_ID_VARIABLE } from './kernel-environment.ts'
-import { type ProcStat, scanProcesses } from './proc-stat.ts'
-import type { ProcessHost } from './process-host.ts'
-import type { ProcessKernel } from './process-kernel.ts'
-import { signalProcess } from './signal-process.ts'
+import { KERNEL_ID_VARIABLE } from './image-preset.ts'
+import { type ProcStat, scanProcesses, signalProcess } from './proc-stat.ts'
+import type { ProcessHost, ProcessKernel } from './process-host.ts'
 
 /** Of its time, at most, the agent spends this part on scans. */
 const SHARE = 0.1

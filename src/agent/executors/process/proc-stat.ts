@@ -96,3 +96,12 @@ export function readBootId(): string {
 export function uptimeSeconds(): number {
   return Number.parseFloat(readFileSync('/proc/uptime', 'latin1'))
 }
+
+/** @returns false if there is no such process or group */
+export function signalProcess(pid: number, signal: NodeJS.Signals): boolean {
+  try {
+    return process.kill(pid, signal)
+  } catch {
+    return false
+  }
+}

@@ -1,15 +1,41 @@
-import { closeSync, constants, fstatSync, openSync, writeSync } from 'node:fs'
+import { chmodSync, closeSync, constants, fstatSync, mkdirSync, openSync, realpathSync, writeSync } from 'node:fs'
 import { messageOf } from '../../../observability/error-message.ts'
 import { OUTPUT_LOST } from '../kernels/kernel-entry.ts'
-import { logPath } from '../kernels/kernel-directory.ts'
-import type { ProcessHost } from './process-host.ts'
-import type { ProcessKernel } from './process-kernel.ts'
+import { logPath, readStatus, spreadDirectories } from '../kernels/kernel-directory.ts'
+import { newProcessKernel, type ProcessHost, type ProcessKernel, type ProcessLimits } from './process-host.ts'
 import type { Executor, ExecutorHooks } from '../executor.ts'
 import { createChainDrops } from '../chain/drop-chains.ts'
-import { createProcessHost, type ProcessExecutorOptions } from './create-process-host.ts'
 import { connectToKernel } from './exec/connect-to-kernel.ts'
 import { execInKernel } from './exec/exec-in-kernel.ts'
-import { runningKernel } from './exec/running-kernel.ts'
+import { runningKernel } from './exec/enter-kernel.ts'
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { UPLOAD_BYTES_DEFAULT } from '../../../domain/limits.ts'
+import type { Logger } from '../../../observability/log.ts'
+import { kernelPath } from '../../../machine/system-programs.ts'
+import { ChainStoreError, openChainStore } from '../chain/chain-store.ts'
+import { createKernelRegistry } from '../kernels/kernel-registry.ts'
+import { parseStatus } from '../kernels/shim-status.ts'
+import { overfull } from '../chain/chain-bound.ts'
+import { leaveChain } from '../chain/chain-directory.ts'
+import { createPublisher } from '../chain/publish-checkpoint.ts'
+import { relayAtEnd } from '../chain/relay-checkpoint.ts'
+import { leftCheckpoint } from '../chain/look-at-checkpoint.ts'
+import { createChainWatch } from '../chain/chain-watch.ts'
+import { type ImagePresets, SHIPPED_PRESETS } from './image-preset.ts'
+import { createKeeper } from './fence/keeper.ts'
+import { leaveCgroup } from './end-kernel.ts'
+import { giveUpLaunch, launchKernel, prepareKernel } from './launch-kernel.ts'
+import { recoverKernel } from './recover-kernel.ts'
+import { stopCommand } from './signal-kernel.ts'
+import { forkServerEntry } from './isolation/fork-server-entry.ts'
+import { ancestors, isBelow, isOpenToAll } from './isolation/hidden-paths.ts'
+import { type Isolation, NO_ISOLATION } from './isolation/isolation.ts'
+import { type KernelCgroups, openKernelCgroups } from './limits/kernel-cgroups.ts'
+import { createMemoryWatch } from './limits/memory-watch.ts'
+import { createForkServer } from './fence/fork-server.ts'
+import { readBootId } from './proc-stat.ts'
+import { createProcessWatch, handleShimMessage } from './process-watch.ts'
 
 /**
  * Runs kernels as processes on this machine (Linux only, since it reads /proc). Each runs under a shim in its own
@@ -63,4 +89,132 @@ function markLoss({ log }: ProcessHost, { id, outputPath }: ProcessKernel): void
   } catch (error) {
     log.warn({ kernelId: id, error: messageOf(error) }, 'a loss of output could not be marked')
   }
+}
+
+export type MemoryLimitMode = 'auto' | 'cgroup' | 'watch' | 'off'
+
+export interface ProcessExecutorOptions {
+  /** Contains `kernels/` with a directory per kernel. */
+  agentDir: string
+  /** With the directories that attempts share, if somebody named it; `chains/` in the agent's directory without. */
+  chainsDir?: string | undefined
+  log: Logger
+  presets?: ImagePresets
+  /** auto: cgroups if they are writable, else the watcher. */
+  memoryLimit?: MemoryLimitMode
+  isolation?: Isolation
+  limits?: Partial<ProcessLimits>
+  /** Of a kernel's uploaded code. */
+  codeBytesMax?: number
+  /** Where the cgroups are mounted; null: as if there were none. */
+  cgroupMount?: string | null
+}
+
+export const DEFAULT_LIMITS: ProcessLimits = {
+  processes: 4096,
+  openFiles: 65_536,
+  chainBytes: 64 * 1024 ** 3,
+  chainFiles: 1_000_000,
+}
+
+/** @returns what all steps share, the registry's side of the port, and what ends the timers */
+function createProcessHost(options: ProcessExecutorOptions, hooks: ExecutorHooks) {
+  const { log, isolation = NO_ISOLATION } = options
+  mkdirSync(options.agentDir, { recursive: true, mode: 0o700 })
+  const agentDir = realpathSync(options.agentDir)
+  const [kernelsDir, wanted] = [join(agentDir, 'kernels'), options.chainsDir ?? join(agentDir, 'chains')]
+  // With user ids of their own, kernels pass through them to what is theirs.
+  const shared = isolation.uids !== null
+  mkdirSync(wanted, { recursive: true })
+  chmodSync(wanted, shared ? 0o711 : 0o700)
+  const chainsDir = realpathSync(wanted)
+  if (options.chainsDir !== undefined) assertReachable(chainsDir, isolation)
+  spreadDirectories([chainsDir])
+  const { registry, port } = createKernelRegistry<ProcessKernel>(
+    { kernelsDir, shared, log },
+    {
+      create: newProcessKernel,
+      prepare: (kernel) => prepareKernel(host, kernel),
+      launch: (kernel) => launchKernel(host, kernel),
+      stop: (kernel, first) => stopCommand(host, kernel, first),
+      // How it ended is known, and what it left is being killed; or the shim has noted it, and its message is on the way.
+      isEnding: ({ ending, path }) => ending !== null || parseStatus(readStatus(path)).exitCode !== null,
+      outsideFault: ({ spec }) => overfull(host, spec),
+      leftCheckpoint: (kernel) => leftCheckpoint(host, kernel),
+      relayCheckpoint: (kernel) => relayAtEnd(host, kernel),
+      settled: () => host.wakeTicker(),
+      // Not before the server knows the end: of a lack of memory the group alone tells the next instance.
+      async remove(kernel) {
+        if (kernel.cgroup !== null) leaveCgroup(host, kernel.cgroup)
+        kernel.cgroup = null
+        host.wakeTicker()
+      },
+      removed: (kernel) => leaveChain(host, kernel),
+      recover: (kernel, record) => recoverKernel(host, kernel, record),
+    },
+    hooks,
+  )
+  const memoryLimit = options.memoryLimit ?? 'auto'
+  const host: ProcessHost = {
+    registry,
+    chainsDir,
+    chainStore: openChainStore({ dir: chainsDir, agentDir, byHand: options.chainsDir !== undefined }),
+    tooLarge: new Map(),
+    publishing: new Map(),
+    path: kernelPath(),
+    presets: options.presets ?? SHIPPED_PRESETS,
+    bootId: readBootId(),
+    tokenPrefix: `${randomBytes(6).toString('hex')}-`,
+    isolation,
+    cgroups: selectCgroups(agentDir, memoryLimit, options.cgroupMount, log),
+    limits: { ...DEFAULT_LIMITS, ...options.limits },
+    codeBytesMax: options.codeBytesMax ?? UPLOAD_BYTES_DEFAULT,
+    fetchCode: hooks.fetchCode,
+    relay: hooks.relay,
+    forkServer: createForkServer(kernelsDir, () => forkServerEntry(isolation, agentDir), log, {
+      message: (message) => handleShimMessage(host, message),
+      gone: (reason) => registry.kernels.forEach((kernel) => giveUpLaunch(host, kernel, reason)),
+    }),
+    keeper: createKeeper(kernelsDir, log),
+    log,
+    cgroupsToRemove: new Set(),
+    wakeTicker() {
+      ticker.wake()
+      memory.wake()
+      chains.wake()
+      publisher.wake()
+    },
+  }
+  const ticker = createProcessWatch(host)
+  const memory = createMemoryWatch(host, memoryLimit !== 'off')
+  const chains = createChainWatch(host)
+  const publisher = createPublisher(host)
+  const close = () => {
+    for (const each of [ticker, memory, chains]) each.close()
+    return publisher.close()
+  }
+  return { host, port, close }
+}
+
+/** @throws ChainStoreError if no kernel could get there */
+function assertReachable(chainsDir: string, { uids, namespaces }: Isolation): void {
+  if (uids === null || (namespaces !== null && isBelow(chainsDir, namespaces.mask))) return
+  const closed = ancestors(chainsDir).find((path) => !isOpenToAll(path))
+  if (closed === undefined) return
+  throw new ChainStoreError(
+    `REPRISE_CHAINS_DIR (--chains-dir): kernels run as other users, who may not enter ${closed}`,
+  )
+}
+
+function selectCgroups(
+  agentDir: string,
+  mode: MemoryLimitMode,
+  mount: string | null | undefined,
+  log: Logger,
+): KernelCgroups | null {
+  const memory = mode === 'auto' || mode === 'cgroup'
+  const groups = mount === null ? null : openKernelCgroups(agentDir, { memory, ...(mount !== undefined && { mount }) })
+  if (mode === 'cgroup' && groups?.limitsMemory !== true)
+    log.warn('no writable memory cgroup; memory is watched instead')
+  return groups
 }

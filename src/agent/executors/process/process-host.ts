@@ -1,13 +1,16 @@
 import type { Logger } from '../../../observability/log.ts'
 import type { ExecutorHooks } from '../executor.ts'
-import type { ImagePresets } from './image-preset.ts'
+import type { ImagePresets, PulledImage } from './image-preset.ts'
 import type { Isolation } from './isolation/isolation.ts'
 import type { Keeper } from './fence/keeper.ts'
 import type { KernelCgroup, KernelCgroups } from './limits/kernel-cgroups.ts'
 import type { ForkServer } from './fence/fork-server.ts'
 import type { ChainHost, ChainLimits } from '../chain/chain-host.ts'
 import type { KernelRegistry } from '../kernels/kernel-registry.ts'
-import type { ProcessKernel } from './process-kernel.ts'
+import type { KernelSpec } from '../../../domain/agent/protocol.ts'
+import { type KernelEntry, newKernelEntry } from '../kernels/kernel-entry.ts'
+import type { UsageMark } from '../kernels/kernel-directory.ts'
+import type { ShimUsage } from '../kernels/shim-status.ts'
 
 /** Bounds of each kernel. */
 export interface ProcessLimits extends ChainLimits {
@@ -44,4 +47,72 @@ export interface ProcessHost {
   readonly cgroupsToRemove: Set<KernelCgroup>
   /** Schedules a tick. */
   wakeTicker(): void
+}
+
+export interface ProcessKernel extends KernelEntry {
+  shim: { pid: number; startTicks: number } | null
+  /** The shim writes to this instance's pipe; otherwise the agent polls for its end. */
+  heard: boolean
+  image: PulledImage | null
+  /** The user that its command runs as; null for the agent's own. */
+  uid: number | null
+  /** Its processes have a PID namespace of their own, whose first process is not in the shim's group. */
+  namespaced: boolean
+  cgroup: KernelCgroup | null
+  memoryLimitBytes: number | null
+  /** Its command may have run outside its cgroup, whose meters then say nothing. */
+  outside: boolean
+  /** What its shim has read at the end. */
+  used: ShimUsage | null
+  /** What was seen of it while it ran, by this instance or an earlier one. */
+  seen: UsageMark | null
+  /** How much of that memory has been written down. */
+  notedBytes: number
+  /** This instance has seen it run, so that it knows when it ended. */
+  watched: boolean
+  /** The stop has still to reach the command, which did not take signals yet. */
+  signalPending: boolean
+  killed: boolean
+  /** The shim has ended. Reported only once nothing that the command started is left. */
+  ending: { exitCode: number | null; endedAt: string } | null
+  /** A scan of all processes since the end of the shim has found nothing of it. */
+  swept: boolean
+  launchedAt: number
+  nextLifeCheckAt: number
+}
+
+export function newProcessKernel(spec: KernelSpec, assignment: number, path: string): ProcessKernel {
+  return {
+    ...newKernelEntry(spec, assignment, path),
+    shim: null,
+    heard: true,
+    image: null,
+    uid: null,
+    namespaced: false,
+    cgroup: null,
+    memoryLimitBytes: memoryLimit(spec),
+    outside: false,
+    used: null,
+    seen: null,
+    notedBytes: 0,
+    watched: false,
+    signalPending: false,
+    killed: false,
+    ending: null,
+    swept: false,
+    launchedAt: 0,
+    nextLifeCheckAt: 0,
+  }
+}
+
+/** Null if it asks for none. */
+export function memoryLimit(spec: KernelSpec): number | null {
+  const bytes = Math.floor(Number(spec.resourceSlots['mem'] ?? 0))
+  return Number.isSafeInteger(bytes) && bytes > 0 ? bytes : null
+}
+
+/** Null if it asks for none. */
+export function cpus(spec: KernelSpec): number | null {
+  const amount = Number(spec.resourceSlots['cpu'] ?? 0)
+  return Number.isFinite(amount) && amount > 0 ? amount : null
 }

@@ -2,11 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { foundBefore } from '../chain/chain-directory.ts'
 import { endKernel } from './end-kernel.ts'
 import * as directory from '../kernels/kernel-directory.ts'
-import { isAlive } from './proc-stat.ts'
-import type { ProcessHost } from './process-host.ts'
-import type { ProcessKernel } from './process-kernel.ts'
+import { isAlive, signalProcess } from './proc-stat.ts'
+import type { ProcessHost, ProcessKernel } from './process-host.ts'
 import { parseStatus, type ShimStatus } from '../kernels/shim-status.ts'
-import { signalProcess } from './signal-process.ts'
 
 /** A shim writes its first line within microseconds after its claim, unless it is killed in between. */
 const FIRST_LINE_WAIT_MS = 500

@@ -1,10 +1,9 @@
-import { FENCED_MARK } from './fence/fenced-mark.ts'
+import { FENCED_MARK } from './fence/keeper-script.ts'
 import type { KernelCgroup } from './limits/kernel-cgroups.ts'
-import type { UsageMeters } from './limits/usage-meters.ts'
-import type { Launch } from './isolation/kernel-places.ts'
+import type { UsageMeters } from './limits/cgroup-limits.ts'
+import type { Launch } from './isolation/isolation.ts'
 import { launchCommand } from './isolation/launch-command.ts'
-import { exportsOf, programOf } from './shell/environment.ts'
-import { quote } from './shell/quote.ts'
+import { exportsOf, programOf, quote } from './shell.ts'
 
 /**
  * The shim: one `sh` per kernel, which leads the kernel's session and process group and runs in the kernel's directory.

@@ -1,10 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { readStatus } from '../kernels/kernel-directory.ts'
-import { isAlive, readProcStat, scanProcesses } from './proc-stat.ts'
-import type { ProcessHost } from './process-host.ts'
-import type { ProcessKernel } from './process-kernel.ts'
+import { isAlive, readProcStat, scanProcesses, signalProcess } from './proc-stat.ts'
+import type { ProcessHost, ProcessKernel } from './process-host.ts'
 import { parseStatus } from '../kernels/shim-status.ts'
-import { signalProcess } from './signal-process.ts'
 
 /** Checks the leader first: while the shim that we know is alive, the group cannot belong to anything else. */
 function signalGroup(kernel: ProcessKernel, signal: NodeJS.Signals): void {

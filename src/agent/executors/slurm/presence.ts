@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { messageOf } from '../../../observability/error-message.ts'
 import type { Logger } from '../../../observability/log.ts'
-import { withPipes } from '../process/shell/with-pipes.ts'
+import { withPipes } from '../process/shell.ts'
 import { systemPath } from '../../../machine/system-programs.ts'
 import { wait, within } from '../../../waiting/wait.ts'
 

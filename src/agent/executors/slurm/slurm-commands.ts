@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { messageOf } from '../../../observability/error-message.ts'
-import { withPipes } from '../process/shell/with-pipes.ts'
+import { withPipes } from '../process/shell.ts'
 import { systemPath, systemProgram } from '../../../machine/system-programs.ts'
 import { type Capacity, parseCapacity, SINFO_FORMAT } from './capacity.ts'
 import { type JobRow, parseSqueue, SQUEUE_FORMAT } from './parse-squeue.ts'

@@ -5,15 +5,13 @@ import { text } from 'node:stream/consumers'
 import { RepriseError } from '../../../../domain/errors.ts'
 import { systemPath, systemProgram } from '../../../../machine/system-programs.ts'
 import type { KernelChannel } from '../../executor.ts'
-import { connectionChannel, connectToListener, notServed } from '../../process/exec/connect-to-kernel.ts'
-import { openAll } from '../../process/exec/enter-kernel.ts'
-import { holdSockets, inNamespaceOf } from '../../process/exec/kernel-listeners.ts'
-import { isRunning } from '../../process/exec/running-kernel.ts'
+import { connectionChannel, connectToListener, holdSockets, inNamespaceOf, notServed } from '../../process/exec/connect-to-kernel.ts'
+import { isRunning, openAll } from '../../process/exec/enter-kernel.ts'
 import { isAlive } from '../../process/proc-stat.ts'
 import type { ContainerHost } from '../container-host.ts'
 import type { ContainerKernel } from '../container-kernel.ts'
 import { isOnHostNetwork } from '../container-spec.ts'
-import { withPipes } from '../../process/shell/with-pipes.ts'
+import { withPipes } from '../../process/shell.ts'
 
 const CONNECT_WITHIN_MS = 15_000
 

@@ -2,7 +2,7 @@ import { readdirSync, rmdirSync, statSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { guarded } from '../../../../waiting/wait.ts'
 import { type KernelCgroup, openKernelCgroups } from '../../process/limits/kernel-cgroups.ts'
-import { readMeters } from '../../process/limits/usage-meters.ts'
+import { readMeters } from '../../process/limits/cgroup-limits.ts'
 import type { EngineDescription } from '../engine/engine.ts'
 import { hasLoggedOomKill } from './kernel-log.ts'
 

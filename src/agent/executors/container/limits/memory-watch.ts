@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises'
 import { messageOf } from '../../../../observability/error-message.ts'
 import { createPasses, type Passes } from '../../../../waiting/passes.ts'
-import { lookAt } from '../../process/limits/kernel-memory.ts'
+import { lookAt } from '../../process/limits/memory-watch.ts'
 import type { ContainerHost } from '../container-host.ts'
 import type { ContainerKernel } from '../container-kernel.ts'
 import { killKernel } from '../stop-kernel.ts'

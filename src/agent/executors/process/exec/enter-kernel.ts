@@ -4,13 +4,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { RepriseError } from '../../../../domain/errors.ts'
 import { readStatus } from '../../kernels/kernel-directory.ts'
 import { parseStatus } from '../../kernels/shim-status.ts'
-import { devicesFor } from '../isolation/devices.ts'
+import { devicesFor } from '../isolation/isolation.ts'
 import { dropPrivileges, enterAndBecome } from '../isolation/drop-privileges.ts'
 import { isAlive, readProcStat } from '../proc-stat.ts'
-import type { ProcessKernel } from '../process-kernel.ts'
-import { exportsOf, programOf } from '../shell/environment.ts'
-import { quote } from '../shell/quote.ts'
-import { isRunning } from './running-kernel.ts'
+import type { ProcessKernel } from '../process-host.ts'
+import { exportsOf, programOf, quote } from '../shell.ts'
+import type { KernelEntry } from '../../kernels/kernel-entry.ts'
 
 /** The way into a running kernel: what its launch did once, for one more command. */
 export interface Entry {
@@ -128,4 +127,22 @@ export function commandScript(
   const begin = `cd ${quote(work)} || exit 126\n${bounds}\n`
   if (!namespaced) return `${begin}exec <&3 3<&-; ${command}\n`
   return `trap : INT QUIT TERM\n${begin}(${command}) <&3 3<&-\nexit $?\n`
+}
+
+type LivingKernel = Pick<KernelEntry, 'assignment' | 'phase' | 'removing' | 'killAt'> & { ending: object | null }
+
+/** @throws RepriseError SESSION_NOT_RUNNING */
+export function runningKernel<K extends LivingKernel>(
+  { registry }: { registry: { kernels: ReadonlyMap<string, K> } },
+  kernelId: string,
+  assignment: number,
+): K {
+  const kernel = registry.kernels.get(kernelId)
+  if (kernel !== undefined && kernel.assignment === assignment && isRunning(kernel)) return kernel
+  throw new RepriseError('SESSION_NOT_RUNNING', 'the kernel does not run on its agent')
+}
+
+/** Nothing new is to begin in one that is being stopped. */
+export function isRunning({ phase, ending, removing, killAt }: LivingKernel): boolean {
+  return phase === 'RUNNING' && ending === null && !removing && killAt === null
 }

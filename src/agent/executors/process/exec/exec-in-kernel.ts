@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import { join } from 'node:path'
 import type { Socket } from 'node:net'
@@ -11,18 +11,15 @@ import { messageOf } from '../../../../observability/error-message.ts'
 import { systemPath } from '../../../../machine/system-programs.ts'
 import { guarded } from '../../../../waiting/wait.ts'
 import type { KernelChannel } from '../../executor.ts'
-import type { ProcStat } from '../proc-stat.ts'
-import type { ProcessHost } from '../process-host.ts'
-import type { ProcessKernel } from '../process-kernel.ts'
-import { execFault } from '../shell/exec-fault.ts'
-import { withoutInherited } from '../shell/inherited-descriptors.ts'
-import { withPipes } from '../shell/with-pipes.ts'
-import { signalProcess } from '../signal-process.ts'
-import { type CountedOutput, endWhenQuiet, hangUpSession, keyboardOf, sessionMembers } from './command-streams.ts'
-import { fullEnvironment } from './full-environment.ts'
-import { commandScript, enterKernel, type Entry, entryScript, hasBegun, userOf } from './enter-kernel.ts'
-import { openTerminal } from './pseudo-terminal.ts'
-import { isRunning } from './running-kernel.ts'
+import { type ProcStat, signalProcess } from '../proc-stat.ts'
+import type { ProcessHost, ProcessKernel } from '../process-host.ts'
+import { execFault, withoutInherited, withPipes } from '../shell.ts'
+import { type CountedOutput, endWhenQuiet, hangUpSession, keyboardOf, openTerminal, sessionMembers } from './command-streams.ts'
+import { commandScript, enterKernel, type Entry, entryScript, hasBegun, isRunning, userOf } from './enter-kernel.ts'
+import { readStatus } from '../../kernels/kernel-directory.ts'
+import { parseStatus } from '../../kernels/shim-status.ts'
+import { pullImage } from '../image-preset.ts'
+import { environmentOf } from '../launch-kernel.ts'
 
 /** How soon it is seen that the kernel ends. */
 const LIFE_CHECK_MS = 500
@@ -141,4 +138,34 @@ function channelOf(
 /** The command's process session, which has the child's number for as long as nobody has waited for the child. */
 function membersOf({ pid, exitCode, signalCode }: ChildProcess): ProcStat[] {
   return pid === undefined || exitCode !== null || signalCode !== null ? [] : sessionMembers(pid)
+}
+
+/**
+ * The environment of the kernel's command. Secrets come with the order to start and are not written down, so after a
+ * restart of the agent they are read from the command itself, which may have changed them.
+ */
+function fullEnvironment(host: ProcessHost, kernel: ProcessKernel): Map<string, string> {
+  if (kernel.token !== '') return environmentOf(host, kernel)
+  const image = pullImage(host.presets, kernel.spec.image, host.path)
+  kernel.image ??= typeof image === 'string' ? null : image
+  return new Map([...commandEnvironment(kernel), ...environmentOf(host, kernel)])
+}
+
+function commandEnvironment({ path, namespaced, shim }: ProcessKernel): [string, string][] {
+  const parent = namespaced ? parseStatus(readStatus(path)).innerPid : (shim?.pid ?? null)
+  const [command = ''] = readIfThere(`/proc/${parent}/task/${parent}/children`).split(' ')
+  return readIfThere(`/proc/${command}/environ`)
+    .split('\0')
+    .flatMap((entry): [string, string][] => {
+      const [, name, value] = /^([A-Za-z_][A-Za-z0-9_]*)=(.*)$/s.exec(entry) ?? []
+      return name === undefined || value === undefined ? [] : [[name, value]]
+    })
+}
+
+function readIfThere(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
 }

@@ -3,8 +3,7 @@ import { messageOf } from '../../../../observability/error-message.ts'
 import type { Logger } from '../../../../observability/log.ts'
 import { systemPath } from '../../../../machine/system-programs.ts'
 import { guarded } from '../../../../waiting/wait.ts'
-import { withoutInherited } from '../shell/inherited-descriptors.ts'
-import { ALIVE_FUNCTION } from '../shell/shell-functions.ts'
+import { ALIVE_FUNCTION, withoutInherited } from '../shell.ts'
 import { splitOnce } from '../../kernels/shim-status.ts'
 
 /** In seconds after the fence. */

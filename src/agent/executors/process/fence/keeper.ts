@@ -7,8 +7,7 @@ import type { Logger } from '../../../../observability/log.ts'
 import { systemPath } from '../../../../machine/system-programs.ts'
 import { guarded } from '../../../../waiting/wait.ts'
 import { KEEPER_SCRIPT } from './keeper-script.ts'
-import { readProcStat } from '../proc-stat.ts'
-import { signalProcess } from '../signal-process.ts'
+import { readProcStat, signalProcess } from '../proc-stat.ts'
 
 const CHECK_INTERVAL_MS = 1_000
 const START_WITHIN_MS = 10_000

@@ -1,10 +1,8 @@
 import { join, sep } from 'node:path'
 import { systemProgram } from '../../../../machine/system-programs.ts'
 import { becomeUser } from './drop-privileges.ts'
-import { ancestors } from './hidden-paths.ts'
-import type { Namespaces } from './isolation.ts'
-import type { KernelPlaces, Launch } from './kernel-places.ts'
-import type { OwnPrograms } from './own-programs.ts'
+import { ancestors, type OwnPrograms } from './hidden-paths.ts'
+import type { KernelPlaces, Launch, Namespaces } from './isolation.ts'
 
 /** On which bubblewrap says who its child is, as seen from outside. */
 export const INFO_FD = 7

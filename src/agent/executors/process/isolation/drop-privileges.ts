@@ -1,5 +1,5 @@
 import { systemProgram } from '../../../../machine/system-programs.ts'
-import type { Launch } from './kernel-places.ts'
+import type { Launch } from './isolation.ts'
 
 export const NO_CAPABILITIES = ['--inh-caps=-all', '--ambient-caps=-all']
 

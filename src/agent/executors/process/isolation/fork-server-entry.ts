@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { systemProgram } from '../../../../machine/system-programs.ts'
-import { quote } from '../shell/quote.ts'
+import { quote } from '../shell.ts'
 import { NAME_SERVICE } from './bubblewrap.ts'
 import { NO_CAPABILITIES } from './drop-privileges.ts'
 import { isBelow } from './hidden-paths.ts'

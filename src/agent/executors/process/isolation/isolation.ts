@@ -1,6 +1,7 @@
-import type { Hidden } from './hidden-paths.ts'
-import type { OwnPrograms } from './own-programs.ts'
+import type { Hidden, OwnPrograms } from './hidden-paths.ts'
 import type { ProjectUids } from './project-uids.ts'
+import { readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 
 /** As configured. */
 export type IsolationMode = 'auto' | 'namespaces' | 'user' | 'none'
@@ -60,4 +61,61 @@ export class IsolationError extends Error {
     super(message)
     this.name = 'IsolationError'
   }
+}
+
+/** What one kernel may use. */
+export interface KernelPlaces {
+  /** Absolute: a relative target of a bind mount would silently be one below the root. */
+  readonly work: string
+  readonly tmp: string
+  readonly chain: string
+  /** The directory above, if it becomes empty but for the kernel's own; null where something else hides it. */
+  readonly chains: string | null
+  /** User and group; null if it runs as the agent's user. */
+  readonly uid: number | null
+  /** Bytes of its `/dev/shm`; null: what the operating system allows. */
+  readonly shmBytes: number | null
+  /** Device nodes that it may use beside the harmless ones, and the groups by which it may open them. */
+  readonly devices: readonly string[]
+  readonly deviceGroups: readonly number[]
+}
+
+export interface Launch {
+  readonly isolation: Isolation
+  readonly places: KernelPlaces
+}
+
+/** Accelerators: NVIDIA, AMD, and what the direct rendering manager offers. */
+const ACCELERATORS = /^(nvidia.*|kfd|dri|accel|davinci.*)$/
+
+/** Slots that need no device. */
+const WITHOUT_DEVICE = new Set(['cpu', 'mem'])
+
+interface Devices {
+  nodes: string[]
+  /** By which a user that has nothing else may open them. */
+  groups: number[]
+}
+
+const NONE: Devices = { nodes: [], groups: [] }
+
+/** What a kernel with these slots may use. */
+export function devicesFor(slots: Readonly<Record<string, string>>, root = '/dev'): Devices {
+  const needed = Object.entries(slots).some(([slot, amount]) => !WITHOUT_DEVICE.has(slot) && Number(amount) > 0)
+  if (!needed) return NONE
+  const nodes = readdirSync(root)
+    .filter((name) => ACCELERATORS.test(name))
+    .map((name) => join(root, name))
+  const all = nodes.flatMap((path) => (statSync(path).isDirectory() ? filesIn(path) : [path]))
+  const groups = all
+    .map((path) => statSync(path))
+    .filter((stat) => (stat.mode & 0o060) !== 0)
+    .map(({ gid }) => gid)
+  return { nodes, groups: [...new Set(groups)].filter((gid) => gid !== 0) }
+}
+
+function filesIn(directory: string): string[] {
+  return readdirSync(directory)
+    .map((name) => join(directory, name))
+    .filter((path) => !statSync(path).isDirectory())
 }

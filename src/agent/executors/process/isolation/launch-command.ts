@@ -1,6 +1,6 @@
 import { bubblewrapArguments } from './bubblewrap.ts'
 import { becomeUser } from './drop-privileges.ts'
-import type { Launch } from './kernel-places.ts'
+import type { Launch } from './isolation.ts'
 import { unshareArguments } from './unshare.ts'
 
 /**

@@ -1,28 +1,16 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import {
-  chmodSync,
-  chownSync,
-  closeSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  statSync,
-} from 'node:fs'
+import { chmodSync, chownSync, closeSync, mkdirSync, openSync, readFileSync, realpathSync, rmSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { systemPath, systemProgram } from '../../../../machine/system-programs.ts'
-import { quote } from '../shell/quote.ts'
+import { quote } from '../shell.ts'
 import { INFO_FD } from './bubblewrap.ts'
-import { coverable, hiddenPaths, isOpenToAll, maskFor } from './hidden-paths.ts'
-import { type Isolation, type IsolationMode, isolationName, NO_ISOLATION } from './isolation.ts'
-import type { KernelPlaces } from './kernel-places.ts'
+import { coverable, hiddenPaths, isOpenToAll, maskFor, ownPrograms } from './hidden-paths.ts'
+import { type Isolation, type IsolationMode, isolationName, type KernelPlaces, NO_ISOLATION } from './isolation.ts'
 import { setIds } from './drop-privileges.ts'
 import { forkServerEntry } from './fork-server-entry.ts'
 import { launchCommand } from './launch-command.ts'
-import { ownPrograms } from './own-programs.ts'
 import { DEFAULT_UIDS, openProjectUids, type UidRange } from './project-uids.ts'
 
 const PROBE_TIMEOUT_MS = 10_000

@@ -1,11 +1,9 @@
 import { join } from 'node:path'
 import { systemProgram } from '../../../../machine/system-programs.ts'
-import { quote } from '../shell/quote.ts'
+import { quote } from '../shell.ts'
 import { NAME_SERVICE } from './bubblewrap.ts'
-import type { Hidden } from './hidden-paths.ts'
-import type { Namespaces } from './isolation.ts'
-import type { KernelPlaces, Launch } from './kernel-places.ts'
-import type { OwnPrograms } from './own-programs.ts'
+import type { Hidden, OwnPrograms } from './hidden-paths.ts'
+import type { KernelPlaces, Launch, Namespaces } from './isolation.ts'
 import { dropPrivileges } from './drop-privileges.ts'
 
 /**

@@ -1,4 +1,4 @@
-import { quote } from '../../process/shell/quote.ts'
+import { quote } from '../../process/shell.ts'
 import { KEEPER_SCRIPT } from './keeper-script.ts'
 
 /**

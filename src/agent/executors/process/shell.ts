@@ -1,0 +1,118 @@
+import { openSync, readdirSync, readFileSync } from 'node:fs'
+import { ARGUMENT_BYTES_MAX, EXEC_BYTES_MAX, EXEC_RESERVE_BYTES } from '../../../domain/limits.ts'
+import { execBytes, fitsArgument } from '../../../domain/session/session-spec.ts'
+import type { ChildProcess, IOType } from 'node:child_process'
+
+/** As one word of a shell script. */
+export function quote(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`
+}
+
+/** The command that exports all of it that a shell can name; empty if there is nothing. */
+export function exportsOf(environ: ReadonlyMap<string, string>): string {
+  const named = [...environ].filter(([name]) => isShellName(name)).map(assignment)
+  return named.length === 0 ? '' : `export ${named.join(' ')}`
+}
+
+/** `exec` keeps the shell from running a builtin as the command; `env` serves only names that `export` refuses. */
+export function programOf(environ: ReadonlyMap<string, string>, argv: readonly string[]): string {
+  const odd = [...environ].filter(([name]) => !isShellName(name)).map(([name, value]) => quote(`${name}=${value}`))
+  return ['exec', ...(odd.length === 0 ? [] : ['env', ...odd]), ...argv.map(quote)].join(' ')
+}
+
+function assignment([name, value]: [string, string]): string {
+  return `${name}=${quote(value)}`
+}
+
+/** A valid shell variable name that the shell does not reserve. */
+function isShellName(name: string): boolean {
+  return /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !RESERVED_BY_SHELLS.has(name)
+}
+
+const RESERVED_BY_SHELLS = new Set(['UID', 'EUID', 'PPID', 'SHELLOPTS', 'BASHOPTS', 'BASH_VERSINFO', 'OPTIND'])
+
+/**
+ * For the scripts of fork server and keeper. `alive PID TICKS`: whether that very process (start time in clock ticks,
+ * as in /proc) is there and is no zombie. Overwrites the positional parameters only within the function.
+ */
+export const ALIVE_FUNCTION = `alive() {
+  [ -n "$2" ] && read -r stat </proc/$1/stat || return 1
+  set -- "$2" \${stat##*) }
+  [ "$1" = "\${21}" ] && case $2 in [ZX]) return 1 ;; esac
+}`
+
+/** Whatever the stack, the system has room for this. */
+const EXEC_BYTES_MIN = 128 * 1024
+
+let limit: number | undefined
+
+/**
+ * Why the system would not start this; null if it will. Of what people give, too much is refused before; here the
+ * variables of server, image and agent stand beside it, such as the addresses of a thousand kernels.
+ */
+export function execFault(argv: readonly string[], environ: ReadonlyMap<string, string>): string | null {
+  const variables = Array.from(environ, ([name, value]) => `${name}=${value}`)
+  const long = [...argv, ...variables].find((each) => !fitsArgument(each))
+  if (long !== undefined) {
+    const [name] = argv.includes(long) ? ['an argument'] : long.split('=', 1)
+    return `${name} takes ${Buffer.byteLength(long)} bytes, and may take ${ARGUMENT_BYTES_MAX}`
+  }
+  limit ??= Math.min(EXEC_BYTES_MAX, bytesByStack()) - EXEC_RESERVE_BYTES
+  const bytes = execBytes([...argv, ...variables])
+  return bytes <= limit
+    ? null
+    : `command and environment take ${bytes} bytes, 9 for each argument and variable among them, and may take ${limit}`
+}
+
+/** A quarter of the stack that this process, and so each of its children, may have. */
+function bytesByStack(): number {
+  const soft = /^Max stack size\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1'))?.[1]
+  return soft === undefined ? Number.POSITIVE_INFINITY : Math.max(EXEC_BYTES_MIN, Math.floor(Number(soft) / 4))
+}
+
+const O_CLOEXEC = 0o2000000
+
+let nowhere: number | undefined
+
+/**
+ * For `spawn`: descriptors that this process itself has inherited, from a terminal or a supervisor, and would pass on
+ * to the child, become `/dev/null` there. Node opens its own so that no child inherits them, and does the same to the
+ * low ones that it finds; nothing in Node can do it to the others.
+ */
+export function withoutInherited(stdio: readonly (IOType | number)[]): Array<IOType | number> {
+  const all: Array<IOType | number> = [...stdio]
+  for (const fd of inherited().filter((each) => each >= stdio.length)) {
+    while (all.length < fd) all.push('ignore')
+    all[fd] = nowhere ??= openSync('/dev/null', 'r+')
+  }
+  return all
+}
+
+function inherited(): number[] {
+  return readdirSync('/proc/self/fd')
+    .map(Number)
+    .filter(isPassedOn)
+    .toSorted((a, b) => a - b)
+}
+
+function isPassedOn(fd: number): boolean {
+  try {
+    const flags = /^flags:\s*(\d+)$/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'latin1'))?.[1]
+    return (Number.parseInt(flags ?? '0', 8) & O_CLOEXEC) === 0
+  } catch {
+    // Closed meanwhile.
+    return false
+  }
+}
+
+/**
+ * A program that was started with pipes. Where this process has no file descriptor left, Node starts nothing, makes none
+ * of the pipes, and says so later, by an event that ends the process if nobody listens.
+ *
+ * @throws Error for people, if there are no pipes
+ */
+export function withPipes<Child extends ChildProcess>(child: Child): Child {
+  child.on('error', () => undefined)
+  if (child.stdout === undefined) throw new Error('no program can be started: too many files are open')
+  return child
+}
