@@ -1,22 +1,11 @@
 /** Snapshots of a chain's directory while its program goes on, and the wishes that they answer. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import {
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  readlinkSync,
-  renameSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, readlinkSync, renameSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { openBelow, openDirectoryBelow } from '../../../src/agent/executors/chain/open-below.ts'
+import { openBelow, openDirectoryBelow } from '../../../src/agent/executors/chain/walk-below.ts'
 import { snapshotCheckpoint } from '../../../src/agent/executors/chain/snapshot-checkpoint.ts'
 import { markWish, readWish, removeWish } from '../../../src/agent/executors/chain/publish-files.ts'
 import { eventually } from '../../support/eventually.ts'

@@ -1,13 +1,12 @@
-import { lstatSync, mkdirSync, opendirSync, renameSync, rmdirSync } from 'node:fs'
+import { lstatSync, mkdirSync, opendirSync, readlinkSync, renameSync, rmdirSync, rmSync, symlinkSync } from 'node:fs'
 import { lstat } from 'node:fs/promises'
 import { createHash } from 'node:crypto'
 import { hostname } from 'node:os'
-import { join } from 'node:path'
-import { type FoundCheckpoint, judgeCheckpoint } from '../../../domain/agent/checkpoint.ts'
+import { basename, dirname, join } from 'node:path'
+import { type CheckpointMark, type FoundCheckpoint, judgeCheckpoint, readFoundCheckpoint } from '../../../domain/agent/checkpoint.ts'
 import type { Owner } from '../../../archive/extract-archive.ts'
 import type { KernelSpec } from '../../../domain/agent/protocol.ts'
-import { runInBackground } from './background-command.ts'
-import { readChainMark, removeChainMark, writeChainMark } from './chain-mark.ts'
+import { runInBackground } from './chain-size.ts'
 import type { KernelEntry } from '../kernels/kernel-entry.ts'
 import type { ChainHost } from './chain-host.ts'
 import { clearPublishFiles, isPublishFile } from './publish-files.ts'
@@ -206,4 +205,41 @@ export function isChainNeeded(host: ChainHost, chainId: string, generation: numb
   return [...host.registry.kernels.values()].some(({ spec, successor }) =>
     [spec, successor?.spec].some((each) => each?.chainId === chainId && generationOf(each) === generation),
   )
+}
+
+/** Beside a chain's directory: which attempt last had it, and what it found. A link, whose target is made in one step. */
+const MARK = '.attempt-'
+const TEXT = /^(?<attempt>[1-9]\d{0,9}) (?<state>NONE|HERE|FETCHED|MISSING) (?<from>\d{0,10})$/
+
+export function readChainMark(directory: string): CheckpointMark | null {
+  try {
+    const { attempt, state, from } = TEXT.exec(readlinkSync(markPath(directory)))?.groups ?? {}
+    if (attempt === undefined) return null
+    const found = readFoundCheckpoint({ state, attempt: from === '' ? null : Number(from) })
+    return { attempt: Number(attempt), found }
+  } catch {
+    return null
+  }
+}
+
+function writeChainMark(directory: string, { attempt, found }: CheckpointMark): void {
+  const target = `${attempt} ${found?.state ?? 'NONE'} ${found?.attempt ?? ''}`
+  const path = markPath(directory)
+  try {
+    symlinkSync(target, path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    const draft = `${path}.${process.pid}`
+    rmSync(draft, { force: true })
+    symlinkSync(target, draft)
+    renameSync(draft, path)
+  }
+}
+
+export function removeChainMark(directory: string): void {
+  rmSync(markPath(directory), { force: true })
+}
+
+function markPath(directory: string): string {
+  return join(dirname(directory), `${MARK}${basename(directory)}`)
 }

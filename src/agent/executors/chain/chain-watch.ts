@@ -2,8 +2,11 @@ import { messageOf } from '../../../observability/error-message.ts'
 import { createPasses, type Passes } from '../../../waiting/passes.ts'
 import type { KernelRegistry } from '../kernels/kernel-registry.ts'
 import type { KernelEntry } from '../kernels/kernel-entry.ts'
-import { overfull } from './chain-bound.ts'
 import type { ChainHost } from './chain-host.ts'
+import type { KernelSpec } from '../../../domain/agent/protocol.ts'
+import type { FailureError } from '../../../domain/session/failure.ts'
+import { chainDirectory } from './chain-directory.ts'
+import { chainSize } from './chain-size.ts'
 
 interface WatchedKernel extends KernelEntry {
   /** As `performance.now()`. */
@@ -53,4 +56,24 @@ function running<K extends WatchedKernel>(host: WatchedHost<K>): K[] {
   return [...host.registry.kernels.values()].filter(
     ({ phase, killAt, ending }) => phase === 'RUNNING' && killAt === null && ending === null,
   )
+}
+
+const VARIABLES = { bytes: 'REPRISE_CHAIN_BYTES_MAX', files: 'REPRISE_CHAIN_FILES_MAX' } as const
+
+/** The failure of those who use a directory beyond a bound; null if it keeps to them, or cannot be measured. */
+export async function overfull(
+  host: ChainHost,
+  spec: Pick<KernelSpec, 'chainId' | 'checkpoint'>,
+): Promise<FailureError | null> {
+  const { chainId } = spec
+  const { chainBytes, chainFiles } = host.limits
+  for (const [unit, most] of [['bytes', chainBytes] as const, ['files', chainFiles] as const]) {
+    if (most === null) continue
+    const size = await chainSize(chainDirectory(host, spec), unit)
+    if (size === null) host.log.warn({ chainId, unit }, 'the directory of a chain could not be measured')
+    if (size === null || size <= most) continue
+    const message = `the chain's directory holds ${size} ${unit}, more than the ${most} that its agent allows (${VARIABLES[unit]})`
+    return { name: 'chain-directory-full', message }
+  }
+  return null
 }

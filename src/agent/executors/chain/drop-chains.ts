@@ -4,10 +4,11 @@ import { join } from 'node:path'
 import { validate } from 'uuid'
 import { messageOf } from '../../../observability/error-message.ts'
 import type { ChainDirectories } from '../executor.ts'
-import { chainOf, isChainNeeded, isOwnDraft } from './chain-directory.ts'
-import { removeChainMark } from './chain-mark.ts'
-import { measureChains } from './measure-chains.ts'
+import { chainDirectory, chainName, chainOf, generationOf, isChainNeeded, isFirstKernel, isOwnDraft, removeChainMark } from './chain-directory.ts'
 import type { ChainHost } from './chain-host.ts'
+import type { ChainSize, KernelSpec } from '../../../domain/agent/protocol.ts'
+import type { KernelEntry } from '../kernels/kernel-entry.ts'
+import { chainSize } from './chain-size.ts'
 
 /**
  * Directories that are needed by nobody are renamed at once, beside the others, and removed in the background. Another
@@ -70,4 +71,31 @@ function byChain(names: readonly string[]): Map<string, Stored[]> {
     if (validate(chainId)) found.set(chainId, [...(found.get(chainId) ?? []), { name, generation }])
   }
   return found
+}
+
+/**
+ * Measures, one after the other, the directories of chains that were too large to be looked through when their last
+ * kernel ended, and, of `all`, those that have a kernel running here.
+ */
+async function measureChains(host: ChainHost, all: boolean): Promise<ChainSize[]> {
+  const sizes: ChainSize[] = []
+  for (const [name, spec] of new Map([...host.tooLarge, ...(all ? running(host) : [])])) {
+    if (host.registry.closed) return sizes
+    // Also where it fails: the next attempt is measured while it runs.
+    host.tooLarge.delete(name)
+    const bytes = await chainSize(chainDirectory(host, spec), 'bytes')
+    if (bytes !== null) sizes.push({ chainId: spec.chainId, generation: generationOf(spec), bytes })
+  }
+  return sizes
+}
+
+/** To be measured with the next ones. */
+export function noteTooLarge(host: ChainHost, { chainId, checkpoint }: KernelSpec): void {
+  host.tooLarge.set(chainName(chainId, generationOf({ chainId, checkpoint })), { chainId, checkpoint })
+}
+
+function running(host: ChainHost): [string, KernelEntry['spec']][] {
+  return [...host.registry.kernels.values()].flatMap(({ phase, spec }) =>
+    phase === 'RUNNING' && isFirstKernel(spec) ? [[chainName(spec.chainId, generationOf(spec)), spec]] : [],
+  )
 }

@@ -1,15 +1,11 @@
 import { lstat, opendir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { LeftCheckpoint } from '../../../domain/agent/checkpoint.ts'
-import {
-  CHECKPOINT_LOOK_ENTRIES_MAX,
-  CHECKPOINT_LOOK_ENTRIES_MIN,
-  CHECKPOINT_LOOK_MS,
-} from '../../../domain/limits.ts'
+import { CHECKPOINT_LOOK_ENTRIES_MAX, CHECKPOINT_LOOK_ENTRIES_MIN, CHECKPOINT_LOOK_MS } from '../../../domain/limits.ts'
 import type { KernelEntry } from '../kernels/kernel-entry.ts'
 import { chainDirectory, generationOf, isEmpty, isFirstKernel } from './chain-directory.ts'
-import { openDirectoryBelow, pathOf } from './open-below.ts'
-import { noteTooLarge } from './measure-chains.ts'
+import { openDirectoryBelow, pathOf } from './walk-below.ts'
+import { noteTooLarge } from './drop-chains.ts'
 import type { ChainHost } from './chain-host.ts'
 import { isPublishFile } from './publish-files.ts'
 

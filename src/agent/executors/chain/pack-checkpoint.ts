@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto'
-import { lstat, readlink, type FileHandle } from 'node:fs/promises'
+import { type FileHandle, lstat, readlink } from 'node:fs/promises'
 import { ArchiveError, checkTarget, plainName } from '../../../archive/archive-entry.ts'
-import { packedBytes, packFiles, type PackedEntry } from '../../../archive/pack-files.ts'
+import { packedBytes, type PackedEntry, packFiles } from '../../../archive/pack-files.ts'
 import type { CheckpointCopy } from '../../../domain/agent/protocol.ts'
 import { RELAY_ENTRIES_MAX } from '../../../domain/limits.ts'
-import { openBelow } from './open-below.ts'
-import { tooMany, walkBelow } from './walk-below.ts'
+import { openBelow, tooMany, walkBelow } from './walk-below.ts'
 
 /** A checkpoint as it travels: its archive can be read as often as nothing changes. */
 export interface PackedCheckpoint extends CheckpointCopy {

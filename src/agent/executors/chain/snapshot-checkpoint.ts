@@ -4,8 +4,7 @@ import { ArchiveError, plainName } from '../../../archive/archive-entry.ts'
 import { RELAY_ENTRIES_MAX } from '../../../domain/limits.ts'
 import { wait } from '../../../waiting/wait.ts'
 import { removeTree } from '../../remove-tree.ts'
-import { openBelow, pathOf } from './open-below.ts'
-import { tooMany, walkBelow } from './walk-below.ts'
+import { openBelow, pathOf, tooMany, walkBelow } from './walk-below.ts'
 
 /** Of a program that does nothing but replace two small files: four of ten tries find it standing still. */
 const TRIES_MAX = 20

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { systemProgram } from '../../../../machine/system-programs.ts'
 import { quote } from '../shell.ts'
-import { NAME_SERVICE } from './bubblewrap.ts'
+import { NAME_SERVICE } from './launch-command.ts'
 import { NO_CAPABILITIES } from './drop-privileges.ts'
 import { isBelow } from './hidden-paths.ts'
 import type { Isolation } from './isolation.ts'

@@ -5,12 +5,11 @@ import { basename, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { systemPath, systemProgram } from '../../../../machine/system-programs.ts'
 import { quote } from '../shell.ts'
-import { INFO_FD } from './bubblewrap.ts'
+import { INFO_FD, launchCommand } from './launch-command.ts'
 import { coverable, hiddenPaths, isOpenToAll, maskFor, ownPrograms } from './hidden-paths.ts'
 import { type Isolation, type IsolationMode, isolationName, type KernelPlaces, NO_ISOLATION } from './isolation.ts'
 import { setIds } from './drop-privileges.ts'
 import { forkServerEntry } from './fork-server-entry.ts'
-import { launchCommand } from './launch-command.ts'
 import { DEFAULT_UIDS, openProjectUids, type UidRange } from './project-uids.ts'
 
 const PROBE_TIMEOUT_MS = 10_000
