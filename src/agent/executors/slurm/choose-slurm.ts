@@ -14,7 +14,7 @@ import { ANSWER_WITHIN_MS } from './presence.ts'
 import { createSlurmCommands } from './slurm-commands.ts'
 import { createSlurmExecutor } from './slurm-executor.ts'
 import { systemPath } from '../../../machine/system-programs.ts'
-import type { SlurmImage, SlurmOptions } from './slurm-options.ts'
+import type { SlurmImage, SlurmOptions } from './slurm-host.ts'
 
 export interface SlurmConfig {
   slurmDir?: string | undefined

@@ -1,7 +1,6 @@
 import type { FailureError } from '../../../domain/session/failure.ts'
 import { FENCED, SIGKILLED } from '../executor.ts'
-import type { JobRow } from './parse-squeue.ts'
-import type { JobStatus } from './slurm-status.ts'
+import type { JobRow, JobStatus } from './slurm-status.ts'
 
 /**
  * What a kernel's `status` and Slurm's row of it mean together. `status` decides whether and how the command ran; Slurm

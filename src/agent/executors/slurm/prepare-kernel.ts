@@ -10,10 +10,8 @@ import { chainDirectory, openChainDirectory } from '../chain/chain-directory.ts'
 import type { ChainHost } from '../chain/chain-host.ts'
 import { execFault, exportsOf, programOf, quote } from '../process/shell.ts'
 import { exclusion, JobArgumentsError, requestArguments } from './submit/job-arguments.ts'
-import type { SlurmHost } from './slurm-host.ts'
-import type { SlurmImage } from './slurm-options.ts'
+import { giveTo, type SlurmHost, type SlurmImage, type SlurmKernel } from './slurm-host.ts'
 import { userOf } from './job-users.ts'
-import { giveTo, type SlurmKernel } from './slurm-kernel.ts'
 
 class RefusedError extends Error {
   override readonly name: string

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { chmodSync, mkdirSync, realpathSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readControlFile } from '../../control-file.ts'
-import { JOB_SCRIPT } from './script/job-script.ts'
+import { JOB_SCRIPT } from './job-script.ts'
 
 /**
  * What the agent and all nodes see under the same path, `<directory>/<agent id>/`:

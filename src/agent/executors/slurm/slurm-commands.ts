@@ -4,7 +4,8 @@ import { messageOf } from '../../../observability/error-message.ts'
 import { withPipes } from '../process/shell.ts'
 import { systemPath, systemProgram } from '../../../machine/system-programs.ts'
 import { type Capacity, parseCapacity, SINFO_FORMAT } from './capacity.ts'
-import { type JobRow, parseSqueue, SQUEUE_FORMAT } from './parse-squeue.ts'
+import { type JobRow, parseSqueue, SQUEUE_FORMAT } from './slurm-status.ts'
+import type { Logger } from '../../../observability/log.ts'
 
 /** A program takes 9 s to give up a controller that is down. */
 const COMMAND_LIMIT_MS = 30_000
@@ -158,4 +159,31 @@ function collect(stream: NodeJS.ReadableStream, tooLong: () => void): () => stri
 
 function lastLine(text: string): string {
   return text.trim().split('\n').at(-1)?.trim() ?? ''
+}
+
+/** What the agent's labels say of a controller that does not answer. */
+export const UNREACHABLE = { slurm: 'unreachable' }
+
+/** Whether Slurm answers. Each change is told by the log and by a label of the agent. */
+export interface SlurmContact {
+  silent(why: string): void
+  answered(): void
+}
+
+export function createSlurmContact(log: Logger, labelled: (labels: Record<string, string>) => void): SlurmContact {
+  let isSilent = false
+  return {
+    silent(why) {
+      if (isSilent) return
+      isSilent = true
+      log.warn({ error: why }, 'Slurm does not answer')
+      labelled(UNREACHABLE)
+    },
+    answered() {
+      if (!isSilent) return
+      isSilent = false
+      log.info('Slurm answers again')
+      labelled({})
+    },
+  }
 }

@@ -4,7 +4,7 @@ import type { ObservedKernel } from '../../../domain/agent/protocol.ts'
 import type { Logger } from '../../../observability/log.ts'
 import { readControlFile } from '../../control-file.ts'
 import { isDropped } from '../../removals.ts'
-import type { Executor, ExecutorHooks } from '../executor.ts'
+import type { Executor, ExecutorHooks, ExecutorOffer } from '../executor.ts'
 import type { CodeHost } from '../kernels/kernel-code.ts'
 import { openChainStore } from '../chain/chain-store.ts'
 import { createKernelRegistry } from '../kernels/kernel-registry.ts'
@@ -19,21 +19,19 @@ import { leftCheckpoint } from '../chain/look-at-checkpoint.ts'
 import { createChainDrops } from '../chain/drop-chains.ts'
 import { SHIPPED_PRESETS } from '../process/image-preset.ts'
 import { kernelPath } from '../../../machine/system-programs.ts'
-import type { Capacity } from './capacity.ts'
-import { createCapacityWatch } from './capacity-watch.ts'
+import { type Capacity, hasChanged } from './capacity.ts'
 import { openLease } from './lease.ts'
 import { watchPresence } from './presence.ts'
 import { launchKernel, prepareKernel } from './prepare-kernel.ts'
 import { openSharedDirectory } from './shared-directory.ts'
-import { createSlurmContact } from './slurm-contact.ts'
-import { createSlurmCommands } from './slurm-commands.ts'
-import type { SlurmHost } from './slurm-host.ts'
-import { gangSize, giveTo, hostOf, newSlurmKernel, type SlurmKernel, type SubmitMark } from './slurm-kernel.ts'
-import type { SlurmOptions } from './slurm-options.ts'
+import { createSlurmCommands, createSlurmContact } from './slurm-commands.ts'
+import { gangSize, giveTo, hostOf, newSlurmKernel, type SlurmHost, type SlurmKernel, type SlurmOptions, type SubmitMark } from './slurm-host.ts'
 import { readJobStatus } from './slurm-status.ts'
 import { createSubmitQueue } from './submit/submit-queue.ts'
 import { createJobWatch } from './watch/job-watch.ts'
 import { cancelJob, showStop, stopUnbegun } from './watch/stop-job.ts'
+import { messageOf } from '../../../observability/error-message.ts'
+import { wait } from '../../../waiting/wait.ts'
 
 export interface SlurmExecutorOptions {
   /** Holds what is this agent's alone, as its id. */
@@ -207,5 +205,53 @@ function removeBatches({ shared, registry }: SlurmHost): void {
   const needed = new Set([...registry.kernels.values()].map(({ submit }) => submit?.name))
   for (const name of readdirSync(shared.batches)) {
     if (!needed.has(name) && !isDropped(name)) registry.removals.drop(join(shared.batches, name))
+  }
+}
+
+/**
+ * Looks at the partition's nodes now and then, and tells the agent when what it offers has changed. While Slurm does not
+ * answer, what was last seen stands.
+ */
+function createCapacityWatch(
+  host: SlurmHost,
+  { offered: first, offers }: { offered: Capacity | null; offers: (offer: ExecutorOffer) => void },
+): { start(): Promise<void>; close(): Promise<void> } {
+  const ending = new AbortController()
+  let offered = first
+  let running: Promise<void> = Promise.resolve()
+  host.nodes = first?.nodes ?? []
+
+  async function look(): Promise<void> {
+    const { partition, gres, queueFactor } = host.options
+    try {
+      const now = await host.commands.capacity(partition, gres, queueFactor)
+      host.nodes = now.nodes
+      host.contact.answered()
+      if (offered !== null && !hasChanged(offered, now)) return
+      const { slots, slotsPerKernelMax } = now
+      if (offered !== null) host.log.info({ before: offered.slots, slots }, 'the cluster offers something else now')
+      offered = now
+      offers({ slots, slotsPerKernelMax })
+    } catch (error) {
+      host.contact.silent(messageOf(error))
+    }
+  }
+
+  async function run(): Promise<void> {
+    while (!ending.signal.aborted) {
+      await wait(host.options.capacityMs, { signal: ending.signal, ref: false })
+      if (!ending.signal.aborted) await look()
+    }
+  }
+
+  return {
+    async start() {
+      if (offered === null) await look()
+      running = run()
+    },
+    async close() {
+      ending.abort()
+      await running
+    },
   }
 }

@@ -2,7 +2,7 @@ import type { KernelSpec } from '../../../../domain/agent/protocol.ts'
 import { EXECUTOR_OPTION_VALUE } from '../../../../domain/session/kernel-environment.ts'
 import { PRIORITY_DEFAULT } from '../../../../domain/session/session-spec.ts'
 import type { Node } from '../capacity.ts'
-import type { SlurmOptions } from '../slurm-options.ts'
+import type { SlurmOptions } from '../slurm-host.ts'
 
 const MIB = 1024 * 1024
 /** The server ends a session exactly at its time-out; Slurm's limit stands behind it, and lets it fill gaps. */

@@ -6,8 +6,7 @@ import { messageOf } from '../../../../observability/error-message.ts'
 import { writeControlFile } from '../../../control-file.ts'
 import { quote } from '../../process/shell.ts'
 import { isSameUser } from '../job-users.ts'
-import type { SlurmHost } from '../slurm-host.ts'
-import { gangSize, type SlurmKernel, type SubmitMark } from '../slurm-kernel.ts'
+import { gangSize, type SlurmHost, type SlurmKernel, type SubmitMark } from '../slurm-host.ts'
 import { cpusOf, submissionArguments } from './job-arguments.ts'
 
 /** Why it is to be tried again. */

@@ -1,8 +1,7 @@
 import { messageOf } from '../../../../observability/error-message.ts'
 import { guarded } from '../../../../waiting/wait.ts'
 import { claimStatus } from '../../kernels/kernel-directory.ts'
-import type { SlurmHost } from '../slurm-host.ts'
-import { gangSize, type SlurmKernel } from '../slurm-kernel.ts'
+import { gangSize, type SlurmHost, type SlurmKernel } from '../slurm-host.ts'
 import { submit } from './submit-batch.ts'
 
 const AT_ONCE_MAX = 4

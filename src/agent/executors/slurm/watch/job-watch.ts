@@ -4,12 +4,10 @@ import { hasEnded } from '../../kernels/kernel-entry.ts'
 import { hasLogGrown } from '../../kernels/kernel-logs.ts'
 import { uidOf } from '../job-users.ts'
 import { WAITING } from '../judge-job.ts'
-import { isJobOver, type JobRow } from '../parse-squeue.ts'
-import type { SlurmHost } from '../slurm-host.ts'
-import { keyOf, type SlurmKernel } from '../slurm-kernel.ts'
-import { enforceStop } from './stop-job.ts'
+import { isJobOver, type JobRow } from '../slurm-status.ts'
+import { keyOf, type SlurmHost, type SlurmKernel } from '../slurm-host.ts'
+import { cancelNeedless, enforceStop, needlessJobs } from './stop-job.ts'
 import { lookAt } from './look-at-job.ts'
-import { cancelNeedless, needlessJobs } from './needless-jobs.ts'
 
 /** A look at the directories shows what Slurm does not say. */
 const LOOK_MAX_MS = 1_000

@@ -6,11 +6,9 @@ import { hasEnded } from '../../kernels/kernel-entry.ts'
 import * as directory from '../../kernels/kernel-directory.ts'
 import { judgeJob } from '../judge-job.ts'
 import { uptimeSeconds } from '../../process/proc-stat.ts'
-import { isJobOver } from '../parse-squeue.ts'
+import { isJobOver, NO_STATUS, readJobStatus } from '../slurm-status.ts'
 import { makeRequest } from '../prepare-kernel.ts'
-import type { SlurmHost } from '../slurm-host.ts'
-import { hostOf, memoryLimit, type SlurmKernel } from '../slurm-kernel.ts'
-import { NO_STATUS, readJobStatus } from '../slurm-status.ts'
+import { hostOf, memoryLimit, type SlurmHost, type SlurmKernel } from '../slurm-host.ts'
 import { cancelJob, enforceStop, showStop, stopUnbegun } from './stop-job.ts'
 
 /** Behind the lease, until what was started under it is gone for sure. */
