@@ -9,12 +9,11 @@ import { readClocks } from '../time-limit.ts'
 import { concludeKernel } from './conclude-kernel.ts'
 import type { ContainerHost } from './container-host.ts'
 import { type ContainerKernel, containerName } from './container-kernel.ts'
-import { AGENT_LABEL, ASSIGNMENT_LABEL, type CreateBody, KERNEL_LABEL } from './engine/create-body.ts'
-import { EngineError, EngineSilentError } from './engine/engine-client.ts'
+import { AGENT_LABEL, ASSIGNMENT_LABEL, type CreateBody, EngineError, EngineSilentError, KERNEL_LABEL } from './engine/engine-client.ts'
 import type { ContainerDescription } from './engine/engine.ts'
 import { cdiDevices } from './engine/podman-spec.ts'
 import { isOver, isUnstarted, refusedProgram, withAdvice } from './judge-container.ts'
-import { note } from './prepare-kernel.ts'
+import { note } from './launch-kernel.ts'
 
 const ASK_AGAIN_MS = 1_000
 /** So long a watcher may take to say how its container has ended. */

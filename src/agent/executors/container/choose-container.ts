@@ -1,4 +1,4 @@
-import { accessSync, constants } from 'node:fs'
+import { accessSync, constants, lstatSync, statSync } from 'node:fs'
 import type { AgentIsolation, AgentVolume } from '../../../domain/agent/protocol.ts'
 import type { Warning } from '../../../domain/warning.ts'
 import { messageOf } from '../../../observability/error-message.ts'
@@ -10,10 +10,10 @@ import { createContainerExecutor } from './container-executor.ts'
 import type { ContainerOptions } from './container-options.ts'
 import { type ContainerVolume, volumeFault } from './container-volumes.ts'
 import { type Engine, type EngineDescription, openEngine } from './engine/engine.ts'
-import { missingLimits } from './engine/engine-limits.ts'
-import { allowsAnyRegistry } from './engine/registry-policy.ts'
-import { engineSockets, socketFault } from './engine/find-engine.ts'
+import { missingLimits } from './engine/engine-client.ts'
+import { allowsAnyRegistry } from './engine/registry.ts'
 import type { PullPolicy } from './engine/pull-image.ts'
+import { join } from 'node:path'
 
 export interface ContainerConfig {
   containerEngine?: string | undefined
@@ -160,5 +160,27 @@ async function assertThere(engine: Engine, { name }: EngineDescription, options:
   const { network } = options
   if (!['default', 'none', 'host'].includes(network) && !(await engine.hasNetwork(network))) {
     throw new ExecutorSetupError(`REPRISE_CONTAINER_NETWORK: ${name} has no network ${network}`)
+  }
+}
+
+const SCHEME = 'unix://'
+const DOCKER = '/var/run/docker.sock'
+const PODMAN = 'podman/podman.sock'
+
+/** Paths of the sockets at which an engine may listen, the first to be tried first. */
+function engineSockets(configured: string | undefined, environment: NodeJS.ProcessEnv): string[] {
+  if (configured !== undefined) return [configured.slice(SCHEME.length)]
+  const runtimeDir = environment['XDG_RUNTIME_DIR']
+  const own = runtimeDir === undefined ? [] : [join(runtimeDir, PODMAN)]
+  return [DOCKER, ...own, join('/run', PODMAN)]
+}
+
+/** Why nothing can listen there; null if something may. */
+function socketFault(path: string): string | null {
+  if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return `there is no ${path}`
+  try {
+    return statSync(path).isSocket() ? null : `${path} is no socket`
+  } catch (error) {
+    return `${path}: ${(error as NodeJS.ErrnoException).code}`
   }
 }

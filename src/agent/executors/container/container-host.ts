@@ -3,15 +3,15 @@ import type { CodeHost } from '../kernels/kernel-code.ts'
 import type { KernelRegistry } from '../kernels/kernel-registry.ts'
 import type { ChainHost } from '../chain/chain-host.ts'
 import type { Keeper } from '../process/fence/keeper.ts'
-import type { ContainerGroups } from './limits/container-groups.ts'
+import type { ContainerGroups } from './container-groups.ts'
 import type { ContainerKernel } from './container-kernel.ts'
 import type { ContainerOptions } from './container-options.ts'
-import type { ContainerUsers } from './container-users.ts'
 import type { EngineContact } from './engine-contact.ts'
 import type { Engine, EngineDescription } from './engine/engine.ts'
 import type { ImagePuller } from './engine/pull-image.ts'
 import type { SessionNetworks } from './session-networks.ts'
 import type { LimitFunction } from 'p-limit'
+import { DEFAULT_UIDS, openProjectUids, type UidRange } from '../process/isolation/project-uids.ts'
 
 /** The state that all steps of a kernel's life share. */
 export interface ContainerHost extends Omit<ChainHost, 'registry'>, Omit<CodeHost<ContainerKernel>, 'registry'> {
@@ -38,4 +38,32 @@ export interface ContainerHost extends Omit<ChainHost, 'registry'>, Omit<CodeHos
   advance(kernel: ContainerKernel): void
   /** Schedules a look at the kernels. */
   wake(): void
+}
+
+/** As whom kernels run, and to whom their directories belong. */
+interface ContainerUsers {
+  /** Of kernels of a project: the owner of its directories, null for the agent's own user, and the user inside. */
+  of(projectId: string | null): { uid: number | null; inside: string }
+  /** Whether others than the agent pass through its directories to theirs. */
+  readonly areOthers: boolean
+}
+
+/**
+ * With root's engine each project has a user of its own. The engine of an ordinary user has a user namespace, in which
+ * root is that very user: a kernel runs as this root, without any of its rights, and its files are the agent's.
+ */
+export function openContainerUsers(
+  agentDir: string,
+  engine: EngineDescription,
+  range: UidRange | undefined,
+): ContainerUsers {
+  if (engine.rootless) return { areOthers: false, of: () => ({ uid: null, inside: '0:0' }) }
+  const uids = openProjectUids(agentDir, range ?? DEFAULT_UIDS)
+  return {
+    areOthers: true,
+    of(projectId) {
+      const uid = uids.of(projectId)
+      return { uid, inside: `${uid}:${uid}` }
+    },
+  }
 }

@@ -1,11 +1,11 @@
 import type { KernelSpec } from '../../../domain/agent/protocol.ts'
 import type { KernelVariable } from '../../../domain/session/kernel-environment.ts'
 import { homeVariables, kernelVariables } from '../process/image-preset.ts'
-import type { ContainerGroup } from './limits/container-groups.ts'
+import type { ContainerGroup } from './container-groups.ts'
 import type { ContainerKernel } from './container-kernel.ts'
 import type { ContainerOptions } from './container-options.ts'
 import type { VolumeBind } from './container-volumes.ts'
-import { AGENT_LABEL, ASSIGNMENT_LABEL, type CreateBody, KERNEL_LABEL, SESSION_LABEL } from './engine/create-body.ts'
+import { AGENT_LABEL, ASSIGNMENT_LABEL, type CreateBody, KERNEL_LABEL, SESSION_LABEL } from './engine/engine-client.ts'
 import type { EngineDescription } from './engine/engine.ts'
 import { cdiDevices } from './engine/podman-spec.ts'
 

@@ -5,7 +5,7 @@ import type { KernelSpec } from '../../../domain/agent/protocol.ts'
 import { mountAbove, mountPathFault } from '../../../domain/session/mounts.ts'
 import { messageOf } from '../../../observability/error-message.ts'
 import type { ContainerKernel } from './container-kernel.ts'
-import { AGENT_LABEL, ASSIGNMENT_LABEL, KERNEL_LABEL } from './engine/create-body.ts'
+import { AGENT_LABEL, ASSIGNMENT_LABEL, KERNEL_LABEL } from './engine/engine-client.ts'
 import type { Engine } from './engine/engine.ts'
 
 /** As many as Linux follows in one path. */

@@ -3,7 +3,7 @@ import { type FileHandle, open } from 'node:fs/promises'
 import type { LogStreamName } from '../../../domain/agent/protocol.ts'
 import { logPath } from '../kernels/kernel-directory.ts'
 import type { Engine } from './engine/engine.ts'
-import { readFrames } from './engine/read-frames.ts'
+import { readFrames } from './engine/engine-client.ts'
 
 /**
  * Copies a container's output from the engine to the kernel's files. Both engines keep the order of each stream, so the

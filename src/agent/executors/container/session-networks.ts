@@ -4,8 +4,7 @@ import type { KernelVariable } from '../../../domain/session/kernel-environment.
 import { messageOf } from '../../../observability/error-message.ts'
 import type { Logger } from '../../../observability/log.ts'
 import type { ClusterPlace } from './container-spec.ts'
-import { AGENT_LABEL, SESSION_LABEL } from './engine/create-body.ts'
-import { EngineError, EngineSilentError } from './engine/engine-client.ts'
+import { AGENT_LABEL, EngineError, EngineSilentError, SESSION_LABEL } from './engine/engine-client.ts'
 import type { Engine, EngineDescription, NetworkDescription } from './engine/engine.ts'
 
 /**

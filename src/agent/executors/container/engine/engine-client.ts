@@ -1,8 +1,11 @@
 import { once } from 'node:events'
-import { type IncomingHttpHeaders, request as httpRequest, type IncomingMessage } from 'node:http'
+import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { Pool } from 'undici'
+import { z } from 'zod'
+import { StringDecoder } from 'node:string_decoder'
+import type { LogStreamName } from '../../../../domain/agent/protocol.ts'
 
 /** What the engine answered in place of success. Its words are for people, and carry no credentials. */
 export class EngineError extends Error {
@@ -185,4 +188,90 @@ function errorText(text: string): string {
 export function plain(text: string): string {
   const line = text.replaceAll(/\s+/g, ' ').trim()
   return line.replaceAll(/\/\/[^/@\s]*@/g, '//').slice(0, MESSAGE_LENGTH_MAX)
+}
+
+/** By these an agent finds its containers and networks again. */
+export const AGENT_LABEL = 'reprise.agent'
+export const KERNEL_LABEL = 'reprise.kernel'
+export const SESSION_LABEL = 'reprise.session'
+export const ASSIGNMENT_LABEL = 'reprise.assignment'
+
+/** What the engine is told to create; the labels by which the agent finds it again are among it. */
+export interface CreateBody {
+  Image: string
+  Cmd: readonly string[]
+  Entrypoint?: readonly string[]
+  Env: string[]
+  Labels: Record<string, string>
+  HostConfig: { Init?: boolean; [name: string]: unknown }
+  [name: string]: unknown
+}
+
+/** What of a container the engine can bound. */
+export interface EngineLimits {
+  memory: boolean
+  cpu: boolean
+  processes: boolean
+}
+
+export const ALL_LIMITS: EngineLimits = { memory: true, cpu: true, processes: true }
+
+/** Podman's own answer; Docker's, as Podman gives it, has all of them in any case. */
+export const controllersSchema = z.object({ host: z.object({ cgroupControllers: z.array(z.string()).catch([]) }) })
+
+/** An ordinary user has those that were delegated: none with cgroups of version 1. */
+export function delegatedLimits(controllers: readonly string[]): EngineLimits {
+  const has = (controller: string) => controllers.includes(controller)
+  return { memory: has('memory'), cpu: has('cpu'), processes: has('pids') }
+}
+
+/** For people; null if nothing is missing. */
+export function missingLimits({ memory, cpu, processes }: EngineLimits): string | null {
+  const missing = [...(memory ? [] : ['memory']), ...(cpu ? [] : ['CPU']), ...(processes ? [] : ['processes'])]
+  return missing.length === 0 ? null : new Intl.ListFormat('en-GB').format(missing)
+}
+
+const LINE_LENGTH_MAX = 1024 * 1024
+
+/** Lines that are not empty. @throws if one is longer than any that the engine has reason to send */
+export async function* readLines(body: Readable): AsyncIterable<string> {
+  const decoder = new StringDecoder('utf8')
+  let rest = ''
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    const lines = (rest + decoder.write(chunk)).split('\n')
+    rest = lines.pop() ?? ''
+    if (rest.length > LINE_LENGTH_MAX) throw new Error('the engine sent a line without an end')
+    for (const line of lines) if (line.trim() !== '') yield line
+  }
+  if (rest.trim() !== '') yield rest
+}
+
+const HEADER_BYTES = 8
+/** Of a frame, the first byte says which stream it belongs to. */
+const STREAM_OF: Record<number, LogStreamName> = { 0: 'STDOUT', 1: 'STDOUT', 2: 'STDERR' }
+
+/** Frames may be cut anywhere by the transport. What is given of one is given at once, whole or not. */
+export async function* readFrames(body: Readable): AsyncIterable<{ stream: LogStreamName; bytes: Uint8Array }> {
+  const header = Buffer.alloc(HEADER_BYTES)
+  let headed = 0
+  let left = 0
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    for (let at = 0; at < chunk.length;) {
+      if (left === 0) {
+        const taken = chunk.copy(header, headed, at, at + HEADER_BYTES - headed)
+        headed += taken
+        at += taken
+        if (headed < HEADER_BYTES) break
+        headed = 0
+        left = header.readUInt32BE(4)
+        continue
+      }
+      const stream = STREAM_OF[header[0]!]
+      if (stream === undefined) throw new Error(`the engine sent a frame of stream ${header[0]}`)
+      const bytes = chunk.subarray(at, at + left)
+      at += bytes.length
+      left -= bytes.length
+      yield { stream, bytes }
+    }
+  }
 }

@@ -1,11 +1,8 @@
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { z } from 'zod'
-import type { CreateBody } from './create-body.ts'
-import { createEngineClient, EngineError } from './engine-client.ts'
-import { ALL_LIMITS, controllersSchema, delegatedLimits, type EngineLimits } from './engine-limits.ts'
+import { ALL_LIMITS, controllersSchema, type CreateBody, createEngineClient, delegatedLimits, EngineError, type EngineLimits, readLines } from './engine-client.ts'
 import { cdiDevices, podmanSpec } from './podman-spec.ts'
-import { readLines } from './read-lines.ts'
 
 /** What the executor needs of Docker's API, as Docker and Podman both have it. */
 export interface Engine {

@@ -1,4 +1,4 @@
-import type { CreateBody } from './create-body.ts'
+import type { CreateBody } from './engine-client.ts'
 
 /** Devices that a file of the machine describes (CDI), as `nvidia.com/gpu=0`, and not paths. */
 export function cdiDevices(body: CreateBody): string[] {

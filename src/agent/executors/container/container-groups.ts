@@ -1,10 +1,9 @@
-import { readdirSync, rmdirSync, statSync } from 'node:fs'
+import { closeSync, constants, openSync, readdirSync, readSync, rmdirSync, statSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
-import { guarded } from '../../../../waiting/wait.ts'
-import { type KernelCgroup, openKernelCgroups } from '../../process/limits/kernel-cgroups.ts'
-import { readMeters } from '../../process/limits/cgroup-limits.ts'
-import type { EngineDescription } from '../engine/engine.ts'
-import { hasLoggedOomKill } from './kernel-log.ts'
+import { guarded } from '../../../waiting/wait.ts'
+import { type KernelCgroup, openKernelCgroups } from '../process/limits/kernel-cgroups.ts'
+import { readMeters } from '../process/limits/cgroup-limits.ts'
+import type { EngineDescription } from './engine/engine.ts'
 
 /**
  * A cgroup of the agent's around each container, where the agent may make one and the engine puts containers where it is
@@ -119,5 +118,43 @@ function removeGroup(path: string): boolean {
     return true
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'ENOENT'
+  }
+}
+
+/** Longer than any record. */
+const RECORD_BYTES_MAX = 8192
+const RECORDS_MAX = 200_000
+
+/**
+ * Whether the operating system's log has a kill for lack of memory in this cgroup or one below it; null where the log
+ * cannot be read. It goes back some thousand messages.
+ */
+function hasLoggedOomKill(group: string): boolean | null {
+  let fd: number
+  try {
+    fd = openSync('/dev/kmsg', constants.O_RDONLY | constants.O_NONBLOCK)
+  } catch {
+    return null
+  }
+  try {
+    const buffer = Buffer.alloc(RECORD_BYTES_MAX)
+    const memcg = new RegExp(`oom_memcg=${group.replaceAll('.', String.raw`\.`)}[,/]`)
+    for (let records = 0; records < RECORDS_MAX; records++) {
+      const text = readRecord(fd, buffer)
+      if (text === null) return false
+      if (text.includes('oom-kill:') && memcg.test(text)) return true
+    }
+    return false
+  } finally {
+    closeSync(fd)
+  }
+}
+
+/** One at a time; null behind the last. EPIPE: the log has overtaken the reader, who goes on with the oldest. */
+function readRecord(fd: number, buffer: Buffer): string | null {
+  try {
+    return buffer.toString('latin1', 0, readSync(fd, buffer, 0, buffer.length, null))
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPIPE' ? '' : null
   }
 }
