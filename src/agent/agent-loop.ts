@@ -1,4 +1,11 @@
-import type { Gateway, KernelOrder, RegisterAnswer, RegisterRequest, SyncAnswer, SyncRequest } from '../domain/agent/protocol.ts'
+import type {
+  Gateway,
+  KernelOrder,
+  RegisterAnswer,
+  RegisterRequest,
+  SyncAnswer,
+  SyncRequest,
+} from '../domain/agent/protocol.ts'
 import type { ErrorCode } from '../domain/errors.ts'
 import { SYNC_WAIT_MAX_MS } from '../domain/limits.ts'
 import { messageOf } from '../observability/error-message.ts'

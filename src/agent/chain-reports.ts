@@ -1,5 +1,11 @@
 import type { ChainReport, ChainSize, SyncAnswer } from '../domain/agent/protocol.ts'
-import { CHAIN_MEASURE_INTERVAL_MS, CHAIN_REPORT_INTERVAL_MS, DROPPED_CHAINS_MAX, REPORTED_CHAINS_MAX, REPORTED_SIZES_MAX } from '../domain/limits.ts'
+import {
+  CHAIN_MEASURE_INTERVAL_MS,
+  CHAIN_REPORT_INTERVAL_MS,
+  DROPPED_CHAINS_MAX,
+  REPORTED_CHAINS_MAX,
+  REPORTED_SIZES_MAX,
+} from '../domain/limits.ts'
 import { messageOf } from '../observability/error-message.ts'
 import type { Logger } from '../observability/log.ts'
 import type { ChainDirectories } from './executors/executor.ts'

@@ -1,6 +1,20 @@
 import type { Readable, Writable } from 'node:stream'
-import { CHANNEL_SIGNALS, CHANNEL_STREAMS, type ChannelControl, type ChannelMessage, type ChannelOpening, type ChannelPort, type ChannelStream, parseControl } from '../domain/agent/channel-protocol.ts'
-import { CHANNEL_CHUNK_BYTES_MAX, CHANNEL_WINDOW_BYTES, CHANNELS_PER_AGENT_MAX, TERMINAL_SIDE_MAX } from '../domain/limits.ts'
+import {
+  CHANNEL_SIGNALS,
+  CHANNEL_STREAMS,
+  type ChannelControl,
+  type ChannelMessage,
+  type ChannelOpening,
+  type ChannelPort,
+  type ChannelStream,
+  parseControl,
+} from '../domain/agent/channel-protocol.ts'
+import {
+  CHANNEL_CHUNK_BYTES_MAX,
+  CHANNEL_WINDOW_BYTES,
+  CHANNELS_PER_AGENT_MAX,
+  TERMINAL_SIDE_MAX,
+} from '../domain/limits.ts'
 import { z } from 'zod'
 import { RepriseError } from '../domain/errors.ts'
 import { messageOf } from '../observability/error-message.ts'

@@ -1,6 +1,17 @@
 import type { Readable, Writable } from 'node:stream'
 import type { ChannelSignal, ExecRequest } from '../../domain/agent/channel-protocol.ts'
-import type { ChainSize, CheckpointAnswer, CheckpointCopy, CheckpointRequest, CheckpointWish, CodeAnswer, CodeRequest, KernelSpec, LogStreamName, ObservedKernel } from '../../domain/agent/protocol.ts'
+import type {
+  ChainSize,
+  CheckpointAnswer,
+  CheckpointCopy,
+  CheckpointRequest,
+  CheckpointWish,
+  CodeAnswer,
+  CodeRequest,
+  KernelSpec,
+  LogStreamName,
+  ObservedKernel,
+} from '../../domain/agent/protocol.ts'
 import type { FailureError } from '../../domain/session/failure.ts'
 
 /**

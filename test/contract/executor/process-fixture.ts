@@ -2,7 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ExecutorHooks } from '../../../src/agent/executors/executor.ts'
-import { createProcessExecutor, type ProcessExecutorOptions } from '../../../src/agent/executors/process/process-executor.ts'
+import {
+  createProcessExecutor,
+  type ProcessExecutorOptions,
+} from '../../../src/agent/executors/process/process-executor.ts'
 import { readStatus } from '../../../src/agent/executors/kernels/kernel-directory.ts'
 import { parseStatus } from '../../../src/agent/executors/kernels/shim-status.ts'
 import { createLogger } from '../../../src/observability/log.ts'

@@ -4,7 +4,15 @@ import { join } from 'node:path'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { createFence } from '../../../src/agent/fence.ts'
-import { isAlive, parseProcStat, readBootId, readProcStat, scanProcesses, signalProcess, uptimeSeconds } from '../../../src/agent/executors/process/proc-stat.ts'
+import {
+  isAlive,
+  parseProcStat,
+  readBootId,
+  readProcStat,
+  scanProcesses,
+  signalProcess,
+  uptimeSeconds,
+} from '../../../src/agent/executors/process/proc-stat.ts'
 import { LOG_FILE_CUT_BYTES } from '../../../src/domain/limits.ts'
 import { eventually } from '../../support/eventually.ts'
 import { processesIn } from '../../integration/agent/processes.ts'

@@ -3,7 +3,12 @@ import { lstat } from 'node:fs/promises'
 import { createHash } from 'node:crypto'
 import { hostname } from 'node:os'
 import { basename, dirname, join } from 'node:path'
-import { type CheckpointMark, type FoundCheckpoint, judgeCheckpoint, readFoundCheckpoint } from '../../../domain/agent/checkpoint.ts'
+import {
+  type CheckpointMark,
+  type FoundCheckpoint,
+  judgeCheckpoint,
+  readFoundCheckpoint,
+} from '../../../domain/agent/checkpoint.ts'
 import type { Owner } from '../../../archive/extract-archive.ts'
 import type { KernelSpec } from '../../../domain/agent/protocol.ts'
 import { runInBackground } from './chain-size.ts'

@@ -4,7 +4,16 @@ import { join } from 'node:path'
 import { validate } from 'uuid'
 import { messageOf } from '../../../observability/error-message.ts'
 import type { ChainDirectories } from '../executor.ts'
-import { chainDirectory, chainName, chainOf, generationOf, isChainNeeded, isFirstKernel, isOwnDraft, removeChainMark } from './chain-directory.ts'
+import {
+  chainDirectory,
+  chainName,
+  chainOf,
+  generationOf,
+  isChainNeeded,
+  isFirstKernel,
+  isOwnDraft,
+  removeChainMark,
+} from './chain-directory.ts'
 import type { ChainHost } from './chain-host.ts'
 import type { ChainSize, KernelSpec } from '../../../domain/agent/protocol.ts'
 import type { KernelEntry } from '../kernels/kernel-entry.ts'

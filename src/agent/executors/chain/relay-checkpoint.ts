@@ -58,7 +58,8 @@ export async function relayCheckpoint(
   const until = performance.now() + RELAY_WITHIN_MS
   const timer = setInterval(() => {
     if (performance.now() > until) ending.abort(new Error(`it took more than ${RELAY_WITHIN_MS / 1000} s`))
-    else if (host.registry.closed || kernel.removing || !isWanted()) ending.abort(new Error('it is not wanted any more'))
+    else if (host.registry.closed || kernel.removing || !isWanted())
+      ending.abort(new Error('it is not wanted any more'))
   }, STOPPED_CHECK_MS)
   const asking = { kernelId, assignment, generation: generationOf(spec), running }
   try {

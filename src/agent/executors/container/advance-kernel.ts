@@ -9,7 +9,14 @@ import { readClocks } from '../time-limit.ts'
 import { concludeKernel } from './conclude-kernel.ts'
 import type { ContainerHost } from './container-host.ts'
 import { type ContainerKernel, containerName } from './container-kernel.ts'
-import { AGENT_LABEL, ASSIGNMENT_LABEL, type CreateBody, EngineError, EngineSilentError, KERNEL_LABEL } from './engine/engine-client.ts'
+import {
+  AGENT_LABEL,
+  ASSIGNMENT_LABEL,
+  type CreateBody,
+  EngineError,
+  EngineSilentError,
+  KERNEL_LABEL,
+} from './engine/engine-client.ts'
 import type { ContainerDescription } from './engine/engine.ts'
 import { cdiDevices } from './engine/podman-spec.ts'
 import { isOver, isUnstarted, refusedProgram, withAdvice } from './judge-container.ts'

@@ -1,3 +1,5 @@
+import type { Retention } from '../../../domain/retention.ts'
+import type { PullPolicy, ResolvedImage } from './engine/pull-image.ts'
 import type { KernelSpec } from '../../../domain/agent/protocol.ts'
 import { type KernelEntry, newKernelEntry } from '../kernels/kernel-entry.ts'
 import { memoryLimit } from '../process/process-host.ts'
@@ -5,8 +7,40 @@ import type { ProcStat } from '../process/proc-stat.ts'
 import type { ContainerGroup } from './container-groups.ts'
 import type { CreateBody } from './engine/engine-client.ts'
 import type { LogFollower } from './follow-logs.ts'
-import type { ResolvedImage } from './engine/pull-image.ts'
 import type { ClockReading } from '../time-limit.ts'
+
+/** A directory that sessions may ask for by name. */
+export interface ContainerVolume {
+  name: string
+  source: string
+  readOnly: boolean
+  /** Names of the projects that may use it; null: all. */
+  projects: string[] | null
+}
+
+export interface ContainerOptions {
+  /** For sessions that name none. */
+  image?: string | undefined
+  /** Patterns of images that sessions may name; `*` stands for anything. */
+  allow: readonly string[]
+  pull: PullPolicy
+  /** Of images that the agent has pulled and nothing uses. */
+  imageKeep: Retention
+  /** Docker's config.json. */
+  authFile?: string | undefined
+  /** `default` for the engine's own, `none`, `host`, or one by name. */
+  network: string
+  /** What sessions may ask for by name. */
+  volumes: readonly ContainerVolume[]
+  /** The engine's default where it is not set. */
+  runtime?: string | undefined
+  processes: number
+  shmBytes: number
+  /** The image's files cannot be changed. */
+  readOnly: boolean
+  /** Containers that are created or started at a time. */
+  parallel: number
+}
 
 export interface ContainerKernel extends KernelEntry {
   /** Its directory has everything that it needs. */

@@ -4,21 +4,12 @@ import { v7 as uuidv7 } from 'uuid'
 import type { KernelSpec } from '../../../domain/agent/protocol.ts'
 import { mountAbove, mountPathFault } from '../../../domain/session/mounts.ts'
 import { messageOf } from '../../../observability/error-message.ts'
-import type { ContainerKernel } from './container-kernel.ts'
+import type { ContainerKernel, ContainerVolume } from './container-kernel.ts'
 import { AGENT_LABEL, ASSIGNMENT_LABEL, KERNEL_LABEL } from './engine/engine-client.ts'
 import type { Engine } from './engine/engine.ts'
 
 /** As many as Linux follows in one path. */
 const LINKS_MAX = 40
-
-/** A directory that sessions may ask for by name. */
-export interface ContainerVolume {
-  name: string
-  source: string
-  readOnly: boolean
-  /** Names of the projects that may use it; null: all. */
-  projects: string[] | null
-}
 
 /** A directory of this machine in a container. */
 export interface VolumeBind {

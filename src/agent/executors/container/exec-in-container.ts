@@ -5,7 +5,13 @@ import { buffer, text } from 'node:stream/consumers'
 import { RepriseError } from '../../../domain/errors.ts'
 import { systemPath, systemProgram } from '../../../machine/system-programs.ts'
 import type { KernelChannel } from '../executor.ts'
-import { connectionChannel, connectToListener, holdSockets, inNamespaceOf, notServed } from '../process/exec/connect-to-kernel.ts'
+import {
+  connectionChannel,
+  connectToListener,
+  holdSockets,
+  inNamespaceOf,
+  notServed,
+} from '../process/exec/connect-to-kernel.ts'
 import { isRunning, openAll } from '../process/exec/enter-kernel.ts'
 import { isAlive, type ProcStat, readProcStat, signalProcess } from '../process/proc-stat.ts'
 import type { ContainerHost } from './container-host.ts'
@@ -264,8 +270,8 @@ async function refusalOf(socket: Socket, tty: boolean): Promise<string | Streams
 /** As a shell would say it. */
 function refused(words: string, { command, tty }: ExecRequest): KernelChannel {
   const missing = refusedProgram(words) !== null
-  const text = `${command[0]}: ${missing ? 'not found in the image' : words}\n`
-  const [output, nothing] = [Readable.from([Buffer.from(text)]), Readable.from([])]
+  const message = `${command[0]}: ${missing ? 'not found in the image' : words}\n`
+  const [output, nothing] = [Readable.from([Buffer.from(message)]), Readable.from([])]
   return {
     ...(tty ? { stdout: output, stderr: null } : { stdout: nothing, stderr: output }),
     ...endedWith(missing ? NOT_FOUND : NOT_EXECUTABLE),

@@ -49,7 +49,9 @@ function isToSweep({ phase, ending, cgroup, swept }: ProcessKernel): boolean {
 
 /** A pid that a running kernel's session has was free when that began: nothing is left of the earlier session. */
 function sessionsInUse(host: ProcessHost): Set<number> {
-  const running = [...host.registry.kernels.values()].filter(({ phase, ending }) => phase === 'RUNNING' && ending === null)
+  const running = [...host.registry.kernels.values()].filter(
+    ({ phase, ending }) => phase === 'RUNNING' && ending === null,
+  )
   return new Set(running.map(({ shim }) => shim?.pid ?? 0))
 }
 

@@ -116,7 +116,9 @@ function isUrgent(host: ProcessHost): boolean {
 
 function hasWork(host: ProcessHost): boolean {
   if (host.cgroupsToRemove.size > 0) return true
-  return [...host.registry.kernels.values()].some((kernel) => kernel.phase === 'RUNNING' || kernel.phase === 'LAUNCHING')
+  return [...host.registry.kernels.values()].some(
+    (kernel) => kernel.phase === 'RUNNING' || kernel.phase === 'LAUNCHING',
+  )
 }
 
 function isAwaited(kernel: ProcessKernel): boolean {

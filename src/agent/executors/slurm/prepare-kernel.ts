@@ -41,7 +41,10 @@ export async function prepareKernel(
     const record = { version: 1, assignment, bootId: '', spec, port: null, user } as const
     const places = { owner: user, more: user === null ? [] : ['job'] }
     if (
-      !(await host.presence.whenThere(() => createKernelDirectory(path, record, places, host.registry.removals), isWanted))
+      !(await host.presence.whenThere(
+        () => createKernelDirectory(path, record, places, host.registry.removals),
+        isWanted,
+      ))
     )
       return
   } catch (error) {

@@ -25,7 +25,16 @@ import { watchPresence } from './presence.ts'
 import { launchKernel, prepareKernel } from './prepare-kernel.ts'
 import { openSharedDirectory } from './shared-directory.ts'
 import { createSlurmCommands, createSlurmContact } from './slurm-commands.ts'
-import { gangSize, giveTo, hostOf, newSlurmKernel, type SlurmHost, type SlurmKernel, type SlurmOptions, type SubmitMark } from './slurm-host.ts'
+import {
+  gangSize,
+  giveTo,
+  hostOf,
+  newSlurmKernel,
+  type SlurmHost,
+  type SlurmKernel,
+  type SlurmOptions,
+  type SubmitMark,
+} from './slurm-host.ts'
 import { readJobStatus } from './slurm-status.ts'
 import { createSubmitQueue } from './submit/submit-queue.ts'
 import { createJobWatch } from './watch/job-watch.ts'

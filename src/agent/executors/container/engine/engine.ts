@@ -1,7 +1,16 @@
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { z } from 'zod'
-import { ALL_LIMITS, controllersSchema, type CreateBody, createEngineClient, delegatedLimits, EngineError, type EngineLimits, readLines } from './engine-client.ts'
+import {
+  ALL_LIMITS,
+  controllersSchema,
+  type CreateBody,
+  createEngineClient,
+  delegatedLimits,
+  EngineError,
+  type EngineLimits,
+  readLines,
+} from './engine-client.ts'
 import { cdiDevices, podmanSpec } from './podman-spec.ts'
 
 /** What the executor needs of Docker's API, as Docker and Podman both have it. */

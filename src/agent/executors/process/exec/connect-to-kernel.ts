@@ -132,11 +132,7 @@ function socketsOf(path: string, port: number): { host: string; inode: string; u
 }
 
 /** Whether each of them is held by a process of this kernel. */
-async function kernelHolds(
-  host: ProcessHost,
-  kernel: ProcessKernel,
-  listeners: readonly Listener[],
-): Promise<boolean> {
+async function kernelHolds(host: ProcessHost, kernel: ProcessKernel, listeners: readonly Listener[]): Promise<boolean> {
   return holdSockets(userOf(kernel), () => processesOf(host, kernel), listeners)
 }
 

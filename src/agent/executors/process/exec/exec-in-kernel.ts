@@ -14,7 +14,14 @@ import type { KernelChannel } from '../../executor.ts'
 import { type ProcStat, signalProcess } from '../proc-stat.ts'
 import type { ProcessHost, ProcessKernel } from '../process-host.ts'
 import { execFault, withoutInherited, withPipes } from '../shell.ts'
-import { type CountedOutput, endWhenQuiet, hangUpSession, keyboardOf, openTerminal, sessionMembers } from './command-streams.ts'
+import {
+  type CountedOutput,
+  endWhenQuiet,
+  hangUpSession,
+  keyboardOf,
+  openTerminal,
+  sessionMembers,
+} from './command-streams.ts'
 import { commandScript, enterKernel, type Entry, entryScript, hasBegun, isRunning, userOf } from './enter-kernel.ts'
 import { readStatus } from '../../kernels/kernel-directory.ts'
 import { parseStatus } from '../../kernels/shim-status.ts'

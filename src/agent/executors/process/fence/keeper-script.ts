@@ -1,7 +1,16 @@
-import { LOG_BYTES_PER_KERNEL_MAX, LOG_FILE_CHECK_MS, LOG_FILE_CUT_BYTES, LOG_FILE_FLOOD_CHECK_MS, LOG_HEAD_BYTES_PER_STREAM_MAX } from '../../../../domain/limits.ts'
+import {
+  LOG_BYTES_PER_KERNEL_MAX,
+  LOG_FILE_CHECK_MS,
+  LOG_FILE_CUT_BYTES,
+  LOG_FILE_FLOOD_CHECK_MS,
+  LOG_HEAD_BYTES_PER_STREAM_MAX,
+} from '../../../../domain/limits.ts'
 import { ALIVE_FUNCTION } from '../shell.ts'
 import { FENCED } from '../../executor.ts'
 import type { StopMark } from '../../kernels/kernel-directory.ts'
+
+/** The content of `stop` for kernels that a script stops. Has no single quotation marks. */
+export const FENCED_MARK = JSON.stringify({ killAt: 0, error: FENCED } satisfies StopMark)
 
 /** In seconds: what an agent that works needs to begin its own, orderly stops. */
 const AGENT_FIRST = 1
@@ -182,6 +191,3 @@ while read -r owner <../keeper && [ "$owner" = "$own" ]; do
   sleep $pause
 done
 `
-
-/** The content of `stop` for kernels that a script stops. Has no single quotation marks. */
-export const FENCED_MARK = JSON.stringify({ killAt: 0, error: FENCED } satisfies StopMark)

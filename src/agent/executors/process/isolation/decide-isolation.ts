@@ -3,7 +3,16 @@ import { join } from 'node:path'
 import { guarded } from '../../../../waiting/wait.ts'
 import { readControlFile, writeControlFile } from '../../../control-file.ts'
 import { type Isolation, IsolationError, IsolationUndecidedError, isWeaker, NO_ISOLATION } from './isolation.ts'
-import { ADVICE, findIsolation, type IsolationOptions, makeIsolation, type SelectedIsolation, selectIsolation, type Way, waysOf } from './select-isolation.ts'
+import {
+  ADVICE,
+  findIsolation,
+  type IsolationOptions,
+  makeIsolation,
+  type SelectedIsolation,
+  selectIsolation,
+  type Way,
+  waysOf,
+} from './select-isolation.ts'
 
 /** In the agent's directory: what its kernels were isolated by last. */
 const RECORD = 'isolation.json'

@@ -1,7 +1,14 @@
 import { createHash } from 'node:crypto'
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Controller, type KernelLimits, limitFiles, metersOf, type UsageMeters, type Version } from './cgroup-limits.ts'
+import {
+  type Controller,
+  type KernelLimits,
+  limitFiles,
+  metersOf,
+  type UsageMeters,
+  type Version,
+} from './cgroup-limits.ts'
 
 /**
  * One cgroup per kernel, below `reprise-<hash of the agent's directory>`, in one hierarchy (version 2) or in one per

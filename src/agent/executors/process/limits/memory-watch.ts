@@ -3,7 +3,14 @@ import { join } from 'node:path'
 import { messageOf } from '../../../../observability/error-message.ts'
 import { createPasses, type Passes } from '../../../../waiting/passes.ts'
 import { readStatus } from '../../kernels/kernel-directory.ts'
-import { peakResidentBytes, type ProcStat, readPageBytes, scanProcesses, ticksPerSecond, uptimeSeconds } from '../proc-stat.ts'
+import {
+  peakResidentBytes,
+  type ProcStat,
+  readPageBytes,
+  scanProcesses,
+  ticksPerSecond,
+  uptimeSeconds,
+} from '../proc-stat.ts'
 import type { ProcessHost, ProcessKernel } from '../process-host.ts'
 import { parseStatus } from '../../kernels/shim-status.ts'
 import { killKernel } from '../signal-kernel.ts'
