@@ -18,23 +18,23 @@ import { uptimeSeconds } from './executors/process/proc-stat.ts'
 import type { Fence } from './fence.ts'
 import type { LogShipper } from './log-shipper.ts'
 
-/** Added to the time that the server may hold a long poll. */
+/** Extra time for an answer, beyond the time that the server may hold a long poll. */
 const ANSWER_TIMEOUT_MS = 10_000
-/** Between two syncs with changes; changes within this time are sent together. */
+/** Pause between two syncs with changes. Changes within this time are sent together. */
 const CHANGES_INTERVAL_MS = 8
 /**
  * The server repeats an order in every answer until it is carried out, for example during the whole grace period of a
  * stop. The agent backs off between such answers, up to this limit, unless it has changes.
  */
 const REPEAT_PAUSE_MAX_MS = 250
-/** Long polls per fence period: an idle agent must renew its fence before it expires. */
+/** Number of long polls per fence period: an idle agent must renew its fence before it expires. */
 const POLLS_PER_FENCE = 3
 
 export interface LoopParts {
   gateway: Gateway
   executor: Executor
   identity: RegisterRequest
-  /** Whether `identity` has changed since this was last asked. */
+  /** Returns whether `identity` has changed since the last call. */
   registerAgain(): boolean
   shipper: LogShipper
   chains: ChainReports
@@ -107,7 +107,7 @@ async function register(parts: LoopParts): Promise<RegisterAnswer> {
   return answer
 }
 
-/** @returns repeated: the agent had no changes, but the server answered at once */
+/** @returns 'repeated' if the agent had no changes, but the server answered at once */
 async function syncOnce(
   parts: LoopParts,
   registered: RegisterAnswer,
@@ -131,7 +131,7 @@ async function syncOnce(
   })
   renew(parts, sentAt, registered)
   shipper.accepted()
-  // Kernels whose end was held back until their log arrived can be reported now, and there may be more log text.
+  // The server may now accept kernels whose end was held back until their log arrived, and there may be more log text.
   if (logs.length > 0) changes.raise()
   applyAnswer(executor, answer, log)
   channels.open(answer.channels ?? [])
@@ -174,7 +174,7 @@ async function reportAndPause({ log, signal }: LoopParts, failures: number, erro
   await wait(pauseMs, { signal })
 }
 
-/** An order that fails does not hold up the others; the server repeats it. */
+/** Applies all orders of an answer. An order that fails does not hold up the others: the server repeats it. */
 function applyAnswer(executor: Executor, answer: SyncAnswer, log: Logger): void {
   for (const order of answer.orders) attempt(log, order, () => applyOrder(executor, order))
   for (const order of answer.forget) attempt(log, order, () => executor.forget(order.kernelId, order.assignment))
@@ -194,7 +194,7 @@ function attempt(log: Logger, order: object, apply: () => void): void {
   }
 }
 
-/** For the log; leaves out the specification, whose environment may hold secrets. */
+/** Names an order in the log, without the specification, whose environment may hold secrets. */
 function nameOf(order: object): object {
   return 'spec' in order ? { kernelId: (order as { spec: { kernelId: string } }).spec.kernelId } : order
 }
@@ -209,11 +209,11 @@ function untilAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   })
 }
 
-/** Tracks whether there are changes that the server has not heard of, and lets the loop wait for them. */
+/** Remembers whether there are changes that the server has not heard of, and lets the loop wait for them. */
 interface ChangeSignal {
-  /** Something has changed. */
+  /** Called when something has changed. */
   raise(): void
-  /** @returns whether there was a change, and resets it */
+  /** Returns whether there was a change, and resets that. */
   take(): boolean
   /** Aborts the controller at the next change, or at once if there is one. `ignore` releases the controller. */
   interrupt(controller: AbortController): void

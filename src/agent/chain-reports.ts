@@ -11,15 +11,15 @@ import type { Logger } from '../observability/log.ts'
 import type { ChainDirectories } from './executors/executor.ts'
 
 /**
- * Reports to the server now and then for which chains there are directories, part by part, and drops those of chains
- * that have been removed. A report is repeated until an answer has come; the directories are listed beside the syncs.
+ * Reports regularly, in parts, for which chains this agent has directories, and drops the directories of removed
+ * chains. A report is repeated until an answer has come. The listing does not delay the syncs.
  */
 export interface ChainReports {
-  /** What to report with the next sync. */
+  /** Returns what to report with the next sync. */
   next(): ChainReport | undefined
-  /** The answer to a sync with that report. */
+  /** Called with the answer to a sync that carried the report. */
   answered(report: ChainReport, answer: Pick<SyncAnswer, 'dropChains' | 'dropGenerations'>): void
-  /** Begins again, for a server that knows nothing. */
+  /** Starts over, for a server that has no earlier report. */
   restart(): void
 }
 
@@ -74,14 +74,15 @@ export function createChainReports(
 }
 
 /**
- * Tells the server what the directories of chains take, where that has changed: every few minutes of those that grow, and
- * soon of those that could not be counted when their kernels ended. Measured beside the syncs.
+ * Reports the disk space of chain directories when it has changed. Growing directories are measured every few minutes.
+ * A directory that could not be counted when its kernel ended is measured soon after. Measuring does not delay the
+ * syncs.
  */
 export interface ChainSizes {
-  /** What to report with the next sync; repeated until an answer has come. */
+  /** Returns what to report with the next sync, the same until an answer has come. */
   next(): ChainSize[] | undefined
   answered(): void
-  /** Begins again, for a server that knows nothing. */
+  /** Starts over, for a server that has no earlier report. */
   restart(): void
 }
 

@@ -22,13 +22,15 @@ import type { Executor, KernelChannel } from './executors/executor.ts'
 import type { ChannelOrder, DialChannel } from '../domain/agent/protocol.ts'
 import type { Logger } from '../observability/log.ts'
 
-/** Data of a channel, in both directions; see the window in the channel's protocol. */
+/** The data of a channel, in both directions. The channel protocol describes the window. */
 interface ChannelStreams {
-  /** Sends all of it, no faster than it is taken. Resolves at its end, or when it breaks. */
+  /** Sends the whole source, no faster than the other side takes it. Resolves when the source ends or breaks. */
   send(stream: ChannelStream, source: Readable): Promise<void>
-  /** The other side has taken so much. */
+  /** Called when the other side has taken this many bytes. */
   taken(bytes: number): void
-  /** Passes data on. What the other side sends beyond its window is a breach of the protocol: @returns false */
+  /**
+   * Passes data on to the sink. @returns false if the other side sent more than its window, which breaks the protocol
+   */
   take(data: Buffer, sink: Writable): boolean
   control(control: ChannelControl): Promise<void>
 }
@@ -63,7 +65,7 @@ function createChannelStreams(port: ChannelPort): ChannelStreams {
       try {
         for await (const chunk of source) await sendAll(name, chunk as Buffer)
       } catch {
-        // A terminal breaks when its last process has ended, a connection when its program does.
+        // A terminal breaks when its last process has ended, and a connection breaks when its program has ended.
       }
       await port.send(Buffer.of(CHANNEL_STREAMS[name]))
     },
@@ -84,7 +86,7 @@ function createChannelStreams(port: ChannelPort): ChannelStreams {
         held -= bytes
         void control({ type: 'taken', bytes })
       }
-      // What nobody reads any more is taken, too.
+      // Data that nobody reads any more counts as taken, too.
       if (!sink.writable) passed()
       else sink.write(data.subarray(1), passed)
       return true
@@ -115,7 +117,8 @@ const signals = z.object({ signal: z.enum(CHANNEL_SIGNALS) })
 const taken = z.object({ bytes: z.int().min(0) })
 
 /**
- * One channel, from the server's request to its end. Whoever closes it first: what was begun in the kernel is hung up.
+ * Serves one channel from the server's request to its end. When either side closes it, the command or connection in the
+ * kernel is hung up.
  */
 async function serveChannel(executor: Executor, port: ChannelPort, stopping: AbortSignal): Promise<void> {
   const streams = createChannelStreams(port)
@@ -126,7 +129,7 @@ async function serveChannel(executor: Executor, port: ChannelPort, stopping: Abo
     if (channel !== null) return take(message, channel, streams, port)
     const parsed = typeof message === 'string' ? schema.safeParse(parseControl(message)) : null
     opening.resolve(parsed?.success === true ? parsed.data : null)
-    // What follows the request waits until there is something that can take it.
+    // Messages after the request wait until something can take them.
     return ready.promise
   })
   const stop = () => port.close(1001, 'the agent is shutting down')
@@ -178,7 +181,7 @@ function take(message: ChannelMessage, channel: KernelChannel, streams: ChannelS
   if (control?.type === 'taken') return apply(taken, control, ({ bytes }) => streams.taken(bytes))
   if (control?.type === 'resize') return apply(resize, control, ({ columns, rows }) => channel.resize?.(columns, rows))
   if (control?.type === 'signal') return apply(signals, control, ({ signal }) => channel.signal?.(signal))
-  // What else there is, a later version knows.
+  // Messages of a later protocol version are ignored.
 }
 
 function apply<T>(shape: z.ZodType<T>, control: object, use: (value: T) => void): void {
@@ -188,13 +191,13 @@ function apply<T>(shape: z.ZodType<T>, control: object, use: (value: T) => void)
 
 /** The agent's ends of all channels. */
 export interface Channels {
-  /** Opens those that it does not know yet; an order is repeated until the server has heard of its channel. */
+  /** Opens the channels that are new here. The server repeats an order until it has heard from its channel. */
   open(orders: readonly ChannelOrder[]): void
-  /** Hangs up all of them, and resolves when nothing of them is left. */
+  /** Hangs up all channels, and resolves when all of them have ended. */
   close(): Promise<void>
 }
 
-/** Channels whose orders may still be repeated. */
+/** Number of past channels to remember, as their orders may still be repeated. */
 const REMEMBERED_MAX = 1_000
 
 export function createChannels(options: { executor: Executor; dial: DialChannel; log: Logger }): Channels {

@@ -9,15 +9,15 @@ import { webSocketPort } from '../channel/web-socket-port.ts'
 import { wait } from '../waiting/wait.ts'
 
 const HANDSHAKE_WITHIN_MS = 5_000
-/** Between two rounds of the same addresses: behind one there may be several servers, of which a proxy chooses. */
+/** Pause between two rounds of the same addresses: a proxy at one address may choose among several servers. */
 const ROUND_PAUSE_MS = 100
 const ROUND_PAUSE_MAX_MS = 1_000
 
 /**
- * Of several servers, one waits for the channel: the one whose address the order has, or one behind the agent's own
- * addresses, which are tried in turn until it is found.
+ * Connects to the one server that waits for this channel. That is the server at the address in the order, or one behind
+ * the agent's own addresses, which are tried in turn until it is found.
  *
- * @throws the last fault, once nobody waits any more
+ * @throws the last error, once nobody waits any more
  */
 export async function dialAround(
   order: ChannelOrder,
@@ -38,12 +38,12 @@ export async function dialAround(
   }
 }
 
-/** An agent that speaks TLS with its servers does not send a terminal in the clear because one of them says so. */
+/** An agent that talks TLS to its servers does not send a terminal unencrypted just because one of them asks for it. */
 function mayReplace(urls: readonly string[], url: string): boolean {
   return new URL(url).protocol === 'https:' || urls.some((own) => new URL(own).protocol === 'http:')
 }
 
-/** For the agent within a server, which is itself one of those that may wait. */
+/** Opens channels for the agent embedded in a server. That server may itself be the one that waits. */
 export function dialFrom(holders: ChannelHolders): DialChannel {
   return async (order, signal) => {
     const take = holders.find(order)
@@ -55,7 +55,7 @@ export function dialFrom(holders: ChannelHolders): DialChannel {
   }
 }
 
-/** @throws if the server cannot be reached, or does not wait for it */
+/** @throws if the server cannot be reached, or does not wait for this channel */
 function dialChannel(url: string, { channelId, secret }: ChannelOrder, signal: AbortSignal): Promise<ChannelPort> {
   const { promise, resolve, reject } = Promise.withResolvers<ChannelPort>()
   const socket = new WebSocket(url.replace(/\/*$/, `${AGENT_CHANNEL_PATH}${channelId}`).replace(/^http/, 'ws'), {

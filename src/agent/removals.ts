@@ -6,37 +6,38 @@ import { guarded } from '../waiting/wait.ts'
 import { isPassing } from './disk-watch.ts'
 import { BIN, DROPPED, dropSync, emptyBin, moveIntoBin, newBin } from './remove-tree.ts'
 
-/** Then others have their turn. */
+/** Longest pass over one tree, before the others get their turn. */
 const PASS_MS = 1_000
-/** Half of libuv's threads: launches need the others. */
+/** Half of libuv's threads; launches need the other half. */
 const AT_ONCE_MAX = 2
-/** Until a removal that failed for a reason that passes is tried again. */
+/** Pause before a removal that failed for a temporary reason is tried again. */
 const TRY_AGAIN_MS = 5_000
 
-/** What nobody needs any more, and is removed in the background, in passes of a bounded time, in turn. */
+/** Removes directories in the background, in passes of limited length, taking turns. */
 export interface Removals {
   /**
-   * Its name is free when this returns; the rest is done in the background, and by the next instance of the agent.
+   * Frees the name before it returns. The removal itself happens in the background, or in the next instance of the
+   * agent.
    *
-   * @returns whether there was something
+   * @returns whether there was something at the path
    * @throws if it cannot be renamed
    */
   drop(path: string): boolean
-  /** Goes on with what earlier instances have dropped in this directory. */
+  /** Continues with directories that earlier instances have dropped in this directory. */
   resume(directory: string): Promise<void>
-  /** Nothing is begun any more. Returns when the passes that run have ended. */
+  /** Starts no further pass. Resolves when the current passes have ended. */
   close(): Promise<void>
 }
 
 interface Removal {
   path: string
-  /** Null until it is in one. */
+  /** Null until the tree has been moved into a bin. */
   bin: string | null
-  /** This has been logged. */
+  /** A failure of this removal has been logged. */
   hasFailed?: boolean
 }
 
-/** @param passMs for tests: 0 is a pass for each file */
+/** @param passMs 0 means one pass per file, for tests */
 export function createRemovals({ log, passMs = PASS_MS }: { log: Logger; passMs?: number }): Removals {
   const waiting: Removal[] = []
   const working = new Set<Promise<void>>()
@@ -82,7 +83,7 @@ export function createRemovals({ log, passMs = PASS_MS }: { log: Logger; passMs?
         )
       }
     }
-    // At once when it finds nothing more: what comes after that needs another.
+    // The count falls in the same step in which the list was found empty, so that a later entry starts a new worker.
     workers--
   }
 
@@ -123,7 +124,7 @@ export function createRemovals({ log, passMs = PASS_MS }: { log: Logger; passMs?
   }
 }
 
-/** Whether it is what a removal has left. */
+/** Whether the name belongs to an unfinished removal. */
 export function isDropped(name: string): boolean {
   return name.startsWith(DROPPED) || name.startsWith(BIN)
 }

@@ -5,45 +5,47 @@ import { dirname, join } from 'node:path'
 import { NO_SYNC_POINTS } from '../observability/sync-points.ts'
 
 /**
- * Removes trees in which programs may have put anything, and may still be about: locked directories, thousands of
- * levels, links that come in between.
+ * Removes trees whose content programs control, even while those programs still run: locked directories, thousands of
+ * levels, links that appear during the removal.
  *
- * A tree is moved into a directory of the agent's own first, its bin: `.dropping-<random>/`, of mode 0700. Each directory
- * that is found in it is moved up into the bin, and removed once it is empty. So no path has more than two names below
- * the bin, however deep the tree was. The first of them is one that no other user can replace. What has the second is
- * removed, moved or unlocked itself; no link is followed. A mount is left as it is, with all that is in it: it cannot be
- * moved.
+ * A tree is first moved into a directory that only the agent can change, its bin: `.dropping-<random>/`, with mode
+ * 0700. Each directory found in it is moved up into the bin, and removed once it is empty. So no path has more than two
+ * names below the bin, however deep the tree was. No other user can replace the first of these names. The entry with
+ * the second name is removed, moved or unlocked itself, and no link is followed. A mount cannot be moved, so it is left
+ * as it is, with its content.
  *
- * All state is in the bin: whoever finds one, after a crash or in the next pass, goes on with it.
+ * All state is in the bin: anyone who finds a bin, after a crash or in the next pass, can continue with it.
  */
 
-/** Beside what is removed. No id begins like this, or like DROPPED. */
+/** Prefix of a bin, which lies beside the removed tree. No id begins with this or with DROPPED. */
 export const BIN = '.dropping-'
-/** What is on its way into a bin is renamed to such a name first, in one step. */
+/** Prefix of the name that a tree gets, in one step, before it is moved into a bin. */
 export const DROPPED = '.dropped-'
 
-/** Of Linux: opens a directory that may not be read. */
+/** A flag of Linux: opens even a directory without read permission. */
 const O_PATH = 0o10_000_000
 const { O_NOFOLLOW, O_DIRECTORY } = constants
 const OWNER_ALL = 0o700
 
 export interface Pass {
-  /** Nothing is left, the bin neither. */
+  /** Nothing is left, not even the bin. */
   gone: boolean
-  /** Files and directories that were removed or moved up. */
+  /** Number of files and directories that were removed or moved up. */
   count: number
-  /** Why the first of those that are left could not be removed. */
+  /** Error of the first entry that could not be removed. */
   fault: Error | null
 }
 
-/** Takes it away in one step, which blocks for no longer than that. @throws ENOENT and others of `rename` */
+/** Renames the tree in one step, and returns at once. @throws ENOENT and other errors of `rename` */
 export function dropSync(path: string): string {
   const dropped = join(dirname(path), `${DROPPED}${randomName()}`)
   renameSync(path, dropped)
   return dropped
 }
 
-/** Removes all of it, however long that takes. Nothing there is fine. @throws if something is left, in a bin */
+/**
+ * Removes the whole tree, however long that takes. A missing tree is no error. @throws if something is left, in a bin
+ */
 export async function removeTree(path: string): Promise<void> {
   const bin = newBin(path)
   if (!(await moveIntoBin(path, bin))) return
@@ -54,7 +56,7 @@ export async function removeTree(path: string): Promise<void> {
   }
 }
 
-/** Beside `path`, so in the same file system. */
+/** Returns a new path beside `path`, so in the same file system. */
 export function newBin(path: string): string {
   return join(dirname(path), `${BIN}${randomName()}`)
 }
@@ -79,8 +81,8 @@ export async function moveIntoBin(path: string, bin: string): Promise<boolean> {
 }
 
 /**
- * On a full disk, what is removed would be what makes space: a directory in which nobody else can replace anything is a
- * bin as it is.
+ * Turns the directory itself into a bin if nobody else can replace anything in it. On a full disk no bin can be
+ * created, and the removal is what would make space.
  */
 async function becameBin(path: string, bin: string): Promise<boolean> {
   const found = await lstat(path)
@@ -92,18 +94,18 @@ async function becameBin(path: string, bin: string): Promise<boolean> {
 }
 
 /**
- * One pass, which ends after this time, or when nothing more can be removed.
+ * Runs one pass, which ends after this time, or when nothing more can be removed.
  *
- * @param forMs whatever it is, a pass removes something if it can
+ * @param forMs however short, a pass removes at least one entry if it can
  * @param syncPoints `removal:after-look`: an entry is known as a file or a directory, and becomes a link before it is
- *   removed. `removal:before-unlock`: a directory is known to be locked, and becomes a link before it is unlocked
+ * removed. `removal:before-unlock`: a directory is known to be locked, and becomes a link before it is unlocked
  */
 export async function emptyBin(bin: string, forMs: number, syncPoints = NO_SYNC_POINTS): Promise<Pass> {
   const until = performance.now() + forMs
   const pass: Pass = { gone: false, count: 0, fault: null }
   const isOver = () => pass.count > 0 && performance.now() >= until
 
-  /** What is not there any more was removed by somebody else. */
+  /** Runs the work, and ignores an entry that somebody else has removed meanwhile. */
   async function attempt(work: () => Promise<void>): Promise<void> {
     try {
       await work()
@@ -138,7 +140,7 @@ export async function emptyBin(bin: string, forMs: number, syncPoints = NO_SYNC_
       if (found?.isDirectory() !== true) await attempt(() => unlink(path))
       else {
         if ((found.mode & OWNER_ALL) !== OWNER_ALL) await unlock(path)
-        // Where one cannot be read, the others go all the same.
+        // If one directory cannot be read, the others are still removed.
         await removeDirectory(path).catch((error: Error) => (pass.fault ??= error))
       }
       if (isOver()) return
@@ -151,13 +153,13 @@ export async function emptyBin(bin: string, forMs: number, syncPoints = NO_SYNC_
 
   for (let before = -1; !pass.gone && before < pass.count && !isOver();) {
     before = pass.count
-    // Agents that share a directory may go on with the same bin.
+    // Agents that share a directory may work on the same bin.
     await removeAll().catch((error: unknown) => (pass.gone = ifGone(error as Error) === null))
   }
   return pass
 }
 
-/** To move a directory elsewhere is to change it. */
+/** Moves a directory up. Moving it elsewhere changes it, so it must be writable. */
 async function moveUp(path: Buffer, bin: string, syncPoints = NO_SYNC_POINTS): Promise<void> {
   const to = join(bin, randomName())
   try {
@@ -170,20 +172,20 @@ async function moveUp(path: Buffer, bin: string, syncPoints = NO_SYNC_POINTS): P
   }
 }
 
-/** Gives its owner, who this may be, all rights to a directory, and to nothing that a link leads to. */
+/** Gives its owner all rights to a directory, but never to the target of a link. The owner may be this user. */
 export async function unlock(path: Buffer | string): Promise<void> {
   try {
-    // Deprecated, as it is there on macOS alone, where nothing else does this.
+    // `lchmod` is deprecated because only macOS has it, and macOS has nothing else for this.
     // oxlint-disable-next-line typescript/no-deprecated
     if (process.platform !== 'linux') return await lchmod(path, OWNER_ALL)
     await using directory = await open(path, O_PATH | O_NOFOLLOW | O_DIRECTORY)
     await chmod(`/proc/self/fd/${directory.fd}`, OWNER_ALL)
   } catch {
-    // What needs the right then fails, and says why.
+    // Where this does not work, the step that needs the right fails with a clear error.
   }
 }
 
-/** Names may be any bytes. */
+/** Lists names as bytes, since they need not be valid text. */
 async function list(path: Buffer): Promise<AsyncIterable<Dirent<Buffer>>> {
   return (await opendir(path, { encoding: 'buffer' as BufferEncoding })) as unknown as AsyncIterable<Dirent<Buffer>>
 }

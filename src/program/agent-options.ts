@@ -113,10 +113,10 @@ function filesOf(config: Config): string[] {
   )
 }
 
-/** The rest is left to the agent, an embedded server and the system. */
+/** Share of the memory that kernels get. The rest is left to the agent, an embedded server and the system. */
 const MEMORY_SHARE = 0.8
 
-/** What this machine or container can offer to kernels: `cpu` in cores, `mem` in bytes. */
+/** Returns what this machine or container can offer to kernels: `cpu` in cores, `mem` in bytes. */
 function detectSlots(): Record<string, string> {
   const constrained = process.constrainedMemory()
   const total = constrained > 0 ? Math.min(constrained, totalmem()) : totalmem()

@@ -7,15 +7,17 @@ interface NoopKernel {
   readonly script: NoopScript
   readonly observed: ObservedKernel
   output: Buffer
-  /** To be started as soon as it is prepared. */
+  /** The kernel starts as soon as it is prepared. */
   startWanted: boolean
   timer: NodeJS.Timeout | undefined
-  /** As `performance.now()`. */
+  /** A time of `performance.now()`. */
   killAt: number
   stopError: FailureError | null
-  /** As `performance.now()`. */
+  /** A time of `performance.now()`. */
   beganAt: number
-  /** See TimedKernel: there is no machine whose uptime would count. */
+  /**
+   * See TimedKernel. Measured by `performance.now()`, which is enough because a simulated kernel survives no restart.
+   */
   batchTimeoutMs: number | null
 }
 
@@ -46,7 +48,10 @@ function newNoopKernel(spec: KernelSpec, assignment: number): NoopKernel {
   }
 }
 
-/** Unless the script names a port: a privileged port, different for consecutive kernels, on which nothing listens. */
+/**
+ * The port that the script names, or else a privileged port on which nothing listens, different for consecutive
+ * kernels.
+ */
 function portOf(script: NoopScript): number {
   if (script.kind === 'hang' && script.port !== null) return script.port
   portsGiven += 1

@@ -16,15 +16,15 @@ import type { KernelEntry } from '../kernels/kernel-entry.ts'
 import type { ChainHost } from './chain-host.ts'
 import { clearPublishFiles, isPublishFile } from './publish-files.ts'
 
-/** What is older than the record is moved there, beside the directory, by the attempt that left it. */
+/** Prefix of a directory that was moved aside because a newer checkpoint is on record elsewhere. */
 const STALE = '.stale-'
 
-/** What this agent has under way for a chain, beside its directory: what it fetches, and what it sends. */
+/** Names of this agent's work in progress beside a chain's directory: what it fetches, and what it sends. */
 const DRAFT = /^\.(?:new|snap)-[0-9a-f]{12}-/
 
 type OfChain = Pick<KernelSpec, 'chainId' | 'checkpoint'>
 
-/** The directory that the kernels of a chain share in this store. */
+/** Returns the directory that the kernels of a chain share in this store. */
 export function chainDirectory(host: ChainHost, spec: OfChain): string {
   return join(host.chainsDir, chainName(spec.chainId, generationOf(spec)))
 }
@@ -37,7 +37,10 @@ export function chainName(chainId: string, generation: number): string {
   return generation === 0 ? chainId : `${chainId}.${generation}`
 }
 
-/** The chain whose directory, or former directory, has this name; of other names, what is no id. */
+/**
+ * Returns the chain to which a directory, or a former directory, of this name belongs. For any other name, the result
+ * is no valid id.
+ */
 export function chainOf(name: string): { chainId: string; generation: number } {
   const plain = name.replace(STALE, '').replace(DRAFT, '')
   const [, chainId = '', generation = '0'] = /^(.*?)(?:\.(\d{1,10}))?$/.exec(plain)!
@@ -48,19 +51,19 @@ export function draftPath(host: ChainHost, spec: OfChain, kind: 'new' | 'snap'):
   return join(host.chainsDir, `.${kind}-${ownToken(host)}-${chainName(spec.chainId, generationOf(spec))}`)
 }
 
-/** Of an instance of this agent that has died. */
+/** Whether the name belongs to work in progress of this agent's earlier instance. */
 export function isOwnDraft(host: ChainHost, name: string): boolean {
   return DRAFT.test(name) && name.split('-')[1] === ownToken(host)
 }
 
-/** Agents may share the store, and their directories have the same path on several machines. */
+/** A token of this agent in names: agents may share the store, and use the same path for it on several machines. */
 function ownToken({ registry }: ChainHost): string {
   return createHash('sha256').update(`${hostname()} ${registry.kernelsDir}`).digest('hex').slice(0, 12)
 }
 
 /**
- * Makes the directory ready for an attempt, which has it from here on. Up to the change of its owner synchronous, so
- * that kernels of one session do not come between. What a crash leaves is continued by the next launch: the mark is
+ * Prepares the directory for an attempt, which owns it from here on. Everything up to the change of its owner is
+ * synchronous, so that kernels of one session do not interfere. After a crash the next launch continues: the mark is
  * written last.
  *
  * @param owner to whom it must belong; null for the agent's own user
@@ -77,7 +80,10 @@ export async function openChainDirectory(
   return found
 }
 
-/** What the directory is for this attempt; `wanted` is false where it has taken it already, or needs nothing more. */
+/**
+ * Decides what the directory is for this attempt. `wanted` is false if the attempt has already taken it, or needs no
+ * other checkpoint.
+ */
 export function judgeChain(host: ChainHost, spec: KernelSpec) {
   const path = chainDirectory(host, spec)
   const mark = readChainMark(path)
@@ -95,8 +101,8 @@ export function judgeChain(host: ChainHost, spec: KernelSpec) {
 }
 
 /**
- * Puts a fetched checkpoint in the place of the directory, which the attempt has from here on. What a crash leaves
- * between the two is what was fetched, taken for nobody's: it is fetched again.
+ * Replaces the directory by a fetched checkpoint; the attempt owns it from here on. After a crash between the two
+ * steps, the directory belongs to no attempt, and the checkpoint is fetched again.
  */
 export function placeFetched(host: ChainHost, spec: KernelSpec, draft: string): void {
   const { wanted, mark, path } = judgeChain(host, spec)
@@ -120,7 +126,10 @@ function takeChainDirectory(host: ChainHost, spec: KernelSpec, path: string): Fo
   return found
 }
 
-/** Not what it is in: where that is away, as a file system that is not mounted, nothing takes its place. */
+/**
+ * Creates the directory, but not its parent: if that is missing, for example because a file system is not mounted,
+ * nothing must replace it.
+ */
 function makeDirectory(path: string): void {
   try {
     mkdirSync(path, 0o700)
@@ -129,18 +138,23 @@ function makeDirectory(path: string): void {
   }
 }
 
-/** What a kernel of an earlier instance was told to find. */
+/** Returns what a kernel of an earlier instance was told about its checkpoint. */
 export function foundBefore(host: ChainHost, spec: KernelSpec): FoundCheckpoint | null {
   const mark = readChainMark(chainDirectory(host, spec))
   return mark?.attempt === spec.attempt ? mark.found : null
 }
 
-/** The one whose look at the end goes on record. */
+/**
+ * Whether the chain's directory is examined and recorded when this kernel ends, which holds for one kernel per session.
+ */
 export function isFirstKernel({ role, index }: Pick<KernelSpec, 'role' | 'index'>): boolean {
   return role === 'main' && index === 1
 }
 
-/** Only the last is kept. Another agent with this store may have moved it meanwhile: then its name is taken. */
+/**
+ * Moves the directory aside. Only the last such directory is kept. If another agent with this store has done the same
+ * meanwhile, the name is taken.
+ */
 function moveAside(host: ChainHost, spec: KernelSpec, attempt: number): void {
   const { chainId } = spec
   const aside = join(host.chainsDir, `${STALE}${chainName(chainId, generationOf(spec))}`)
@@ -153,7 +167,7 @@ function moveAside(host: ChainHost, spec: KernelSpec, attempt: number): void {
   }
 }
 
-/** Also where there is no directory. */
+/** Whether the directory is empty or missing. */
 export function isEmpty(path: string): boolean {
   try {
     const directory = opendirSync(path)
@@ -165,17 +179,18 @@ export function isEmpty(path: string): boolean {
       directory.closeSync()
     }
   } catch (error) {
-    // Of the agent's own user, and hidden from it by its mode: something is in it.
+    // A directory of the agent's own user may be unreadable because of its mode: then something is in it.
     return (error as NodeJS.ErrnoException).code === 'ENOENT'
   }
 }
 
 /**
- * With what attempts left there that ran as another user, under another isolation. A file with further names elsewhere
- * stays whose it is. That user may still be about and exchange files meanwhile: no link is followed, and nothing is
- * given away but what was that user's. The directory itself is the last, so that another start goes on after a crash.
+ * Gives the directory to another user, with all files that earlier attempts left under another isolation. The former
+ * user may still run programs that replace files meanwhile, so no link is followed, and only files of that user are
+ * given away. A file with further names elsewhere keeps its owner. The directory itself comes last, so that a start
+ * after a crash continues here.
  *
- * @throws if not all of it could be handed over
+ * @throws if not everything could be handed over
  */
 async function handOver(directory: string, { uid, gid }: Owner): Promise<void> {
   const { uid: from } = await lstat(directory)
@@ -187,9 +202,9 @@ async function handOver(directory: string, { uid, gid }: Owner): Promise<void> {
 }
 
 /**
- * Removes the chain's directory with its last kernel on this machine, if it is empty: most chains store nothing there,
- * and the empty directories would accumulate. Synchronous, to avoid a race: a kernel is in the registry before it
- * takes the directory. Where several agents share the store, the directory may have gone to another attempt.
+ * Removes an empty directory when the chain's last kernel on this machine has ended. Most chains store nothing, and
+ * empty directories would accumulate. Synchronous to avoid a race: a kernel is in the registry before it takes the
+ * directory. If several agents share the store, the directory may meanwhile belong to another attempt.
  */
 export function leaveChain(host: ChainHost, { spec }: KernelEntry): void {
   const path = chainDirectory(host, spec)
@@ -205,14 +220,17 @@ export function leaveChain(host: ChainHost, { spec }: KernelEntry): void {
   }
 }
 
-/** Whether a kernel here has that directory of the chain. */
+/** Whether a kernel here uses that directory of the chain. */
 export function isChainNeeded(host: ChainHost, chainId: string, generation: number): boolean {
   return [...host.registry.kernels.values()].some(({ spec, successor }) =>
     [spec, successor?.spec].some((each) => each?.chainId === chainId && generationOf(each) === generation),
   )
 }
 
-/** Beside a chain's directory: which attempt last had it, and what it found. A link, whose target is made in one step. */
+/**
+ * Prefix of a link beside a chain's directory. Its target says which attempt last had the directory, and what it found.
+ * It is a link because its target is written in one step.
+ */
 const MARK = '.attempt-'
 const TEXT = /^(?<attempt>[1-9]\d{0,9}) (?<state>NONE|HERE|FETCHED|MISSING) (?<from>\d{0,10})$/
 

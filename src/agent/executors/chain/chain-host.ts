@@ -4,7 +4,7 @@ import type { CheckpointRelay } from '../executor.ts'
 import type { Removals } from '../../removals.ts'
 import type { KernelEntry } from '../kernels/kernel-entry.ts'
 
-/** What keeps directories for chains. */
+/** The parts of an executor that keep directories for chains. */
 export interface ChainHost {
   readonly chainsDir: string
   /** Identifies that directory. */
@@ -17,18 +17,20 @@ export interface ChainHost {
     readonly removals: Removals
   }
   readonly limits: ChainLimits
-  /** By name, those whose directories were not looked through to the end. */
+  /** Directories, by name, that were too large to count. */
   readonly tooLarge: Map<string, Pick<KernelSpec, 'chainId' | 'checkpoint'>>
-  /** By name, the directories of which a snapshot is on its way to the servers; ends soon when it is not wanted. */
+  /**
+   * Directories, by name, of which a snapshot is being sent to the servers. The work ends soon once it is not wanted.
+   */
   readonly publishing: Map<string, Promise<void>>
-  /** Missing: checkpoints stay where they are. */
+  /** If missing, checkpoints stay on this agent. */
   readonly relay: CheckpointRelay | undefined
   readonly log: Logger
 }
 
-/** Bounds of the directory of a chain; null: no bound. */
+/** Limits of a chain's directory. Null means no limit. */
 export interface ChainLimits {
   chainBytes: number | null
-  /** Files and directories in it. */
+  /** Number of files and directories in it. */
   chainFiles: number | null
 }

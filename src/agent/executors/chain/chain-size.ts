@@ -4,13 +4,13 @@ import type { Socket } from 'node:net'
 import { systemPath, systemProgram } from '../../../machine/system-programs.ts'
 import { withPipes } from '../process/shell.ts'
 
-/** A tree that takes longer is not measured this time: some ten million files. */
+/** Time limit of a measurement, in which about ten million files are counted. A larger tree is not measured. */
 const MEASURE_WITHIN_MS = 60_000
 
 /**
- * What the files of a chain's directory take on the disk, or how many files and directories there are in it. Measured
- * by another process with low priority: a tree of a million files takes it seconds. Follows no links, enters no other
- * file system, counts a file with several names once.
+ * Returns the disk space of a chain's directory, or the number of its files and directories. Another process with low
+ * priority measures it, since a tree of a million files takes seconds. Follows no links, enters no other file system,
+ * and counts a file with several names once.
  *
  * @returns null if it could not be measured
  */
@@ -18,7 +18,7 @@ export async function chainSize(path: string, unit: 'bytes' | 'files'): Promise<
   if (await isEmpty(path)) return 0
   const first = await measure(path, unit)
   if (!first.refused || process.getuid!() === 0) return first.size
-  // Of the agent's own user, and hidden from it by their mode.
+  // Such directories belong to the agent's own user, but their mode hides their content from it.
   const hidden = ['-type', 'd', '!', '-perm', '-700', '-exec', 'chmod', 'u+rwx', '{}', ';']
   await runInBackground(['find', path, '-xdev', ...hidden], { withinMs: MEASURE_WITHIN_MS })
   return (await measure(path, unit)).size
@@ -33,13 +33,13 @@ async function isEmpty(path: string): Promise<boolean> {
   }
 }
 
-/** What vanishes meanwhile makes `du` fail, but it counts the rest. */
+/** Runs `du`. It fails if a file vanishes meanwhile, but counts the rest. */
 async function measure(path: string, unit: 'bytes' | 'files'): Promise<{ size: number | null; refused: boolean }> {
   const options = unit === 'bytes' ? ['-skx'] : ['-sx', '--inodes']
   const { stdout, refused } = await runInBackground(['du', ...options, path], { withinMs: MEASURE_WITHIN_MS })
   const counted = /^\d+/.exec(stdout)?.[0]
   if (counted === undefined) return { size: null, refused }
-  // The directory itself is not in it.
+  // `du` counts the directory itself, too.
   return { size: unit === 'bytes' ? Number(counted) * 1024 : Number(counted) - 1, refused }
 }
 
@@ -49,13 +49,13 @@ interface BackgroundCommand {
   /** Null if it was killed or could not be started. */
   code: number | null
   stdout: string
-  /** It was denied something. */
+  /** The program was refused access to something. */
   refused: boolean
 }
 
 /**
- * Runs a program of the system over what kernels have left: with low priority, in the C locale, and however much it has
- * to complain about. An agent that stops does not wait for it.
+ * Runs a program of the system on files that kernels have left, with low priority and in the C locale. Any amount of
+ * error output is accepted. The agent does not wait for it when it stops.
  */
 export function runInBackground(
   [command, ...args]: readonly [string, ...string[]],

@@ -3,20 +3,23 @@ import { join } from 'node:path'
 import { v4 as uuidv4, validate } from 'uuid'
 import { readControlFile, writeControlFile } from '../../control-file.ts'
 
-/** In the directory itself, so that all who see the directory see the same, whatever its path is for them. */
+/**
+ * Name of a file in the directory itself, so that everyone who sees the directory reads the same id, whatever its path.
+ */
 const IDENTITY = '.reprise-store'
-/** In the agent's directory: which store was where. */
+/** Name of a file in the agent's directory that remembers which store was where. */
 const REMEMBERED = 'chain-store.json'
 const IDENTITY_BYTES_MAX = 64
 
-/** The directory is not the one that it was. The message is for people. */
+/** The directory holds another store than before. The message is for people. */
 export class ChainStoreError extends Error {}
 
 /**
- * The id of the store in `dir`, which is made with its first use. Agents with the same one share what chains store.
+ * Returns the id of the store in `dir`, which is created with its first use. Agents with the same id share what chains
+ * store.
  *
- * @param byHand somebody named the directory: another store where this agent had its own is refused, since a file
- *   system that is not mounted looks like an empty directory
+ * @param byHand a person configured the directory. Then a store other than this agent's earlier one is refused, since a
+ * file system that is not mounted looks like an empty directory
  * @throws ChainStoreError
  */
 export function openChainStore({ dir, agentDir, byHand }: { dir: string; agentDir: string; byHand: boolean }): string {
@@ -35,7 +38,10 @@ export function openChainStore({ dir, agentDir, byHand }: { dir: string; agentDi
   return id
 }
 
-/** Linked, not written: whoever sees the file sees all of it, and of several agents that begin at once one makes it. */
+/**
+ * Creates the id's file by `link`, so that the file is always complete, and only one of several agents that start at
+ * once creates it.
+ */
 function makeIdentity(path: string): string {
   const draft = `${path}.${uuidv4()}`
   try {

@@ -9,22 +9,23 @@ import { chainDirectory } from './chain-directory.ts'
 import { chainSize } from './chain-size.ts'
 
 interface WatchedKernel extends KernelEntry {
-  /** As `performance.now()`. */
+  /** A time of `performance.now()`. */
   readonly launchedAt: number
-  /** Not null: its end is known. */
+  /** Set once its end is known. */
   readonly ending: object | null
 }
 
 type WatchedHost<K extends WatchedKernel> = Omit<ChainHost, 'registry'> & { readonly registry: KernelRegistry<K> }
 
-/** Between two checks, and what a kernel has after its start to clear up what earlier attempts have left. */
+/** Pause between two checks. A new kernel also has this long to delete what earlier attempts have left. */
 const CHECK_INTERVAL_MS = 5_000
-/** Pauses are at least so many times as long as the check before: the share of a core that large trees cost. */
+/** A pause lasts at least this many times as long as the check before it, which limits the CPU time for large trees. */
 const PAUSE_PER_PASS = 10
 const STOP_GRACE_MS = 5_000
 
 /**
- * Stops the kernels of a chain whose directory has outgrown its bound: one check of each chain that has some running.
+ * Stops the kernels of a chain whose directory exceeds a limit. Each chain with running kernels is checked once per
+ * pass.
  */
 export function createChainWatch<K extends WatchedKernel>(host: WatchedHost<K>): Passes {
   const isBounded = host.limits.chainBytes !== null || host.limits.chainFiles !== null
@@ -60,7 +61,7 @@ function running<K extends WatchedKernel>(host: WatchedHost<K>): K[] {
 
 const VARIABLES = { bytes: 'REPRISE_CHAIN_BYTES_MAX', files: 'REPRISE_CHAIN_FILES_MAX' } as const
 
-/** The failure of those who use a directory beyond a bound; null if it keeps to them, or cannot be measured. */
+/** Returns the failure of kernels whose directory exceeds a limit; null if it does not, or could not be measured. */
 export async function overfull(
   host: ChainHost,
   spec: Pick<KernelSpec, 'chainId' | 'checkpoint'>,

@@ -20,11 +20,11 @@ import type { KernelEntry } from '../kernels/kernel-entry.ts'
 import { chainSize } from './chain-size.ts'
 
 /**
- * Directories that are needed by nobody are renamed at once, beside the others, and removed in the background. Another
- * start of the agent goes on with those that are left.
+ * Drops directories that no chain needs. They are renamed at once, and deleted in the background. The next start of the
+ * agent continues with those that are left.
  */
 export function createChainDrops(host: ChainHost): ChainDirectories & { resume(): Promise<void> } {
-  /** Of the last listing: the server answers to that, and many chains may have been removed at once. */
+  /** The last listing, from which drops are served: the server's answer refers to it, and may name many chains. */
   let listed = new Map<string, Stored[]>()
 
   function dropDirectory(name: string): boolean {
@@ -60,7 +60,7 @@ export function createChainDrops(host: ChainHost): ChainDirectories & { resume()
     async resume() {
       await host.registry.removals.resume(host.chainsDir)
       for (const name of await readdir(host.chainsDir)) {
-        // Renamed first: a kernel that goes on may already make one anew.
+        // The draft is renamed first, because a kernel that continues may already create a new one.
         if (isOwnDraft(host, name)) dropDirectory(name)
       }
     },
@@ -72,7 +72,7 @@ interface Stored {
   generation: number
 }
 
-/** Directories by the ids of their chains. */
+/** Groups directories by the ids of their chains. */
 function byChain(names: readonly string[]): Map<string, Stored[]> {
   const found = new Map<string, Stored[]>()
   for (const name of names) {
@@ -83,14 +83,14 @@ function byChain(names: readonly string[]): Map<string, Stored[]> {
 }
 
 /**
- * Measures, one after the other, the directories of chains that were too large to be looked through when their last
- * kernel ended, and, of `all`, those that have a kernel running here.
+ * Measures the directories of chains that were too large to count when their last kernel ended. With `all`, also
+ * measures the directories of running kernels. One directory at a time.
  */
 async function measureChains(host: ChainHost, all: boolean): Promise<ChainSize[]> {
   const sizes: ChainSize[] = []
   for (const [name, spec] of new Map([...host.tooLarge, ...(all ? running(host) : [])])) {
     if (host.registry.closed) return sizes
-    // Also where it fails: the next attempt is measured while it runs.
+    // A failed measurement is not repeated: the next attempt is measured while it runs.
     host.tooLarge.delete(name)
     const bytes = await chainSize(chainDirectory(host, spec), 'bytes')
     if (bytes !== null) sizes.push({ chainId: spec.chainId, generation: generationOf(spec), bytes })
@@ -98,7 +98,7 @@ async function measureChains(host: ChainHost, all: boolean): Promise<ChainSize[]
   return sizes
 }
 
-/** To be measured with the next ones. */
+/** Marks the chain's directory to be measured later. */
 export function noteTooLarge(host: ChainHost, { chainId, checkpoint }: KernelSpec): void {
   host.tooLarge.set(chainName(chainId, generationOf({ chainId, checkpoint })), { chainId, checkpoint })
 }

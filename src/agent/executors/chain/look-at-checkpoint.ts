@@ -9,7 +9,10 @@ import { noteTooLarge } from './drop-chains.ts'
 import type { ChainHost } from './chain-host.ts'
 import { isPublishFile } from './publish-files.ts'
 
-/** Most chains store nothing: whether there is something is seen at once. Null where there is nothing to tell. */
+/**
+ * Returns what a chain has stored at its end, or null if there is nothing to report. Most chains store nothing, which
+ * this notices without counting.
+ */
 export function leftCheckpoint(host: ChainHost, { spec, found }: KernelEntry): Promise<LeftCheckpoint> | null {
   if (!isFirstKernel(spec)) return null
   const path = chainDirectory(host, spec)
@@ -21,15 +24,15 @@ export function leftCheckpoint(host: ChainHost, { spec, found }: KernelEntry): P
 }
 
 /**
- * What a chain has stored, while nothing of it runs. Counts files up to a bound, beyond which it only says that there is
- * something; follows no links. Never rejects.
+ * Counts what a chain has stored, while nothing of it runs. Above a limit it only reports that there is something.
+ * Follows no links. Never rejects.
  */
 async function lookAtCheckpoint(path: string, generation: number): Promise<LeftCheckpoint> {
   const seen: Seen = { entries: 0, files: 0, bytes: 0, newestMs: 0, until: performance.now() + CHECKPOINT_LOOK_MS }
   const whole = await walk(path, seen).catch((error: NodeJS.ErrnoException) => error.code === 'ENOENT' && isEmpty(path))
   const newestAt = seen.newestMs === 0 ? null : new Date(seen.newestMs).toISOString()
   if (!whole) return { generation, files: null, bytes: null, newestAt }
-  // Directories alone are no checkpoint.
+  // Directories without files are no checkpoint.
   return { generation, files: seen.files, bytes: seen.bytes, newestAt }
 }
 
@@ -41,7 +44,7 @@ interface Seen {
   until: number
 }
 
-/** @returns whether all of it was seen */
+/** @returns whether everything was counted */
 async function walk(directory: string, seen: Seen, isTop = true): Promise<boolean> {
   await using open = await openDirectoryBelow(directory, '')
   const here = pathOf(open)

@@ -6,17 +6,17 @@ import type { CheckpointCopy } from '../../../domain/agent/protocol.ts'
 import { RELAY_ENTRIES_MAX } from '../../../domain/limits.ts'
 import { openBelow, tooMany, walkBelow } from './walk-below.ts'
 
-/** A checkpoint as it travels: its archive can be read as often as nothing changes. */
+/** A checkpoint that is ready to be sent. Its archive can be read repeatedly while the files do not change. */
 export interface PackedCheckpoint extends CheckpointCopy {
   read(): AsyncGenerator<Uint8Array, void>
 }
 
 /**
- * Packs the directory of a chain. The order of names makes equal directories equal archives. Programs of the same
- * project may still reach into it: no link is followed, on the way to a file or in its place, so that nothing else than
- * what is in the directory is read. Sockets and pipes are left out.
+ * Packs the directory of a chain. Names are sorted, so equal directories make equal archives. Programs of the same
+ * project may still change the directory, so no link is followed on the way to a file or in its place, and only files
+ * of the directory are read. Sockets and pipes are left out.
  *
- * @throws ArchiveError if it cannot travel: it is too large, or has links that leave it
+ * @throws ArchiveError if it cannot be sent: it is too large, or has links that leave it
  */
 export async function packCheckpoint(directory: string, bytesMax: number): Promise<PackedCheckpoint> {
   const entries: PackedEntry[] = []
@@ -49,7 +49,7 @@ async function entryOf(root: string, name: string, at: string): Promise<PackedEn
   return { ...common, kind: 'file', bytes: stats.size, executable, open: () => openOwn(root, name) }
 }
 
-/** A further name of another user's file, which that user's programs could not read. */
+/** Opens a file, unless it is a further name of another user's file, which the program itself could not read. */
 async function openOwn(root: string, name: string): Promise<FileHandle> {
   const file = await openBelow(root, name)
   try {

@@ -12,27 +12,27 @@ import { markWish, type PublishAnswer, readWish, removeWish, writeAnswer } from 
 import { relayCheckpoint, type Relayed } from './relay-checkpoint.ts'
 import { type Snapshot, snapshotCheckpoint } from './snapshot-checkpoint.ts'
 
-/** Of files that are written to while they are sent. */
+/** Number of tries for files that are written to while they are sent. */
 const TRIES_MAX = 3
 const FREEZES_MAX = 10
 
-/** What is remembered of a chain while a kernel of it runs here. */
+/** State of a chain's publications while a kernel of it runs here. */
 interface History {
-  /** As `performance.now()`: the one that has waited longest comes first. */
+  /** A time of `performance.now()`: the chain that has waited longest comes first. */
   endedAt: number
   dueAt: number
   /** Names of files that the program writes to in place. */
   written: Set<string>
-  /** What had the name of the wish and was no plain file: it is told once. */
+  /** The entry that had the name of the wish but was no plain file. It is logged once. */
   refused: string
 }
 
 /**
- * Sends the servers what running programs publish: looks for the wish of each kernel whose directory goes on record,
- * takes a snapshot and has it relayed. One at a time for each chain, and only a few at once, with pauses in between: a
- * program that publishes all the time has its last state sent, and not each.
+ * Sends the servers the checkpoints that running programs publish. It looks for the wish of each session's first
+ * kernel, takes a snapshot and has it relayed. Each chain publishes one snapshot at a time, few chains do so at once,
+ * and there are pauses in between. If a program publishes all the time, its latest state is sent, but not every state.
  *
- * A crash leaves the wish, so that the next instance does all of it again, and a snapshot, which that removes.
+ * After a crash the wish still exists, so the next instance starts again, and removes the old snapshot.
  *
  * @param elsewhere kernels run on other machines
  */
@@ -97,7 +97,7 @@ async function publish(host: ChainHost, kernel: KernelEntry, work: () => Promise
     await removeTree(aside)
     await mkdir(aside, { mode: 0o700 })
     const relayed = await work()
-    // It is not this attempt's directory any more.
+    // The directory no longer belongs to this attempt.
     if (!isRunning(kernel) || host.registry.closed) return
     writeAnswer(directory, aside, answerOf(spec, relayed))
     if (relayed.isOver) removeWish(directory, aside)
@@ -114,7 +114,7 @@ async function relaySnapshot(host: ChainHost, kernel: KernelEntry, { written }: 
   const isWanted = () => isRunning(kernel) && !host.registry.closed
   let snapshot: Snapshot | undefined
   let packing: Promise<PackedCheckpoint> | undefined
-  // Again with each snapshot; without one, this wish is answered all the same.
+  // Each snapshot marks the wish again. If there is no snapshot, this wish is answered nevertheless.
   markWish(directory)
   async function pack(bytesMax: number): Promise<PackedCheckpoint> {
     await snapshot?.freeze()
@@ -128,14 +128,14 @@ async function relaySnapshot(host: ChainHost, kernel: KernelEntry, { written }: 
       isWanted,
       pack: (bytesMax) => (packing = pack(bytesMax)),
     })
-    // Whoever gave up has not waited for it.
+    // A caller that gave up has not waited for the packing.
     await packing?.catch(() => {})
     const isOver = relayed.recorded || tries === TRIES_MAX || !isWanted()
     if (isOver || snapshot === undefined || (await snapshot.freeze()) === 0) return relayed
   }
 }
 
-/** Until no file in it has been written to since. */
+/** Packs the snapshot, and repeats that until no file in it was written to meanwhile. */
 async function packStill(snapshot: Snapshot, bytesMax: number, isWanted: () => boolean): Promise<PackedCheckpoint> {
   for (let freezes = 1; ; freezes++) {
     const packing = packCheckpoint(snapshot.path, bytesMax)
@@ -153,7 +153,7 @@ function refused(reason: string): Relayed {
   return { recorded: false, isOver: false, reason, copy: null }
 }
 
-/** Those whose directories go on record. */
+/** Running kernels whose directories are examined at their end. */
 function running({ registry }: ChainHost): KernelEntry[] {
   return [...registry.kernels.values()].filter((kernel) => isRunning(kernel) && isFirstKernel(kernel.spec))
 }

@@ -3,41 +3,41 @@ import { lstat, opendir } from 'node:fs/promises'
 import { join } from 'node:path'
 
 /**
- * How a program and its agent speak about publishing, in the chain's directory. The program makes `.publish`; the agent
- * answers in `.published`, and then removes `.publish`. Who makes or touches it meanwhile asks again. A `.publish` that
- * is there after a crash has not been answered.
+ * The files in the chain's directory through which a program and its agent talk about publishing. The program creates
+ * `.publish`. The agent answers in `.published`, and then removes `.publish`. A program that creates or touches
+ * `.publish` meanwhile asks again. A `.publish` that exists after a crash has not been answered.
  *
- * The directory is the program's, and only its own name is not: nothing here follows a link in it, or removes anything
- * but plain files and links of these two names.
+ * The program controls the directory's content, so nothing here follows a link in it, or removes anything but plain
+ * files and links of these two names.
  */
 const WISH = '.publish'
 const ANSWER = '.published'
 
-/** In seconds: the time of last change that a wish is given before the copy is made. A later touch gives it another. */
+/** Modification time, in seconds, that a wish gets before the copy is made. A later touch changes it. */
 const SEEN_AT = 1
 
-/** Neither is part of a checkpoint. */
+/** Whether the name is one of these files, which are not part of a checkpoint. */
 export function isPublishFile(name: string): boolean {
   return name === WISH || name === ANSWER
 }
 
-/** What became of a wish, for the program. */
+/** The outcome of a wish, for the program. */
 export interface PublishAnswer {
   attempt: number
   published: boolean
-  /** ISO 8601, by the agent's clock. */
+  /** In ISO 8601, by the agent's clock. */
   at: string
   /** Null unless it is published. */
   files: number | null
   bytes: number | null
-  /** Why it is not. */
+  /** Why it is not published. */
   reason: string | null
 }
 
 /**
- * `strange` is something else than a plain file; `key` tells one such from the next.
+ * Reads the wish. `strange` means that it is not a plain file; `key` distinguishes one such entry from the next.
  *
- * @param anew a network file system is asked, which may remember that there was none
+ * @param anew asks a network file system again, which may remember that there was none
  */
 export async function readWish(
   directory: string,
@@ -52,42 +52,45 @@ export async function readWish(
   }
 }
 
-/** Before the copy is made: whoever asks after this asks for another. */
+/** Marks the wish before the copy is made. A program that asks afterwards asks for another copy. */
 export function markWish(directory: string): void {
   try {
     lutimesSync(join(directory, WISH), SEEN_AT, SEEN_AT)
   } catch (error) {
-    // It is published all the same.
+    // The checkpoint is published even if the wish has vanished.
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
   }
 }
 
-/** @param aside a directory of the agent's own, in the same file system */
+/** @param aside a directory that only the agent writes, in the same file system */
 export function writeAnswer(directory: string, aside: string, answer: PublishAnswer): void {
   const draft = join(aside, ANSWER)
   rmSync(draft, { force: true })
   writeFileSync(draft, `${JSON.stringify(answer)}\n`, { flag: 'wx' })
-  // Programs run as another user, and the agent's mask may be strict.
+  // Programs run as another user, and the agent's umask may be strict.
   chmodSync(draft, 0o644)
   renameSync(draft, join(directory, ANSWER))
 }
 
-/** Unless the program has asked again since it was marked. Whoever removes `aside` removes what is taken there. */
+/**
+ * Removes the wish, unless the program has asked again since it was marked. The wish is moved into `aside`, which the
+ * caller removes.
+ */
 export function removeWish(directory: string, aside: string): void {
   const [path, taken] = [join(directory, WISH), join(aside, WISH)]
   if (!isMarked(path)) return
   renameSync(path, taken)
-  // It was touched, or made anew, just before.
+  // The program touched it, or created it again, just before.
   if (!isMarked(taken)) putBack(taken, path)
 }
 
-/** For an attempt that begins: earlier ones have asked for what was theirs. What cannot be removed stays. */
+/** Removes requests and answers of earlier attempts when an attempt begins. What cannot be removed stays. */
 export function clearPublishFiles(directory: string): void {
   for (const name of [WISH, ANSWER]) {
     try {
       unlinkSync(join(directory, name))
     } catch {
-      // Mostly there is none.
+      // In most cases there is none.
     }
   }
 }
@@ -97,7 +100,7 @@ function isMarked(path: string): boolean {
   return stats?.isFile() === true && stats.mtimeMs === SEEN_AT * 1000
 }
 
-/** One that is newer still may be there already. */
+/** Puts a wish back, unless a newer one already exists. */
 function putBack(taken: string, path: string): void {
   try {
     linkSync(taken, path)

@@ -12,21 +12,21 @@ import type { KernelEntry } from '../kernels/kernel-entry.ts'
 import { draftPath, judgeChain, placeFetched } from './chain-directory.ts'
 import type { ChainHost } from './chain-host.ts'
 
-/** A download without a byte for this long is begun anew, perhaps at another server. */
+/** A download that receives no byte for this long starts again, perhaps from another server. */
 const STALLED_AFTER_MS = 30_000
 const WANTED_CHECK_MS = 100
 const PROGRESS_EVERY_MS = 500
 
-/** By directory: kernels of one session that are prepared here at once fetch once. */
+/** Downloads by directory: kernels of one session that are prepared here at the same time share one download. */
 const underWay = new Map<string, Promise<unknown>>()
 
 /**
- * Brings the chain's newest checkpoint here, if the servers have a copy of it and this store has not: all of it, or
- * nothing. A server that is away is asked again for as long as the kernel is wanted; if there is no copy, or it is
- * damaged or does not fit here, the attempt begins without, and says why.
+ * Fetches the chain's newest checkpoint, either completely or not at all, if the servers have a copy and this store
+ * does not. A server that does not answer is asked again as long as the kernel is wanted. If there is no copy, or it is
+ * damaged or does not fit here, the attempt begins without it, and reports why.
  *
- * @param owner to whom it belongs then; null for the agent's own user
- * @returns false if the kernel is not to be prepared further
+ * @param owner the user who then owns it; null for the agent's own user
+ * @returns false if the kernel must not be prepared further
  */
 export async function pullCheckpoint(host: ChainHost, kernel: KernelEntry, owner: Owner | null): Promise<boolean> {
   const isWanted = () => (kernel.phase === 'PREPARING' || kernel.phase === 'PULLING') && !host.registry.closed
@@ -63,7 +63,7 @@ export async function pullCheckpoint(host: ChainHost, kernel: KernelEntry, owner
 
 class DamagedError extends Error {}
 
-/** What the next try would find as it is; null for what may pass. */
+/** Returns a reason that would also end the next try; null for errors that may be temporary. */
 function finalReason(error: unknown): string | null {
   if (error instanceof ArchiveError) return `it is refused: ${error.message}`
   if (error instanceof DamagedError || (error instanceof RepriseError && error.code === 'CODE_NOT_FOUND'))
@@ -73,7 +73,7 @@ function finalReason(error: unknown): string | null {
   return LOCAL.includes(code) ? `it could not be written: ${message}` : null
 }
 
-/** Of this machine's file system. */
+/** Errors of this machine's file system. */
 const LOCAL = ['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'EEXIST', 'ENOTEMPTY', 'ENAMETOOLONG', 'EIO']
 
 async function fetchInto(
@@ -109,7 +109,7 @@ async function fetchInto(
         came += chunk.length
         yield chunk
       }
-      // Another try may get all of it; what is all there and ends too early, is damaged.
+      // A broken connection is tried again. A complete answer whose archive ends too early is damaged.
       if (came < bytes) throw new Error(`the server broke off after ${came} of ${bytes} bytes`)
     }
     async function* checked() {
@@ -135,7 +135,7 @@ async function fetchInto(
     if (isWanted()) placeFetched(host, spec, draft)
   } finally {
     clearInterval(timer)
-    // What has not been read of the answer would keep its connection, or the server's file, open.
+    // The unread part of the answer would keep its connection, or the server's file, open.
     ending.abort(new Error('it is not read any further'))
     await removeTree(draft).catch(() => {})
   }

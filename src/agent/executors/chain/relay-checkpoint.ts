@@ -15,30 +15,30 @@ import { packCheckpoint, type PackedCheckpoint } from './pack-checkpoint.ts'
 const STOPPED_CHECK_MS = 100
 
 export interface Relayed {
-  /** Whether the servers have it now. */
+  /** Whether the servers now have the checkpoint. */
   recorded: boolean
-  /** Whether nothing else would come of another try. */
+  /** Whether another try would have the same result. */
   isOver: boolean
-  /** Why they do not have it; for people. */
+  /** Why the servers do not have it, as text for people. */
   reason: string | null
   copy: CheckpointCopy | null
 }
 
 interface RelayOptions {
-  /** Its program has published. */
+  /** The program that publishes still runs. */
   running: boolean
   isWanted(): boolean
-  /** What is sent: called once the servers want it, and again if a try fails. */
+  /** Packs the files to send. Called once the servers want them, and again if a try fails. */
   pack(bytesMax: number): Promise<PackedCheckpoint>
 }
 
 /**
- * What an attempt that has failed leaves goes to the servers, if another agent may need it. Never rejects, and ends
- * within RELAY_WITHIN_MS: a checkpoint that does not arrive costs what it is worth, and not the attempt's end.
+ * Sends the checkpoint of a failed attempt to the servers, if another agent may need it. Never rejects, and ends within
+ * RELAY_WITHIN_MS: if the checkpoint does not arrive, its progress is lost, but the attempt's end is still reported.
  */
 export async function relayAtEnd(host: ChainHost, kernel: KernelEntry): Promise<void> {
   const directory = chainDirectory(host, kernel.spec)
-  // What its program has published is out of the way soon: it is not wanted any more.
+  // A publication in progress ends soon, because it is no longer wanted.
   await host.publishing.get(basename(directory))
   const pack = (bytesMax: number) => packCheckpoint(directory, bytesMax)
   await relayCheckpoint(host, kernel, { running: false, isWanted: () => true, pack })
@@ -87,7 +87,10 @@ export async function relayCheckpoint(
   }
 }
 
-/** Fast rather than small: the way is within a data centre. An archive that cannot be read breaks the upload off. */
+/**
+ * Compresses fast rather than well, since data stays within a data centre. If the archive cannot be read, the upload
+ * fails.
+ */
 async function* compressed(packed: PackedCheckpoint, signal: AbortSignal): AsyncGenerator<Uint8Array, void> {
   const stream = createZstdCompress({ params: { [constants.ZSTD_c_compressionLevel]: 1 } })
   const source = packed.read()
@@ -99,14 +102,14 @@ async function* compressed(packed: PackedCheckpoint, signal: AbortSignal): Async
     }
   } finally {
     stream.destroy()
-    // A stream that is destroyed while nobody reads it answers no write: the file that is read would stay open.
+    // A destroyed stream that nobody reads never answers a write, so the file that is being read would stay open.
     await source.return()
   }
 }
 
 /**
- * Ends the stream when everything in it has been compressed: one that learns of its end together with the last chunk adds
- * an empty frame, and whether a second frame is read depends on where chunks end.
+ * Ends the stream only after everything in it has been compressed. A stream that learns of its end together with the
+ * last chunk adds an empty frame, and whether readers accept a second frame depends on where chunks end.
  */
 async function feed(stream: ZstdCompress, source: AsyncGenerator<Uint8Array, void>): Promise<void> {
   for await (const chunk of source) {
@@ -117,7 +120,7 @@ async function feed(stream: ZstdCompress, source: AsyncGenerator<Uint8Array, voi
   stream.end()
 }
 
-/** A server that is away is asked again; one that refuses, and a directory that cannot travel, are not. */
+/** Repeats the work while the server does not answer. A refusal, or a directory that cannot be sent, ends it. */
 async function untilGone<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   for (let failures = 1; ; failures++) {
     try {
@@ -140,7 +143,7 @@ const PASSING: readonly string[] = [
 
 function isRefusal(error: unknown): boolean {
   if (error instanceof RepriseError) return !PASSING.includes(error.code)
-  // Of a proxy that takes no body of this size, for example; and a server of an older version has no such path.
+  // For example, a proxy that accepts no body of this size, or a server of an older version without this path.
   return error instanceof ForeignAnswer && error.isFinal
 }
 

@@ -6,36 +6,40 @@ import { wait } from '../../../waiting/wait.ts'
 import { removeTree } from '../../remove-tree.ts'
 import { openBelow, pathOf, tooMany, walkBelow } from './walk-below.ts'
 
-/** Of a program that does nothing but replace two small files: four of ten tries find it standing still. */
+/**
+ * Number of tries to find the directory unchanged. For a program that only replaces two small files, four of ten
+ * succeed.
+ */
 const TRIES_MAX = 20
 const TRY_AGAIN_MS = 50
 
-/** What a chain's directory held at one moment, while its program goes on. */
+/** The content of a chain's directory at one moment, while its program continues. */
 export interface Snapshot {
-  /** Nobody else reaches into it; the files in it are the program's, under further names. */
+  /** Nobody else can reach into it. Its files are the program's files, under further names. */
   readonly path: string
   /**
-   * Gives those files that have been written to since a copy of their own, which stands still, and adds their names to
+   * Copies the files that have been written to since, so that the copies no longer change, and adds their names to
    * `written`.
    *
-   * @returns how many
+   * @returns the number of copied files
    */
   freeze(): Promise<number>
 }
 
 export interface SnapshotOptions {
   bytesMax: number
-  /** Files of which copies are made at once. */
+  /** Names of files that are copied from the start. */
   written: Set<string>
 }
 
 /**
- * Hard links of all plain files, in directories of its own; symbolic links are made anew. A name that comes, goes or is
- * replaced while they are made shows in a second look, and then all is begun again: so the names are those of one moment,
- * for programs that replace files by renames. What a program writes to in place is as torn as for anybody who reads it.
+ * Creates hard links to all plain files in new directories, and creates symbolic links again. A second look shows
+ * whether a name was added, removed or replaced meanwhile; if so, everything starts again. So the names are those of
+ * one moment, for programs that replace files by renames. A file that a program writes to in place may be torn, as for
+ * any other reader.
  *
- * @param into in the same file system, in a directory where only the agent writes
- * @throws ArchiveError if it is too large, or does not stand still for long enough
+ * @param into a path in the same file system, in a directory where only the agent writes
+ * @throws ArchiveError if it is too large, or never stays unchanged for long enough
  */
 export async function snapshotCheckpoint(directory: string, into: string, options: SnapshotOptions): Promise<Snapshot> {
   for (let tries = 1; tries <= TRIES_MAX; tries++) {
@@ -47,7 +51,7 @@ export async function snapshotCheckpoint(directory: string, into: string, option
   throw new ArchiveError('files came and went all the time while it was looked at')
 }
 
-/** By name, when each was last written to, and its size then. */
+/** The modification time and size of each file, by name. */
 type Files = Map<string, string>
 
 /** @returns null if names have changed meanwhile */
@@ -58,7 +62,7 @@ async function linkAll(directory: string, into: string, { bytesMax, written }: S
   try {
     const own = await lstat(directory)
     await mkdir(into, { mode: 0o700 })
-    // Its files count as those of the directory's user; nobody else than the agent gets there.
+    // Copies count as files of the directory's user; only the agent can reach them.
     if (own.uid !== process.getuid!()) await chown(into, own.uid, own.gid)
     await walkBelow(directory, async (name, at) => {
       const found = await lookAt(name, at)
@@ -91,7 +95,7 @@ async function linkAll(directory: string, into: string, { bytesMax, written }: S
 
 class ChangedError extends Error {}
 
-/** Of a name of which something has gone, or has become something else. */
+/** Errors for a name whose file is gone or was replaced by something else. */
 const CHANGED = ['ENOENT', 'ENOTDIR', 'ELOOP', 'EINVAL', 'EISDIR', 'ENXIO']
 
 type Found = { key: string; bytes: number; uid: number } & (
@@ -113,10 +117,15 @@ async function lookAt(name: string, at: string): Promise<Found> {
   return { kind, key: `${kind} ${stats.ino}`, bytes: stats.isFile() ? stats.size : 0, uid: stats.uid }
 }
 
-/** EMLINK: it has as many names as it can. The others: the file system has no hard links, or not for this file. */
+/**
+ * EMLINK: the file has as many names as it can. The others: the file system has no hard links, or none for this file.
+ */
 const NOT_LINKED = ['EMLINK', 'EXDEV', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']
 
-/** The user's own files only: with a further name, nobody can tell whether another's file has this one alone. */
+/**
+ * Links only files of the directory's owner. After that, nobody could tell whether another user's file already had
+ * further names.
+ */
 async function isLinked(at: string, to: string, own: number): Promise<boolean> {
   try {
     await link(at, to)
@@ -129,7 +138,9 @@ async function isLinked(at: string, to: string, own: number): Promise<boolean> {
   return true
 }
 
-/** @param own whose directory it is: a further name of another's file is refused; null: all in it are taken already */
+/**
+ * @param own the directory's owner: a file of another user is refused if it has further names; null skips this check
+ */
 async function copy(
   root: string,
   name: string,

@@ -6,11 +6,11 @@ import { isPublishFile } from './publish-files.ts'
 import { constants } from 'node:fs'
 
 /**
- * Visits all that is in the directory of a chain and belongs to its checkpoint, in the order of its names, each by a
- * path that no link is part of: programs of the same project may reach into it meanwhile.
+ * Visits everything in a chain's directory that belongs to its checkpoint, ordered by name. No link is part of the
+ * paths that it visits: programs of the same project may change the directory meanwhile.
  *
- * @param visit returns whether to go into it
- * @throws ArchiveError if there is more than may travel
+ * @param visit returns whether to enter the directory
+ * @throws ArchiveError if there are more entries than can be sent
  */
 export async function walkBelow(
   root: string,
@@ -37,10 +37,9 @@ export function tooMany(): ArchiveError {
 const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK, O_DIRECTORY } = constants
 
 /**
- * Opens what is in a directory whose programs may still be about: no link is followed, on the way to a file or in its
- * place.
+ * Opens an entry of a directory whose programs may still run. No link is followed on the way to it or in its place.
  *
- * @throws ELOOP, ENOTDIR where a link has come in between
+ * @throws ELOOP, ENOTDIR if a link was put in between
  */
 export async function openBelow(root: string, name: string, flags = O_NONBLOCK): Promise<FileHandle> {
   const parts = name.split('/').filter((part) => part !== '')
@@ -57,7 +56,7 @@ export function openDirectoryBelow(root: string, name: string): Promise<FileHand
   return openBelow(root, name, O_DIRECTORY)
 }
 
-/** Of what it has open, whatever has its name now. */
+/** Returns a path to the open file itself, whatever has its name now. */
 export function pathOf({ fd }: FileHandle): string {
   return `/proc/self/fd/${fd}`
 }

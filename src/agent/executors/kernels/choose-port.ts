@@ -6,9 +6,9 @@ import { hasEnded, type KernelEntry } from './kernel-entry.ts'
 const TRIES_MAX = 20
 
 /**
- * Picks a port on which nothing on this machine listens, and which no other live kernel has been given, since its
- * program may not listen yet. Another process may take the port before the program binds it; the program then fails and
- * reports it.
+ * Picks a port on which nothing on this machine listens, and which no other live kernel has been given: the program of
+ * that kernel may not listen yet. Another process may take the port before the program binds it. The program then fails
+ * and reports it.
  */
 export async function choosePort<K extends KernelEntry>(
   registry: Pick<KernelRegistry<K>, 'kernels'>,

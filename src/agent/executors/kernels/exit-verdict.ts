@@ -7,17 +7,17 @@ import { faulty, parseProgramVerdict, type ProgramVerdict } from '../../../domai
 import { openRegularFile } from '../../control-file.ts'
 
 export interface ExitEvidence {
-  /** From the shim; null if it left none. */
+  /** From the shim; null if the shim left none. */
   exitCode: number | null
   stopOrdered: boolean
-  /** The reason, if the agent itself ordered the stop. */
+  /** Reason of the stop, if the agent itself ordered it. */
   stopError: FailureError | null
   /** From the cgroup. */
   oomKills: number
   /** From the watcher. */
   oomMark: OomMark | null
   memoryLimitBytes: number | null
-  /** Why no program could be run; null if one was there. */
+  /** Why no program could be run; null if there was one. */
   missing: string | null
 }
 
@@ -27,7 +27,7 @@ export interface ExitVerdict {
   error: FailureError | null
 }
 
-/** How the end of a kernel that ran is reported. */
+/** Decides how the end of a kernel that ran is reported. */
 export function judgeExit(evidence: ExitEvidence): ExitVerdict {
   const { exitCode, stopError } = evidence
   // A program that handles SIGTERM may exit with 0 although its work is incomplete.
@@ -52,12 +52,12 @@ function oomMessage({ oomMark, memoryLimitBytes }: ExitEvidence): string {
   return `ran out of its ${memoryLimitBytes ?? '?'} bytes of memory`
 }
 
-/** In the working directory, where the program may write whatever the isolation. */
+/** The path of the verdict file. It lies in the working directory, which every isolation lets the program write. */
 export function verdictPath(kernelPath: string): string {
   return join(kernelPath, 'work', '.reprise-verdict.json')
 }
 
-/** Never rejects. @returns null if the program wrote none */
+/** Never rejects. @returns null if the program wrote no verdict */
 export async function readVerdict(kernelPath: string): Promise<ProgramVerdict | null> {
   try {
     await using file = await openRegularFile(verdictPath(kernelPath))

@@ -15,31 +15,31 @@ import type { ExecutorHooks } from '../executor.ts'
 import type { KernelRegistry } from './kernel-registry.ts'
 import type { KernelEntry } from './kernel-entry.ts'
 
-/** A download without a byte for this long is begun anew, perhaps at another server. */
+/** A download that receives no byte for this long starts again, perhaps from another server. */
 const STALLED_AFTER_MS = 30_000
-/** How often it is asked whether the kernel is still wanted. */
+/** Interval at which the download checks whether the kernel is still wanted. */
 const WANTED_CHECK_MS = 100
 
 interface CodePlacing {
-  /** The kernel's directory, in which `work` is empty. */
+  /** The kernel's directory, whose `work` is empty. */
   path: string
-  /** Whom `work` belongs to; null for the agent's own user. */
+  /** The owner of `work`; null for the agent's own user. */
   owner: Owner | null
   sha256: string
   bytesMax: number
-  /** False once the kernel is stopped or removed, or the executor is closed. */
+  /** Returns false once the kernel is stopped or removed, or the executor is closed. */
   isWanted(): boolean
   fetch(signal: AbortSignal): Promise<CodeAnswer>
   log: Logger
 }
 
 /**
- * Puts the uploaded code of a kernel into its working directory: all of it, or nothing. It is extracted beside `work`,
- * where no kernel reaches, checked against its hash, and takes the place of `work` by a rename. What a crash leaves
- * goes with the directory, which is made anew. A server that does not answer is asked again for as long as the kernel is
- * wanted: an outage costs no attempt.
+ * Puts the uploaded code of a kernel into its working directory, either completely or not at all. The code is extracted
+ * beside `work`, where no kernel can reach it, and checked against its hash. Then a rename replaces `work`. After a
+ * crash, the whole directory is created again. A server that does not answer is asked again as long as the kernel is
+ * wanted, so an outage costs no attempt.
  *
- * @returns why the kernel cannot have its code; null if it has, or is not wanted any more
+ * @returns why the kernel cannot have its code; null if it has the code, or is no longer wanted
  */
 async function placeCode(placing: CodePlacing): Promise<FailureError | null> {
   const { path, sha256, log, isWanted } = placing
@@ -63,7 +63,10 @@ async function placeCode(placing: CodePlacing): Promise<FailureError | null> {
   return null
 }
 
-/** The server's word, or something that the next try would find as it is. Null for what may pass. */
+/**
+ * Returns a failure if the server refused, or if another try would fail in the same way. Returns null for errors that
+ * may be temporary.
+ */
 function failureOf(error: unknown, sha256: string): FailureError | null {
   if (error instanceof ArchiveError) {
     return { name: 'code-invalid', message: `the uploaded code ${sha256} is refused: ${error.message}` }
@@ -77,7 +80,7 @@ function failureOf(error: unknown, sha256: string): FailureError | null {
   return { name: 'executor-failed', message: `the uploaded code could not be written: ${message}` }
 }
 
-/** Of this machine's file system. */
+/** Errors of this machine's file system. */
 const LOCAL = ['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'EEXIST', 'ENOTEMPTY', 'ENAMETOOLONG', 'EIO']
 
 class DamagedError extends Error {}
@@ -115,7 +118,7 @@ async function download(placing: CodePlacing, part: string): Promise<void> {
     throw new DamagedError(`the uploaded code ${sha256} is damaged: its SHA-256 is ${found}`)
   } finally {
     clearInterval(timer)
-    // What has not been read of the answer would keep its connection open.
+    // The unread part of the answer would keep its connection open.
     ending.abort(new Error('it is not read any further'))
   }
 }
@@ -125,20 +128,20 @@ async function waitWhile(isWanted: () => boolean, ms: number): Promise<void> {
   while (isWanted() && performance.now() < until) await wait(Math.min(WANTED_CHECK_MS, ms))
 }
 
-/** What fetches the code that comes along with kernels. */
+/** The parts of an executor that fetch the code of its kernels. */
 export interface CodeHost<K extends KernelEntry> {
   readonly registry: KernelRegistry<K>
-  /** Of a kernel's uploaded code. */
+  /** Largest archive of uploaded code. */
   readonly codeBytesMax: number
   readonly fetchCode: ExecutorHooks['fetchCode']
   readonly log: Logger
 }
 
 /**
- * Puts the code that comes along into the kernel's working directory.
+ * Puts the uploaded code into the kernel's working directory.
  *
- * @param owner to whom it belongs then; null for the agent's own user
- * @returns false if the kernel is not to be prepared further
+ * @param owner the user who then owns it; null for the agent's own user
+ * @returns false if the kernel must not be prepared further
  */
 export async function pullCode<K extends KernelEntry>(
   { registry, codeBytesMax: bytesMax, fetchCode, log }: CodeHost<K>,

@@ -16,15 +16,15 @@ import { systemProgram } from '../../../machine/system-programs.ts'
  *
  *   spec.json    written first, and complete before anything runs
  *   work/        HOME, working directory and TMPDIR
- *   tmp/         what it sees as /tmp, if it has a mount namespace
+ *   tmp/         mounted as /tmp, if the kernel has a mount namespace
  *   run.<token>  the shim's script; its presence means that a start was ordered
- *   status       written by the shim: claim, begin, exit; and by what enters the isolation; status.claim is a draft of it
+ *   status       written by the shim (claim, begin, exit) and by the isolation's first process; status.claim is its draft
  *   stdout stderr
- *   stdout.cut   bytes cut off, and the length of the note that says so; written by the keeper, as stderr.cut is
+ *   stdout.cut   number of bytes cut off, and length of the note about it; the keeper writes this and stderr.cut
  *   stop         { killAt, error, at } written before the first signal of a stop
  *   oom          { usedBytes, limitBytes } written before a kernel over its memory limit is killed
- *   usage        what it has used, where its shim cannot say so; see UsageMark
- *   job/         has status, stdout and stderr, where the kernel's own user writes them; see KernelEntry.outputPath
+ *   usage        resources used, if the shim cannot report them; see UsageMark
+ *   job/         status, stdout and stderr, if the kernel's own user writes them; see KernelEntry.outputPath
  *
  * Nothing is fsynced: a power failure also ends the kernels whose files it loses.
  *
@@ -39,16 +39,16 @@ export interface KernelRecord {
   spec: KernelSpec
   /** Absent in directories written by older versions. */
   port?: number | null
-  /** As whom it runs, where that is a user of the system. */
+  /** The operating system's user who runs the kernel, if it is not the agent's. */
   user?: Owner | null
 }
 
 export interface StopMark {
   /** Wall-clock time in milliseconds, so that a later instance can apply it. */
   killAt: number
-  /** The reason, if the agent itself ordered the stop. */
+  /** Reason of the stop, if the agent itself ordered it. */
   error?: FailureError | null
-  /** Uptime of the machine when it was ordered. Absent in those written by older versions. */
+  /** Machine uptime when the stop was ordered. Absent in marks written by older versions. */
   at?: number
 }
 
@@ -57,7 +57,7 @@ export interface OomMark {
   limitBytes: number
 }
 
-/** Written while it runs if no cgroup counts it, and at the end of a kernel whose shim was killed. */
+/** Written while a kernel runs that no cgroup counts, and at the end of a kernel whose shim was killed. */
 export interface UsageMark {
   peakMemoryBytes: number | null
   cpuSeconds: number | null
@@ -71,25 +71,25 @@ export interface Marks {
   usage: UsageMark
 }
 
-/** More than the agent itself makes. */
+/** A few more entries than the agent itself creates. */
 const FEW_ENTRIES_MAX = 16
 
 const ID = /^[A-Za-z0-9_-]{1,64}$/
 
-/** Ids become directory names and words in shell scripts, so anything else is refused. */
+/** Whether an id is safe as a directory name and as a word in a shell script. Others are refused. */
 export function isSafeId(id: string): boolean {
   return ID.test(id)
 }
 
-/** For whom the directories are in which the program may write. */
+/** The owner of the directories that the program may write. */
 export interface DirectoryOwner {
   /** Null for the agent's own user. */
   owner: Owner | null
-  /** Their names, besides `work`: `tmp`, for one with its own `/tmp`. */
+  /** Names of further directories beside `work`: `tmp`, for a kernel with its own `/tmp`. */
   more?: readonly string[]
 }
 
-/** Replaces an existing directory. */
+/** Creates the directory, and replaces an existing one. */
 export async function createKernelDirectory(
   path: string,
   record: KernelRecord,
@@ -115,9 +115,9 @@ async function makeOwn(path: string, owner: Owner | null): Promise<void> {
 }
 
 /**
- * From here on the start counts as ordered, also for later instances.
+ * Writes the run script. From here on the start counts as ordered, also for later instances.
  *
- * @param reader who reads it, besides root; null for the agent's own user
+ * @param reader user who reads the script, besides root; null for the agent's own user
  */
 export async function writeRunScript(
   path: string,
@@ -131,9 +131,9 @@ export async function writeRunScript(
 }
 
 /**
- * Removes `spec.json` first: a directory without it counts as never run. An interrupted removal is thus not taken for a
- * launch, and a late shim does not run anything after its `status` has been removed. Its program may have put anything
- * in its place: no link is followed. What is more than a little is dropped, and goes in the background.
+ * Removes `spec.json` first: a directory without it counts as never run. So an interrupted removal does not look like a
+ * launch, and a late shim runs nothing after its `status` has been removed. The program may have replaced any entry, so
+ * no link is followed. A large directory is renamed at once, and deleted in the background.
  */
 export async function removeKernelDirectory(path: string, removals: Removals): Promise<void> {
   const isDirectory = (await lstat(path).catch(() => null))?.isDirectory()
@@ -146,7 +146,7 @@ export async function removeKernelDirectory(path: string, removals: Removals): P
   if (!(await removeFew(path))) removals.drop(path)
 }
 
-/** Of a kernel that has left little, which most do. */
+/** Removes the directory at once if it has few entries, as most do. */
 async function removeFew(path: string): Promise<boolean> {
   const entries = await readdir(path, { withFileTypes: true }).catch(() => null)
   if (entries === null || entries.length > FEW_ENTRIES_MAX) return false
@@ -158,7 +158,7 @@ async function removeFew(path: string): Promise<boolean> {
   return removeEmpty(path)
 }
 
-/** A directory in its place goes with all that is left. */
+/** Removes a file. A directory in its place is removed later, with the rest. */
 async function unlinkFile(path: string): Promise<void> {
   try {
     await unlink(path)
@@ -176,7 +176,7 @@ async function removeEmpty(path: string): Promise<boolean> {
   }
 }
 
-/** @returns null if it was never written completely; then nothing ran */
+/** @returns null if it was never completely written; then nothing ran */
 export function readRecord(path: string): KernelRecord | null {
   const record = readJson<Partial<KernelRecord>>(join(path, 'spec.json'))
   const whole =
@@ -184,7 +184,7 @@ export function readRecord(path: string): KernelRecord | null {
   return whole ? (record as KernelRecord) : null
 }
 
-/** Of a directory that its program may have locked, which it can without isolation. */
+/** Reads the record in a directory that its program may have locked, which is possible without isolation. */
 export async function readLockedRecord(path: string): Promise<KernelRecord | null> {
   try {
     return readRecord(path)
@@ -200,17 +200,17 @@ export function wasStartOrdered(path: string): boolean {
 }
 
 /**
- * Claims the start in place of the shim, so that the command cannot run any more. `never` marks a kernel that may be
- * started again. `claimed`: of a container, by its id; the agent itself starts it.
+ * Claims the start in place of the shim, so that the command can no longer run. `never` marks a kernel that may be
+ * started again. `claimed` is the claim of a container, with its id: the agent itself starts it.
  *
- * @returns false if somebody else was first
+ * @returns false if another claim came first
  */
 export function claimStatus(path: string, word: 'never' | 'failed' | `claimed ${string}`): boolean {
   const status = join(path, 'status')
   const draft = `${status}.claim`
   try {
     if (statIfThere(status) !== null) return false
-    // Linked once it is whole: a full disk must not leave a claim that nobody made.
+    // The claim is linked once it is complete, because a full disk must not leave half a claim.
     rmSync(draft, { force: true })
     writeFileSync(draft, `${word}\n`, { flag: 'wx' })
     linkSync(draft, status)
@@ -222,7 +222,7 @@ export function claimStatus(path: string, word: 'never' | 'failed' | `claimed ${
   }
 }
 
-/** For an executor of which only this agent claims. */
+/** Removes a claim, for an executor in which only this agent claims. */
 export function dropClaim(path: string): void {
   rmSync(join(path, 'status'), { force: true })
 }
@@ -257,7 +257,7 @@ export function logSize(path: string, stream: LogStreamName): number {
   return regularFileSize(logPath(path, stream))
 }
 
-/** When the shim began and when it last wrote, according to the file system. */
+/** Returns when the shim began and when it last wrote, according to the file system. */
 export function statusTimes(path: string): { startedAt: string; endedAt: string } {
   const stat = statIfThere(join(path, 'status'))
   if (stat === null) return { startedAt: new Date().toISOString(), endedAt: new Date().toISOString() }
@@ -276,16 +276,16 @@ function readJson<T>(path: string): T | null {
   }
 }
 
-/** The user of a project has a group of the same number; null for the agent's own. */
+/** Returns the owner for a project's user, whose group has the same number; null for the agent's own user. */
 export function ownerOf(uid: number | null): Owner | null {
   return uid === null ? null : { uid, gid: uid }
 }
 
 /**
- * Makes ext4 spread subdirectories over the disk instead of placing them together. When it allocates a file, ext4 skips
- * every inode nearby that was freed in the last minutes; with a thousand short kernels that costs 0.5 ms of CPU time
- * per file, and a kernel has eight files. Spread out, it costs a fraction. Other file systems have neither the flag nor
- * the search, so a failure to set it is ignored.
+ * Makes ext4 spread subdirectories over the disk instead of placing them together. When ext4 allocates a file, it skips
+ * every nearby inode that was freed within the last minutes. With a thousand short kernels that costs 0.5 ms of CPU
+ * time per file, and a kernel has eight files. Spreading avoids most of that cost. Other file systems have neither the
+ * flag nor the search, so a failure to set the flag is ignored.
  */
 export function spreadDirectories(paths: readonly string[]): void {
   if (process.platform === 'linux') execFile(systemProgram('chattr'), ['+T', ...paths], { env: {} }, () => undefined)

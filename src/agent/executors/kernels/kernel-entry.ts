@@ -13,8 +13,8 @@ import { endedInTime, type TimedKernel } from '../time-limit.ts'
  *   PREPARING, PULLING, PREPARED, LAUNCHING → EXITED by a stop (never ran)
  *   any → REMOVED: no longer observed; its directory is being removed
  *
- * PULLING is left out where nothing has to be fetched. LAUNCHING lasts from the order until the command has begun, and
- * is reported to the server as PREPARED.
+ * PULLING is skipped if nothing has to be fetched. LAUNCHING lasts from the order until the command has begun, and is
+ * reported to the server as PREPARED.
  */
 export type Phase = 'PREPARING' | 'PULLING' | 'PREPARED' | 'LAUNCHING' | 'RUNNING' | 'FAILED' | 'EXITED' | 'REMOVED'
 
@@ -24,34 +24,42 @@ export interface Successor {
   startWanted: boolean
 }
 
-/** What the kernel registry knows of a kernel, whatever runs it. An executor adds what it needs itself. */
+/** The state of a kernel that is the same for all executors. An executor adds its own fields. */
 export interface KernelEntry extends TimedKernel {
   readonly id: string
   readonly assignment: number
   spec: KernelSpec
-  /** Its directory. */
+  /** The kernel's directory. */
   readonly path: string
-  /** Has `status`, `stdout` and `stderr`: its directory, or one in there that belongs to the user who runs it. */
+  /**
+   * The directory of `status`, `stdout` and `stderr`: the kernel's directory, or one in it that the kernel's user owns.
+   */
   outputPath: string
   phase: Phase
   startWanted: boolean
-  /** Identifies the launch, and is in the name of its run script. */
+  /** Identifies the launch. It is part of the run script's name. */
   token: string
-  /** What runs it has the order. From here on, only the claim in `status` decides whether the command runs. */
+  /**
+   * The order has been handed to what runs the kernel. From here on, only the claim in `status` decides whether the
+   * command runs.
+   */
   handedOver: boolean
-  /** How far its preparation is, or why its launch waits; for people. */
+  /** The progress of its preparation, or the reason why its launch waits, as text for people. */
   note: string | null
   /** Wall-clock time of the SIGKILL, once a stop is ordered. */
   killAt: number | null
   /** The reason for the stop, if the agent itself ordered it. */
   stopError: FailureError | null
-  /** What this instance has killed it for. */
+  /** Set when this instance has killed the kernel for its use of memory. */
   exceededMemory: OomMark | null
-  /** It ended after the server had ordered its stop. */
+  /** True if it ended after the server had ordered its stop. */
   stopped: boolean
-  /** With EXITED: something of it may still run, out of reach. It is not removed before that is ruled out. */
+  /** In EXITED: part of it may still run, out of reach. The kernel is not removed before that is ruled out. */
   lingers: boolean
-  /** With EXITED: its checkpoint is on its way to the servers. It is not removed, and not called gone, before that ends. */
+  /**
+   * In EXITED: its checkpoint is being sent to the servers. Until that ends, the kernel is neither removed nor reported
+   * as gone.
+   */
   relaying: boolean
   removing: boolean
   successor: Successor | null
@@ -60,25 +68,25 @@ export interface KernelEntry extends TimedKernel {
   nextLogCheckAt: number
   logPauseMs: number
   readonly logSizes: Record<LogStreamName, number>
-  /** The disk was full at its end: its output ends with OUTPUT_LOST, which is in no file. */
+  /** The disk was full when it ended. OUTPUT_LOST is appended to its reported output, but to no file. */
   outputLost: boolean
   exitCode: number | null
   oomKilled: boolean
   error: FailureError | null
   usage: KernelUsage | null
-  /** The verdict of its program. */
+  /** The verdict that its program wrote. */
   verdict: ProgramVerdict | null
-  /** What earlier attempts had left in its chain's directory; null for nothing. */
+  /** The checkpoint that earlier attempts had left in the chain's directory; null if there was none. */
   found: FoundCheckpoint | null
-  /** Why the servers' copy of its checkpoint could not be had; for people. */
+  /** Why the servers' copy of the checkpoint could not be fetched, as text for people. */
   fetchFault: string | null
-  /** What its chain had stored at its end; null if nothing is to be told. */
+  /** The checkpoint in the chain's directory at its end; null if there is nothing to report. */
   left: LeftCheckpoint | null
-  /** Its verdict file is being read, or its chain's directory; it is observed as running until then. */
+  /** Its verdict file or its chain's directory is still being read. It is observed as running until then. */
   endPending: boolean
   startedAt: string | null
   endedAt: string | null
-  /** Chosen before the directory is created, and stored there. */
+  /** Chosen and stored before the directory is created. */
   port: number | null
 }
 
@@ -125,7 +133,7 @@ export function newKernelEntry(spec: KernelSpec, assignment: number, path: strin
   }
 }
 
-/** Where output is missing, or may be: nobody can tell what a program would have written. */
+/** Marks a place where output is missing, or may be: nobody knows what the program would have written. */
 export const OUTPUT_LOST = "\n[reprise: the agent's disk was full; output may be missing here]\n"
 
 export function hasEnded({ phase }: KernelEntry): boolean {

@@ -5,7 +5,7 @@ import { hasEnded, type KernelEntry, OUTPUT_LOST } from './kernel-entry.ts'
 
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 
-/** How many bytes to take so that no character is cut in two. Invalid UTF-8 is taken as it is. */
+/** Returns how many bytes to take so that no character is cut in two. Invalid UTF-8 is taken as it is. */
 export function utf8CutLength(bytes: Uint8Array): number {
   const length = bytes.length
   for (let back = 1; back <= Math.min(3, length); back++) {
@@ -21,7 +21,7 @@ function characterLength(lead: number): number {
   return lead >= 0xe0 ? 3 : 2
 }
 
-/** Text that PostgreSQL can store: NUL becomes U+FFFD, as does every invalid byte. */
+/** Converts bytes to text that PostgreSQL can store: NUL and every invalid byte become U+FFFD. */
 export function readableText(bytes: Uint8Array): string {
   return decoder.decode(bytes).replaceAll('\0', '\uFFFD')
 }
@@ -32,7 +32,7 @@ interface LogRead {
   end: boolean
 }
 
-/** Uses the file sizes that the ticker has seen: if they show nothing new, no file is opened. */
+/** Reads output of a kernel. Opens no file if the sizes that the watch has seen show nothing new. */
 export async function readKernelLog(
   kernel: KernelEntry,
   stream: LogStreamName,
@@ -50,7 +50,7 @@ export async function readKernelLog(
   const read = await readBytes(logPath(kernel.outputPath, stream), offset, Math.min(maxBytes, inFile - offset))
   const atEnd = ended && offset + read.length >= inFile
   const length = atEnd ? read.length : utf8CutLength(read)
-  // If fewer bytes are requested than the character has, a broken character is better than no progress.
+  // If the caller asks for fewer bytes than the character has, a broken character is better than no progress.
   const bytes = length === 0 && read.length === maxBytes ? read.length : length
   return { text: readableText(read.subarray(0, bytes)), bytes, end: ended && offset + bytes >= size }
 }
@@ -72,7 +72,7 @@ const LOG_CHECK_MAX_MS = 800
 const STREAMS: readonly LogStreamName[] = ['STDOUT', 'STDERR']
 
 /**
- * Checks the size of a running kernel's two log files: every 100 ms while they grow, backing off to every 800 ms while
+ * Checks the size of a running kernel's two log files: every 100 ms while they grow, and down to every 800 ms while
  * they do not. A thousand silent kernels cost about one hundredth of a core.
  */
 export function hasLogGrown(kernel: KernelEntry, now: number): boolean {

@@ -17,51 +17,58 @@ import { readKernelLog } from './kernel-logs.ts'
 import { uptimeSeconds } from '../process/proc-stat.ts'
 import { hasEnded, type KernelEntry, observeKernel, OUTPUT_LOST } from './kernel-entry.ts'
 
-/** The number of libuv's threads: a launch never queues behind thousands of removals. */
+/** As many as libuv has threads, so that a launch never queues behind thousands of removals. */
 const REMOVALS_AT_ONCE_MAX = 4
 
 /**
- * The kernels of an executor and the rules of the port that do not depend on what runs them: idempotence, assignments
- * and successors, the phases, stops and their reasons, removal, recovery, observation and logs. An executor is the
- * steps below, and a watch of its own that tells the registry what has become of a kernel:
+ * The kernels of an executor, and those rules of the port that are the same for all executors: idempotence, assignments
+ * and successors, phases, stops and their reasons, removal, recovery, observation and logs. An executor consists of the
+ * steps below, and of its own watch, which reports to the registry what has happened to a kernel:
  *
- *   prepare → `registry.prepared`; `registry.fail` if it cannot be
- *   launch  → sets `handedOver` once something may run the command, and the watch calls `registry.began` when it does
+ *   prepare → `registry.prepared`, or `registry.fail`
+ *   launch  → sets `handedOver` once something may run the command; the watch calls `registry.began` when it runs
  *   the end → `registry.exited`, with `lingers` if something may still run, and then `registry.gone`
  *
- * Each kernel has a directory of its own, whose file `status` is created exclusively by whoever decides
- * whether the command ever runs. A crash between any two steps is told by what is in there: `recover` continues.
+ * Each kernel has its own directory. Its file `status` is created exclusively: the creator decides whether the command
+ * ever runs. After a crash between any two steps, `recover` finds in the directory where to continue.
  */
 export interface KernelSteps<K extends KernelEntry> {
   create(spec: KernelSpec, assignment: number, path: string): K
-  /** Makes the directory, and whatever else the command needs. The phase may have changed at each of its awaits. */
+  /** Creates the directory, and whatever else the command needs. The phase may have changed after each await. */
   prepare(kernel: K): Promise<void>
-  /** Whether a kernel that is prepared has to be prepared again to be this: `prepare` is called once more then. */
+  /** Whether a prepared kernel has to be prepared again for this specification. If so, `prepare` is called again. */
   isOutdated?(kernel: K, spec: KernelSpec): boolean
-  /** Called in LAUNCHING. Until it sets `handedOver`, a stop is answered by the registry. */
+  /** Called in LAUNCHING. Until it sets `handedOver`, the registry itself handles a stop. */
   launch(kernel: K): Promise<void>
   /**
-   * Ends a kernel that is RUNNING, or LAUNCHING and handed over, at `killAt` at the latest: called when its stop has
-   * been written down, and again when `killAt` comes nearer (`first` is false then) or the kernel begins to run.
+   * Ends a kernel that is RUNNING, or LAUNCHING and handed over, at `killAt` at the latest. Called when its stop has
+   * been written to the directory. Called again, with `first` false, when `killAt` comes nearer or the kernel begins to
+   * run.
    */
   stop(kernel: K, first: boolean): void
-  /** Nothing can be written down now: a stop is not, and is applied again later. Missing: never. */
+  /**
+   * Whether nothing can be written now. A stop is then not written, but applied again later. If missing, writing always
+   * works.
+   */
   isAway?(): boolean
-  /** Its end is known here, though not reported yet: a stop has nothing to do any more. */
+  /** Whether its end is already known here, though not reported yet. A stop then has no effect. */
   isEnding(kernel: K): boolean
-  /** What has failed if not the program itself, where its end alone does not say so; null if nothing. */
+  /** Returns a failure outside the program that its end alone does not show; null if there is none. */
   outsideFault(kernel: K): Promise<FailureError | null>
-  /** What its chain has stored at its end, looked at when nothing of it is left; null if there is nothing to tell. */
+  /**
+   * Returns the chain's checkpoint at the kernel's end, read when nothing of the kernel is left; null if there is
+   * nothing to report.
+   */
   leftCheckpoint(kernel: K): Promise<LeftCheckpoint | null> | null
-  /** Sends the checkpoint that it left to the servers, for at most a bounded time. Never rejects. */
+  /** Sends its checkpoint to the servers, for a limited time. Never rejects. */
   relayCheckpoint(kernel: K): Promise<void>
-  /** It is EXITED or FAILED now. What an instance after this one must find stays until `remove`. */
+  /** Called when the kernel has become EXITED or FAILED. State that a later instance needs stays until `remove`. */
   settled(kernel: K): void
-  /** Removes what it has outside its directory, before that. */
+  /** Removes what the kernel has outside its directory, before the directory is removed. */
   remove?(kernel: K): Promise<void>
-  /** It is in no list any more. */
+  /** Called when the kernel is no longer in the registry. */
   removed(kernel: K): void
-  /** Takes over a kernel of an earlier instance, which is in the registry already. */
+  /** Takes over a kernel of an earlier instance, which is already in the registry. */
   recover(kernel: K, record: directory.KernelRecord): Promise<void>
 }
 
@@ -70,24 +77,24 @@ export interface KernelRegistry<K extends KernelEntry> {
   readonly kernelsDir: string
   readonly closed: boolean
   readonly removals: Removals
-  /** Its preparation is done; launches it if its start is ordered. */
+  /** Called when the preparation is done. Launches the kernel if its start is ordered. */
   prepared(kernel: K): Promise<void>
-  /** Of one in LAUNCHING: its command runs. A stop ordered meanwhile takes effect. */
+  /** Called in LAUNCHING when the command runs. A stop that was ordered meanwhile takes effect. */
   began(kernel: K, startedAt: string): void
-  /** It could not be prepared or started, and nothing of it runs. */
+  /** Called when the kernel could not be prepared or started, and nothing of it runs. */
   fail(kernel: K, name: string, message: string): void
-  /** For a kernel that was stopped before its command ran. */
+  /** Ends a kernel that was stopped before its command ran. */
   endBeforeRunning(kernel: K, error: FailureError | null): void
   exited(kernel: K, end: KernelEnd): void
-  /** Nothing of a kernel that lingers can run any more. */
+  /** Called when nothing of a lingering kernel can run any more. */
   gone(kernel: K): void
-  /** Idempotent. A later order can only shorten the grace period, and does not change the reason. */
+  /** Orders a stop. Idempotent: a later order can only shorten the grace period, and does not change the reason. */
   stop(kernel: K, graceMs: number, error?: FailureError | null): void
-  /** It has more memory than it may, and is about to be killed. */
+  /** Called when the kernel exceeds its memory limit, and is about to be killed. */
   exceededMemory(kernel: K, mark: directory.OomMark): void
-  /** Applies the stop that is ordered: it is written down and handed on. */
+  /** Applies the ordered stop: writes it to the directory, and calls the executor's `stop`. */
   applyStop(kernel: K, first?: boolean): void
-  /** For one of an earlier instance whose command never ran: prepares and starts it again, or ends it. */
+  /** Prepares and starts a kernel of an earlier instance again if its command never ran, or ends it. */
   beginAnew(kernel: K, startWanted: boolean): void
   changed(): void
 }
@@ -95,7 +102,7 @@ export interface KernelRegistry<K extends KernelEntry> {
 export interface KernelEnd extends ExitVerdict {
   endedAt: string
   usage: KernelUsage | null
-  /** Whether a stop is why it ended, and the reason, if the agent itself ordered it. */
+  /** Whether it ended because of a stop, and the reason, if the agent itself ordered it. */
   stopOrdered: boolean
   stopError: FailureError | null
   /** See TimedKernel. */
@@ -104,9 +111,9 @@ export interface KernelEnd extends ExitVerdict {
 }
 
 export interface KernelRegistryOptions {
-  /** Has a directory for each kernel. */
+  /** Contains a directory for each kernel. */
   kernelsDir: string
-  /** Others than the agent pass through it to what is theirs. */
+  /** Other users than the agent's pass through the directory to their own. */
   shared: boolean
   log: Logger
 }
@@ -116,7 +123,7 @@ type Port = Pick<
   'recover' | 'observe' | 'prepare' | 'start' | 'stop' | 'forget' | 'logSizes' | 'readLog' | 'close'
 >
 
-/** @returns the registry, for the executor's own steps, and its side of the port, for the agent */
+/** @returns the registry for the executor's own steps, and the part of the port that the agent calls */
 export function createKernelRegistry<K extends KernelEntry>(
   { kernelsDir, shared, log }: KernelRegistryOptions,
   steps: KernelSteps<K>,
@@ -142,7 +149,7 @@ export function createKernelRegistry<K extends KernelEntry>(
     kernel.busy = prepare(kernel)
   }
 
-  /** Never rejects: nobody waits for it but a removal. */
+  /** Never rejects, because only a removal waits for it. */
   async function prepare(kernel: K): Promise<void> {
     const refusal = hooks.refusal?.() ?? null
     if (refusal !== null) return fail(kernel, 'executor-failed', refusal)
@@ -165,7 +172,7 @@ export function createKernelRegistry<K extends KernelEntry>(
     if (assignment < kernel.assignment) return
     const isOutdated = kernel.phase === 'PREPARED' && steps.isOutdated?.(kernel, spec) === true
     const isFirstStart = start && !kernel.startWanted
-    // Secrets come with the order to start.
+    // The order to start brings the secrets.
     if (isOutdated || isFirstStart) kernel.spec = spec
     kernel.startWanted ||= start
     if (isOutdated) {
@@ -174,7 +181,7 @@ export function createKernelRegistry<K extends KernelEntry>(
     } else if (isFirstStart && kernel.phase === 'PREPARED') kernel.busy = launch(kernel)
   }
 
-  /** Never rejects. What has been handed over is watched. */
+  /** Never rejects. After the hand-over, the watch takes care of the kernel. */
   async function launch(kernel: K): Promise<void> {
     kernel.phase = 'LAUNCHING'
     const refusal = hooks.refusal?.() ?? null
@@ -216,7 +223,10 @@ export function createKernelRegistry<K extends KernelEntry>(
     writeDown(kernel, 'oom', mark)
   }
 
-  /** For a later instance. Where it cannot be, as the disk is full or the program has moved its directory, this one goes on. */
+  /**
+   * Writes a mark for a later instance. If that fails, because the disk is full or the program has moved its directory,
+   * this instance continues without it.
+   */
   function writeDown<Name extends 'stop' | 'oom'>(kernel: K, name: Name, mark: directory.Marks[Name]): void {
     try {
       directory.writeMark(kernel.path, name, mark)
@@ -265,7 +275,7 @@ export function createKernelRegistry<K extends KernelEntry>(
     settle(kernel, 'EXITED', endedAt)
   }
 
-  /** Of an attempt that has succeeded, nobody goes on. */
+  /** Records the checkpoint. No later attempt follows one that has succeeded, so its checkpoint is not sent. */
   async function takeLeft(kernel: K, left: Promise<LeftCheckpoint | null>): Promise<void> {
     kernel.left = await left
     const hasSucceeded = kernel.exitCode === 0 && !kernel.oomKilled && kernel.error === null && !kernel.stopped
@@ -282,14 +292,14 @@ export function createKernelRegistry<K extends KernelEntry>(
       .catch((error: unknown) => unknown(kernel, error))
   }
 
-  /** A program that was kept from its work by something outside has not failed by itself. */
+  /** Reads the program's verdict. A program that something outside kept from its work has not failed by itself. */
   async function takeVerdict(kernel: K): Promise<void> {
     const fault = kernel.error === null ? steps.outsideFault(kernel) : null
     const [verdict, error] = await Promise.all([readVerdict(kernel.path), fault])
     Object.assign(kernel, error === null ? { verdict } : { error })
   }
 
-  /** From reporting its end until these are known; what cannot be known is left out. */
+  /** Delays the report of the end until these are known. Results that cannot be found out are left out. */
   function holdBack(kernel: K, awaited: readonly Promise<void>[]): void {
     kernel.endPending = true
     Promise.all(awaited.map((each) => each.catch((error: unknown) => unknown(kernel, error))))
@@ -320,7 +330,7 @@ export function createKernelRegistry<K extends KernelEntry>(
     if (kernel.removing) remove(kernel)
   }
 
-  /** The kernel must not be running. */
+  /** Removes the kernel, which must not be running. */
   function remove(kernel: K): void {
     if (kernel.phase === 'REMOVED' || kernel.lingers || kernel.relaying) return
     kernel.phase = 'REMOVED'
@@ -391,7 +401,7 @@ export function createKernelRegistry<K extends KernelEntry>(
   const port: Port = {
     async recover() {
       await removals.resume(kernelsDir)
-      // Where a program without isolation has put a directory in the place of a file of the agent's.
+      // A program without isolation may have put a directory in the place of one of the agent's files.
       await removals.resume(dirname(kernelsDir))
       for (const name of await readdir(kernelsDir)) {
         if (isDropped(name)) continue
@@ -441,7 +451,7 @@ export function createKernelRegistry<K extends KernelEntry>(
   return { registry, port }
 }
 
-/** What its program says is about a failure of its own, not about being stopped. */
+/** Whether the program itself has failed. Its verdict applies to its own failures, not to stops. */
 function isOwnFailure({ exitCode, oomKilled, error, removing }: KernelEntry): boolean {
   if (removing) return false
   return oomKilled || (exitCode !== null && exitCode !== 0 && error === null)

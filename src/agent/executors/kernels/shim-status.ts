@@ -2,10 +2,10 @@ import { parseCpuMeter, parsePeak } from '../process/limits/cgroup-limits.ts'
 import type { ClockReading } from '../time-limit.ts'
 import { parseProcStat, type ProcStat, startedAtSeconds, ticksPerSecond } from '../process/proc-stat.ts'
 
-/** What `status` says of a kernel; its writers are the shim, the isolation's first process, and a claiming agent. */
+/** The content of `status`. Its writers are the shim, the isolation's first process, and an agent that claims. */
 export interface ShimStatus {
   shim: ProcStat | null
-  /** When the shim began, as uptime of the machine. */
+  /** Machine uptime when the shim began. */
   beganAtSeconds: number | null
   used: ShimUsage | null
   exitCode: number | null
@@ -15,28 +15,30 @@ export interface ShimStatus {
   never: boolean
   /** The first process of the kernel's PID namespace, as seen from outside; null without one. */
   innerPid: number | null
-  /** The number of that namespace; null where it is not reported. */
+  /** The number of that namespace; null if it is not reported. */
   innerNamespace: number | null
-  /** Of a container: when it began, by both clocks. Its agent writes it. */
+  /** Both clocks when a container began. The agent writes them. */
   clocks: ClockReading | null
-  /** That process can take signals, and has begun the command. */
+  /** The first process can take signals, and has begun the command. */
   inside: boolean
 }
 
-/** What the shim has read when nothing of its command was left. */
+/** The figures that the shim read when nothing of its command was left. */
 export interface ShimUsage {
-  /** When the command itself had ended, as uptime of the machine; as below, of shims of older versions. */
+  /** Machine uptime when the command itself ended. A shim of an older version reports the time below instead. */
   commandEndedAtSeconds: number
-  /** When nothing of it was left. */
+  /** Machine uptime when nothing of the command was left. */
   endedAtSeconds: number
-  /** From the cgroup; null where that does not count it. */
+  /** From the cgroup; null if the cgroup does not count it. */
   peakMemoryBytes: number | null
   cpuSeconds: number | null
-  /** CPU time of the command and of each descendant that its parent has waited for. */
+  /** CPU time of the command, and of each descendant that its parent has waited for. */
   waitedCpuSeconds: number
 }
 
-/** @param text the shim's own stat line, a bar, and the uptime; of shims of older versions the stat line alone */
+/**
+ * @param text the shim's own stat line, a bar, and the uptime; a shim of an older version writes the stat line alone
+ */
 export function parseBegan(text: string): Pick<ShimStatus, 'shim' | 'beganAtSeconds'> {
   const shim = parseProcStat(text)
   const uptime = text.slice(text.lastIndexOf('|') + 1)
@@ -44,7 +46,7 @@ export function parseBegan(text: string): Pick<ShimStatus, 'shim' | 'beganAtSeco
   return { shim, beganAtSeconds }
 }
 
-/** @param text uptime, memory meter, CPU meter, the shim's own stat line and the command's end, with bars between */
+/** @param text uptime, memory meter, CPU meter, the shim's own stat line and the command's end, separated by bars */
 export function parseShimUsage(text: string): ShimUsage | null {
   const [uptime = '', peak = '', cpu = '', ...rest] = text.split('|')
   const stat = parseProcStat(rest.join('|'))

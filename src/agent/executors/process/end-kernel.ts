@@ -20,10 +20,10 @@ export function endKernel(host: ProcessHost, kernel: ProcessKernel, exitCode: nu
   concludeEnd(host, kernel)
 }
 
-/** Reports the end, unless something that the command started is still there: then that is killed first. */
+/** Reports the end once nothing that the command started is left. Until then, kills what is left. */
 export function concludeEnd(host: ProcessHost, kernel: ProcessKernel): void {
   if (hasEnded(kernel) || kernel.ending === null) return
-  if (!killLeftovers(host, kernel)) return host.wakeTicker()
+  if (!killLeftovers(host, kernel)) return host.wake()
   const { exitCode, endedAt } = kernel.ending
   const mark = exitCode === null ? readStopMark(kernel.path) : null
   const cameFirst = exitCode !== null && endedBeforeStop(kernel, kernel.used?.commandEndedAtSeconds ?? null)
@@ -51,15 +51,15 @@ export function leaveCgroup(host: ProcessHost, group: KernelCgroup): void {
 }
 
 /**
- * Kills what an ended shim has left, however it detached itself: in the kernel's cgroup, in its PID namespace, or where
- * it has neither, in its process session or with its id in the environment.
+ * Kills what an ended shim has left, however it detached itself: everything in the kernel's cgroup or PID namespace. If
+ * the kernel has neither, everything in its process session, and every process with its id in the environment.
  *
  * @returns whether nothing is left
  */
 function killLeftovers(host: ProcessHost, kernel: ProcessKernel): boolean {
   const { cgroup, shim } = kernel
   if (cgroup !== null && host.cgroups !== null) return host.cgroups.empty(cgroup)
-  // Nothing ran, or not since the machine started.
+  // Nothing ran, or the machine has restarted since.
   if (shim === null) return true
   if (!kernel.namespaced) return kernel.swept
   const { innerPid, innerNamespace } = parseStatus(readStatus(kernel.path))
@@ -86,7 +86,7 @@ function isNotRun(exitCode: number | null): boolean {
   return exitCode === 126 || exitCode === 127
 }
 
-/** Why the kernel's program could not be run, in words; null if it is there. */
+/** Returns why the kernel's program could not be run, as text for people; null if the program exists. */
 function missingProgram(
   { presets, path: agentPath }: Pick<ProcessHost, 'path' | 'presets'>,
   { spec, path: directory }: Pick<ProcessKernel, 'spec' | 'path'>,
@@ -110,9 +110,9 @@ function notThere(program: string): string {
 }
 
 /**
- * What an ended kernel has used: from its cgroup's meters, which the shim has read, or if the shim was killed as well,
- * are read here and written down for a later instance. Where no group counts it, what its shim has waited for, or what
- * was seen of it while it ran.
+ * Returns what an ended kernel has used. The figures come from its cgroup's meters. The shim reads these; if the shim
+ * was killed too, they are read here, and written to the directory for a later instance. If no cgroup counts the
+ * kernel, the figures are what its shim has waited for, or what the agent saw while it ran.
  *
  * @returns null if nothing is known
  */
@@ -128,7 +128,7 @@ function measureUsage(host: ProcessHost, kernel: ProcessKernel): KernelUsage | n
   }
   const whole = metered.peakMemoryBytes !== null && metered.cpuSeconds !== null
   const source = whole ? 'CGROUP' : 'PROCESSES'
-  // Told at its end by an earlier instance: the meters may have gone on counting how its processes died.
+  // An earlier instance recorded these figures at the end. The meters may since have counted how the processes died.
   if (used === null && seen?.wallSeconds != null) return { ...seen, source }
   if (used === null && shim !== null) noteUsage(host, kernel, usage)
   return { ...usage, source }
@@ -146,7 +146,7 @@ function wallSeconds({ shim, beganAt, used, seen, watched }: ProcessKernel): num
   return Math.max(0, (used?.endedAtSeconds ?? uptimeSeconds()) - beganAt)
 }
 
-/** Without it, a later instance knows less. */
+/** Records usage for a later instance, which knows less if that fails. */
 export function noteUsage({ log }: ProcessHost, { id, path }: ProcessKernel, usage: UsageMark): void {
   try {
     writeMark(path, 'usage', usage)

@@ -9,7 +9,9 @@ import type { KernelVariable } from '../../../domain/session/kernel-environment.
  */
 export interface ImagePreset {
   environ: Record<string, string>
-  /** Prepended to a command whose first word is neither on the PATH nor an executable file: `-c`, `train.py`. */
+  /**
+   * Prepended to a command whose first word is neither on the PATH nor an executable file, such as `-c` or `train.py`.
+   */
   interpreter?: readonly string[]
 }
 
@@ -62,7 +64,7 @@ function isExecutableFile(path: string): boolean {
   }
 }
 
-/** By it, processes are known that left the kernel's session. */
+/** Identifies processes that left the kernel's session. */
 export const KERNEL_ID_VARIABLE = 'REPRISE_KERNEL_ID' satisfies KernelVariable
 
 /**
@@ -89,12 +91,15 @@ export function homeVariables(work: string): [string, string][] {
   return [
     ['HOME', work],
     ['TMPDIR', work],
-    // So that the log of a Python program can be read while it runs.
+    // Python otherwise buffers its output, so that its log could not be read while it runs.
     ['PYTHONUNBUFFERED', '1'],
   ]
 }
 
-/** The kernel's id, the chain directory and what is in it, the verdict file and the port: no session changes them. */
+/**
+ * Returns the variables that no session can change: the kernel's id, the chain directory and its checkpoint, the
+ * verdict file and the port.
+ */
 export function kernelVariables(
   spec: KernelSpec,
   places: { chain: string; verdict: string },

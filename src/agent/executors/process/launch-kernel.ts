@@ -39,10 +39,10 @@ export async function launchKernel(host: ProcessHost, kernel: ProcessKernel): Pr
   kernel.handedOver = true
   kernel.launchedAt = performance.now()
   host.forkServer.launch(kernel.id, kernel.token)
-  host.wakeTicker()
+  host.wake()
 }
 
-/** What a program of the kernel finds. */
+/** Returns the environment that programs of the kernel get. */
 export function environmentOf(host: ProcessHost, kernel: ProcessKernel): Map<string, string> {
   const { spec, path } = kernel
   const [work, chain] = [join(path, 'work'), chainDirectory(host, spec)]
@@ -85,7 +85,10 @@ function launchOf(
   return { isolation, places: { work, tmp, chain, chains, uid, shmBytes: memoryLimitBytes, devices, deviceGroups } }
 }
 
-/** If the group cannot be created, the watcher enforces the limit, and what the kernel leaves is sought at its end. */
+/**
+ * Creates the kernel's cgroup. If that fails, the memory watch enforces the limit, and leftovers are searched for at
+ * the end.
+ */
 function enterCgroup(host: ProcessHost, kernel: ProcessKernel): void {
   if (host.cgroups === null) return
   const { processes } = host.limits
@@ -97,7 +100,9 @@ function enterCgroup(host: ProcessHost, kernel: ProcessKernel): void {
   }
 }
 
-/** For a shim that has not reported. Claiming the start in its place ensures that the command will not run later. */
+/**
+ * Gives up a shim that has not reported. Claiming the start in its place ensures that the command will not run later.
+ */
 export function giveUpLaunch(host: ProcessHost, kernel: ProcessKernel, reason: string): void {
   if (kernel.phase !== 'LAUNCHING' || !kernel.handedOver) return
   if (claimStatus(kernel.path, 'failed')) host.registry.fail(kernel, 'executor-failed', reason)

@@ -5,13 +5,13 @@ import { KERNEL_ID_VARIABLE } from './image-preset.ts'
 import { type ProcStat, scanProcesses, signalProcess } from './proc-stat.ts'
 import type { ProcessHost, ProcessKernel } from './process-host.ts'
 
-/** Of its time, at most, the agent spends this part on scans. */
+/** Largest share of its time that the agent spends on scans. */
 const SHARE = 0.1
 const FAULT_PAUSE_MS = 1_000
 
 /**
- * For ended kernels that had neither cgroup nor PID namespace: kills the processes of the kernel's session, and those
- * that have its id in their environment. One that made a session of its own and cleared its environment escapes.
+ * Kills what ended kernels without cgroup and PID namespace have left: processes in the kernel's session, and processes
+ * with its id in their environment. A process that created its own session and cleared its environment escapes.
  */
 export function createLeftoverSweep(host: ProcessHost): { run(now: number): void } {
   let nextAt = 0
@@ -47,7 +47,10 @@ function isToSweep({ phase, ending, cgroup, swept }: ProcessKernel): boolean {
   return phase === 'RUNNING' && ending !== null && cgroup === null && !swept
 }
 
-/** A pid that a running kernel's session has was free when that began: nothing is left of the earlier session. */
+/**
+ * Returns the sessions of running kernels. A pid was free when such a session began, so nothing is left of an earlier
+ * session with the same number.
+ */
 function sessionsInUse(host: ProcessHost): Set<number> {
   const running = [...host.registry.kernels.values()].filter(
     ({ phase, ending }) => phase === 'RUNNING' && ending === null,
@@ -55,7 +58,7 @@ function sessionsInUse(host: ProcessHost): Set<number> {
   return new Set(running.map(({ shim }) => shim?.pid ?? 0))
 }
 
-/** @returns the kernels of which something was found */
+/** @returns the kernels of which a process was found */
 async function killProcessesOf(
   kernels: readonly ProcessKernel[],
   inUse: ReadonlySet<number>,
@@ -76,7 +79,10 @@ async function killProcessesOf(
   return left
 }
 
-/** Not synchronous: the operating system reads it from the process's memory, whose pages may be slow to come. */
+/**
+ * Reads the kernel's id from a process's environment. Not synchronous, because the operating system reads it from the
+ * process's memory, which may be swapped out.
+ */
 export async function kernelIdOf({ pid }: ProcStat): Promise<string | null> {
   const environ = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '')
   const entry = environ.split('\0').find((each) => each.startsWith(`${KERNEL_ID_VARIABLE}=`))

@@ -76,7 +76,7 @@ export function createProcessExecutor(options: ProcessExecutorOptions, hooks: Ex
 
 const APPEND = constants.O_WRONLY | constants.O_APPEND | constants.O_NOFOLLOW | constants.O_NONBLOCK
 
-/** In its output, behind what it could write before: what it writes from now on follows. */
+/** Marks a loss of output in the log file, behind the last output that was written. Later output follows the mark. */
 function markLoss({ log }: ProcessHost, { id, outputPath }: ProcessKernel): void {
   try {
     const fd = openSync(logPath(outputPath, 'STDOUT'), APPEND)
@@ -95,17 +95,17 @@ export type MemoryLimitMode = 'auto' | 'cgroup' | 'watch' | 'off'
 export interface ProcessExecutorOptions {
   /** Contains `kernels/` with a directory per kernel. */
   agentDir: string
-  /** With the directories that attempts share, if somebody named it; `chains/` in the agent's directory without. */
+  /** Contains the directories that attempts share. If not configured, that is `chains/` in the agent's directory. */
   chainsDir?: string | undefined
   log: Logger
   presets?: ImagePresets
-  /** auto: cgroups if they are writable, else the watcher. */
+  /** 'auto' uses cgroups if they are writable, otherwise the memory watch. */
   memoryLimit?: MemoryLimitMode
   isolation?: Isolation
   limits?: Partial<ProcessLimits>
-  /** Of a kernel's uploaded code. */
+  /** Largest archive of a kernel's uploaded code. */
   codeBytesMax?: number
-  /** Where the cgroups are mounted; null: as if there were none. */
+  /** Mount point of the cgroups; null means to use none. */
   cgroupMount?: string | null
 }
 
@@ -116,13 +116,13 @@ export const DEFAULT_LIMITS: ProcessLimits = {
   chainFiles: 1_000_000,
 }
 
-/** @returns what all steps share, the registry's side of the port, and what ends the timers */
+/** @returns the host that all steps share, the registry's part of the port, and a function that ends the timers */
 function createProcessHost(options: ProcessExecutorOptions, hooks: ExecutorHooks) {
   const { log, isolation = NO_ISOLATION } = options
   mkdirSync(options.agentDir, { recursive: true, mode: 0o700 })
   const agentDir = realpathSync(options.agentDir)
   const [kernelsDir, wanted] = [join(agentDir, 'kernels'), options.chainsDir ?? join(agentDir, 'chains')]
-  // With user ids of their own, kernels pass through them to what is theirs.
+  // Kernels with user ids of their own must pass through these directories to theirs.
   const shared = isolation.uids !== null
   mkdirSync(wanted, { recursive: true })
   chmodSync(wanted, shared ? 0o711 : 0o700)
@@ -136,17 +136,18 @@ function createProcessHost(options: ProcessExecutorOptions, hooks: ExecutorHooks
       prepare: (kernel) => prepareKernel(host, kernel),
       launch: (kernel) => launchKernel(host, kernel),
       stop: (kernel, first) => stopCommand(host, kernel, first),
-      // How it ended is known, and what it left is being killed; or the shim has noted it, and its message is on the way.
+      // Either its end is known and its leftovers are being killed, or the shim has recorded the end and its message is
+      // under way.
       isEnding: ({ ending, path }) => ending !== null || parseStatus(readStatus(path)).exitCode !== null,
       outsideFault: ({ spec }) => overfull(host, spec),
       leftCheckpoint: (kernel) => leftCheckpoint(host, kernel),
       relayCheckpoint: (kernel) => relayAtEnd(host, kernel),
-      settled: () => host.wakeTicker(),
-      // Not before the server knows the end: of a lack of memory the group alone tells the next instance.
+      settled: () => host.wake(),
+      // The server must know the end first: only the group shows a later instance that memory ran out.
       async remove(kernel) {
         if (kernel.cgroup !== null) leaveCgroup(host, kernel.cgroup)
         kernel.cgroup = null
-        host.wakeTicker()
+        host.wake()
       },
       removed: (kernel) => leaveChain(host, kernel),
       recover: (kernel, record) => recoverKernel(host, kernel, record),
@@ -177,7 +178,7 @@ function createProcessHost(options: ProcessExecutorOptions, hooks: ExecutorHooks
     keeper: createKeeper(kernelsDir, log),
     log,
     cgroupsToRemove: new Set(),
-    wakeTicker() {
+    wake() {
       ticker.wake()
       memory.wake()
       chains.wake()
@@ -195,7 +196,7 @@ function createProcessHost(options: ProcessExecutorOptions, hooks: ExecutorHooks
   return { host, port, close }
 }
 
-/** @throws ChainStoreError if no kernel could get there */
+/** @throws ChainStoreError if kernels could not reach the directory */
 function assertReachable(chainsDir: string, { uids, namespaces }: Isolation): void {
   if (uids === null || (namespaces !== null && isBelow(chainsDir, namespaces.mask))) return
   const closed = ancestors(chainsDir).find((path) => !isOpenToAll(path))

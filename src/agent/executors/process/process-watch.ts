@@ -35,27 +35,30 @@ function begin(host: ProcessHost, kernel: ProcessKernel, line: string): void {
   kernel.watched = true
   kernel.nextLifeCheckAt = performance.now() + HEARD_LIFE_CHECK_MS
   host.registry.began(kernel, new Date().toISOString())
-  host.wakeTicker()
+  host.wake()
 }
 
-/** It is in some of its hierarchies at most, and limited by none for sure. */
+/** Treats the kernel as outside its cgroup: it may be in some of the hierarchies, but no limit is certain to apply. */
 function leaveGroup(host: ProcessHost, kernel: ProcessKernel): void {
   if (kernel.cgroup !== null) host.cgroupsToRemove.add(kernel.cgroup)
   kernel.cgroup = null
   kernel.outside = true
-  host.wakeTicker()
+  host.wake()
 }
 
-/** For shims that report their own end; the check, of 15 microseconds, only detects that one was killed. */
+/**
+ * Interval of checks for shims that report their own end. The check takes 15 microseconds, and only detects a killed
+ * shim.
+ */
 const HEARD_LIFE_CHECK_MS = 500
 
 const RECOVERED_LIFE_CHECK_MS = 100
 
 const TICK_MS = 100
-/** While a killed kernel's end is awaited. */
+/** Interval while the end of a killed kernel is awaited. */
 const URGENT_TICK_MS = 10
 const REAP_INTERVAL_MS = 1_000
-/** Of a kernel that could not be looked at, for example as no file could be opened. */
+/** Pause after a check of a kernel failed, for example because too many files are open. */
 const FAULT_PAUSE_MS = 1_000
 
 /** The executor's periodic checks. The timer stops while no kernel runs and nothing is left to clean up. */

@@ -10,8 +10,8 @@ import { parseStatus, type ShimStatus } from '../kernels/shim-status.ts'
 const FIRST_LINE_WAIT_MS = 500
 
 /**
- * A kernel without a `status` never ran. Claiming its start keeps a late shim from running it; it is then prepared, or
- * started, again.
+ * Recovers a kernel. Without a `status` it never ran: claiming its start keeps a late shim from running it, and it is
+ * then prepared or started again.
  */
 export async function recoverKernel(
   host: ProcessHost,
@@ -21,7 +21,7 @@ export async function recoverKernel(
   const { path } = kernel
   if (!directory.claimStatus(path, 'never') && !parseStatus(directory.readStatus(path)).never)
     return takeOver(host, kernel, record)
-  // No fence covers an order from before the machine started; the server repeats it.
+  // An order from before the machine started is not covered by a fence. The server repeats it.
   host.registry.beginAnew(kernel, record.bootId === host.bootId && directory.wasStartOrdered(path))
 }
 
@@ -58,7 +58,7 @@ async function takeOver(host: ProcessHost, kernel: ProcessKernel, record: direct
 function resume(host: ProcessHost, kernel: ProcessKernel): void {
   kernel.watched = true
   if (kernel.killAt !== null) host.registry.applyStop(kernel)
-  host.wakeTicker()
+  host.wake()
 }
 
 async function readBegunStatus(path: string): Promise<ShimStatus> {

@@ -3,18 +3,21 @@ import { ARGUMENT_BYTES_MAX, EXEC_BYTES_MAX, EXEC_RESERVE_BYTES } from '../../..
 import { execBytes, fitsArgument } from '../../../domain/session/session-spec.ts'
 import type { ChildProcess, IOType } from 'node:child_process'
 
-/** As one word of a shell script. */
+/** Quotes text as one word of a shell script. */
 export function quote(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`
 }
 
-/** The command that exports all of it that a shell can name; empty if there is nothing. */
+/** Returns the command that exports all variables whose names a shell accepts; empty if there are none. */
 export function exportsOf(environ: ReadonlyMap<string, string>): string {
   const named = [...environ].filter(([name]) => isShellName(name)).map(assignment)
   return named.length === 0 ? '' : `export ${named.join(' ')}`
 }
 
-/** `exec` keeps the shell from running a builtin as the command; `env` serves only names that `export` refuses. */
+/**
+ * Returns the command that runs the program. `exec` keeps the shell from running a builtin in its place. `env` is used
+ * only for names that `export` refuses.
+ */
 export function programOf(environ: ReadonlyMap<string, string>, argv: readonly string[]): string {
   const odd = [...environ].filter(([name]) => !isShellName(name)).map(([name, value]) => quote(`${name}=${value}`))
   return ['exec', ...(odd.length === 0 ? [] : ['env', ...odd]), ...argv.map(quote)].join(' ')
@@ -24,7 +27,7 @@ function assignment([name, value]: [string, string]): string {
   return `${name}=${quote(value)}`
 }
 
-/** A valid shell variable name that the shell does not reserve. */
+/** Whether it is a valid shell variable name that the shell does not reserve. */
 function isShellName(name: string): boolean {
   return /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !RESERVED_BY_SHELLS.has(name)
 }
@@ -32,8 +35,9 @@ function isShellName(name: string): boolean {
 const RESERVED_BY_SHELLS = new Set(['UID', 'EUID', 'PPID', 'SHELLOPTS', 'BASHOPTS', 'BASH_VERSINFO', 'OPTIND'])
 
 /**
- * For the scripts of fork server and keeper. `alive PID TICKS`: whether that very process (start time in clock ticks,
- * as in /proc) is there and is no zombie. Overwrites the positional parameters only within the function.
+ * A shell function for the scripts of fork server and keeper. `alive PID TICKS` tests whether exactly that process
+ * exists and is no zombie; TICKS is its start time in clock ticks, as in /proc. It overwrites the positional parameters
+ * only within the function.
  */
 export const ALIVE_FUNCTION = `alive() {
   [ -n "$2" ] && read -r stat </proc/$1/stat || return 1
@@ -41,14 +45,14 @@ export const ALIVE_FUNCTION = `alive() {
   [ "$1" = "\${21}" ] && case $2 in [ZX]) return 1 ;; esac
 }`
 
-/** Whatever the stack, the system has room for this. */
+/** Space that the system grants whatever the stack. */
 const EXEC_BYTES_MIN = 128 * 1024
 
 let limit: number | undefined
 
 /**
- * Why the system would not start this; null if it will. Of what people give, too much is refused before; here the
- * variables of server, image and agent stand beside it, such as the addresses of a thousand kernels.
+ * Returns why the system would refuse to start this; null if it would not. The limits on sessions catch what clients
+ * send, but server, image and agent add variables, such as the addresses of a thousand kernels.
  */
 export function execFault(argv: readonly string[], environ: ReadonlyMap<string, string>): string | null {
   const variables = Array.from(environ, ([name, value]) => `${name}=${value}`)
@@ -64,7 +68,7 @@ export function execFault(argv: readonly string[], environ: ReadonlyMap<string, 
     : `command and environment take ${bytes} bytes, 9 for each argument and variable among them, and may take ${limit}`
 }
 
-/** A quarter of the stack that this process, and so each of its children, may have. */
+/** Returns a quarter of the stack limit of this process, which its children inherit. */
 function bytesByStack(): number {
   const soft = /^Max stack size\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1'))?.[1]
   return soft === undefined ? Number.POSITIVE_INFINITY : Math.max(EXEC_BYTES_MIN, Math.floor(Number(soft) / 4))
@@ -75,9 +79,9 @@ const O_CLOEXEC = 0o2000000
 let nowhere: number | undefined
 
 /**
- * For `spawn`: descriptors that this process itself has inherited, from a terminal or a supervisor, and would pass on
- * to the child, become `/dev/null` there. Node opens its own so that no child inherits them, and does the same to the
- * low ones that it finds; nothing in Node can do it to the others.
+ * Adds to the `stdio` of `spawn`. This process may itself have inherited descriptors from a terminal or a supervisor,
+ * and would pass them on; they become `/dev/null` in the child. Node already keeps its own descriptors, and low ones
+ * that it finds, from children, but nothing in Node can do that for the others.
  */
 export function withoutInherited(stdio: readonly (IOType | number)[]): Array<IOType | number> {
   const all: Array<IOType | number> = [...stdio]
@@ -100,14 +104,14 @@ function isPassedOn(fd: number): boolean {
     const flags = /^flags:\s*(\d+)$/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'latin1'))?.[1]
     return (Number.parseInt(flags ?? '0', 8) & O_CLOEXEC) === 0
   } catch {
-    // Closed meanwhile.
+    // The descriptor was closed meanwhile.
     return false
   }
 }
 
 /**
- * A program that was started with pipes. Where this process has no file descriptor left, Node starts nothing, makes none
- * of the pipes, and says so later, by an event that ends the process if nobody listens.
+ * Returns a child that was started with pipes. If this process has no descriptor left, Node starts nothing, creates no
+ * pipes, and reports that later by an event, which would end the process if nobody listened.
  *
  * @throws Error for people, if there are no pipes
  */

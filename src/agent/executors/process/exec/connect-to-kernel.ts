@@ -23,9 +23,9 @@ export async function connectToKernel(host: ProcessHost, kernel: ProcessKernel, 
 }
 
 /**
- * On the machine's loopback interface there is also what no kernel's user may reach, such as a database. So each
- * program that listens on the port must be one of the kernel, and the same sockets must listen when the connection
- * stands: then it leads to one of them.
+ * Connects to a port of the machine's loopback interface, where programs listen that no kernel's user may reach, such
+ * as a database. So each program that listens on the port must belong to the kernel. The same sockets must still listen
+ * once the connection is open: then it leads to one of them.
  *
  * @throws RepriseError PORT_NOT_SERVED
  */
@@ -85,29 +85,29 @@ function isSame(before: readonly Listener[], after: readonly Listener[]): boolea
   return before.length === after.length && before.every(({ inode }) => after.some((each) => each.inode === inode))
 }
 
-/** A socket that takes connections to the loopback interface. */
+/** A socket that accepts connections to the loopback interface. */
 interface Listener {
-  /** By which it is reached. */
+  /** The address to connect to. */
   address: '127.0.0.1' | '::1'
   inode: string
   uid: number
 }
 
-/** Descriptors looked at for one connection; a kernel with more has no listeners that are found. */
+/** Largest number of descriptors that are examined for one connection. In a kernel with more, no listener is found. */
 const DESCRIPTORS_MAX = 200_000
 const LISTENING = '0A'
 
-/** Of /proc/net: addresses in the machine's byte order, ports in hexadecimal. */
+/** Patterns for addresses in /proc/net, which are in the machine's byte order, with ports in hexadecimal. */
 const IPV4 = /^(00000000|.{6}7F)$/
 const IPV6: Readonly<Record<string, Listener['address']>> = {
-  // Also of IPv4, unless it is told otherwise.
+  // Such a socket also accepts IPv4, unless it is configured otherwise.
   '00000000000000000000000000000000': '127.0.0.1',
   '00000000000000000000000001000000': '::1',
   // 127.0.0.1 as an address of IPv6.
   '0000000000000000FFFF00000100007F': '127.0.0.1',
 }
 
-/** All that could take a connection to this port of the loopback interface. */
+/** Lists all sockets that could accept a connection to this port of the loopback interface. */
 function listenersOn(port: number): Listener[] {
   const four = socketsOf('/proc/net/tcp', port).flatMap(({ host, ...rest }) =>
     IPV4.test(host) ? [{ ...rest, address: '127.0.0.1' as const }] : [],
@@ -131,15 +131,15 @@ function socketsOf(path: string, port: number): { host: string; inode: string; u
     })
 }
 
-/** Whether each of them is held by a process of this kernel. */
+/** Whether a process of this kernel holds each of them. */
 async function kernelHolds(host: ProcessHost, kernel: ProcessKernel, listeners: readonly Listener[]): Promise<boolean> {
   return holdSockets(userOf(kernel), () => processesOf(host, kernel), listeners)
 }
 
 /**
- * Whether each of them is held by one of these processes, and belongs to their user.
+ * Whether one of these processes holds each of them, and its user owns it.
  *
- * @param uid null for the agent's own
+ * @param uid null for the agent's own user
  */
 export async function holdSockets(
   uid: number | null,
@@ -171,7 +171,7 @@ async function processesOf(host: ProcessHost, kernel: ProcessKernel): Promise<nu
   return all.filter((_, index) => own[index]).map(({ pid }) => pid)
 }
 
-/** All processes of its PID namespace. */
+/** Lists all processes of its PID namespace. */
 export function inNamespaceOf(first: number | null): number[] {
   const namespace = pidNamespace(first)
   if (namespace === null) return []

@@ -28,12 +28,12 @@ import { parseStatus } from '../../kernels/shim-status.ts'
 import { pullImage } from '../image-preset.ts'
 import { environmentOf } from '../launch-kernel.ts'
 
-/** How soon it is seen that the kernel ends. */
+/** How soon the end of the kernel is noticed. */
 const LIFE_CHECK_MS = 500
 
 /**
- * The command has a process session of its own. What it leaves behind belongs to the kernel, and ends with it: it is in
- * its cgroup or its PID namespace, or has its id in the environment.
+ * Runs the command in a new process session. Processes that it leaves behind belong to the kernel, and end with it,
+ * since they are in its cgroup or its PID namespace, or have its id in the environment.
  */
 export async function execInKernel(
   host: ProcessHost,
@@ -71,7 +71,7 @@ function start(
     writeFileSync(file, script, { mode: 0o600, flag: 'wx' })
     return started()
   } catch (error) {
-    // Otherwise its program removes it, with the secrets that it holds.
+    // If it was started, its script removes this file, which holds secrets.
     rmSync(file, { force: true })
     throw error
   }
@@ -95,7 +95,7 @@ function start(
 
 interface Streams {
   stdin: Writable
-  /** Node has all of them as sockets. */
+  /** Node opens all of them as sockets. */
   stdout: CountedOutput
   stderr: CountedOutput | null
 }
@@ -142,14 +142,14 @@ function channelOf(
   }
 }
 
-/** The command's process session, which has the child's number for as long as nobody has waited for the child. */
+/** Lists the command's process session. It has the child's number as long as nobody has waited for the child. */
 function membersOf({ pid, exitCode, signalCode }: ChildProcess): ProcStat[] {
   return pid === undefined || exitCode !== null || signalCode !== null ? [] : sessionMembers(pid)
 }
 
 /**
- * The environment of the kernel's command. Secrets come with the order to start and are not written down, so after a
- * restart of the agent they are read from the command itself, which may have changed them.
+ * Returns the environment of the kernel's command. Secrets come with the order to start and are not written to disk.
+ * After a restart of the agent they are read from the command's process, which may have changed them.
  */
 function fullEnvironment(host: ProcessHost, kernel: ProcessKernel): Map<string, string> {
   if (kernel.token !== '') return environmentOf(host, kernel)

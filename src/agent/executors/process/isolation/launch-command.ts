@@ -5,18 +5,19 @@ import { ancestors, type Hidden, type OwnPrograms } from './hidden-paths.ts'
 import type { KernelPlaces, Launch, Namespaces } from './isolation.ts'
 import { quote } from '../shell.ts'
 
-/** On which bubblewrap says who its child is, as seen from outside. */
+/** Descriptor on which bubblewrap reports its child's pid, as seen from outside. */
 export const INFO_FD = 7
 
-/** What finds names in networks, below a `/run` that is hidden for its sockets. */
+/** Files that resolve host names. They lie below `/run`, which is hidden because of its sockets. */
 export const NAME_SERVICE = ['/run/systemd/resolve', '/run/resolvconf', '/run/NetworkManager/resolv.conf', '/run/nscd']
 
 /**
- * As root the kernel gets another user, and no user namespace: it has no capabilities in any. Otherwise a user
- * namespace, in which its user has the same number, and in which no further one can be made.
+ * Builds the command line of bubblewrap. If the agent is root, the kernel gets another user and no user namespace, so
+ * it has no capabilities anywhere. Otherwise it gets a user namespace, in which its user has the same number, and in
+ * which no further one can be created.
  *
- * The later of two mounts covers the earlier. PID 1 is the shell: it ends when the command has ended, and with it the
- * operating system ends all others of the namespace before it tells anybody.
+ * A later mount covers an earlier one. PID 1 is the shell. It ends when the command has ended, and the operating system
+ * then ends all other processes of the namespace before it reports the end.
  */
 function bubblewrapArguments(launch: Launch, namespaces: Namespaces): string[] {
   const { places } = launch
@@ -31,17 +32,20 @@ function bubblewrapArguments(launch: Launch, namespaces: Namespaces): string[] {
   ].flat()
 }
 
-/** What the change of the user needs, and gives up. */
+/** Capabilities that the change of the user needs, and then drops. */
 const PRIVILEGED = [
   '--cap-drop',
   'ALL',
   ...['CAP_SETUID', 'CAP_SETGID', 'CAP_SETPCAP'].flatMap((name) => ['--cap-add', name]),
 ]
 
-/** Each bind, and each change of a mount, makes bubblewrap read the list of all mounts. */
+/**
+ * Lists the mounts, as few as possible: each bind, and each change of a mount, makes bubblewrap read the list of all
+ * mounts.
+ */
 function mounts(places: KernelPlaces, { mask, hidden, own, restricts }: Namespaces): string[] {
   const { work, tmp, chain, chains, devices, shmBytes, uid } = places
-  // What is empty belongs to root, so another user can write nothing into it.
+  // An empty directory belongs to root, so another user cannot write into it.
   const seal = (path: string) => (uid === null ? ['--remount-ro', path] : [])
   const size = restricts && shmBytes !== null ? ['--size', String(shmBytes)] : []
   return [
@@ -66,18 +70,18 @@ function show({ root, names, within, empties }: OwnPrograms, seal: (path: string
   return empties ? ['--tmpfs', within, ...binds, ...seal(within)] : binds
 }
 
-/** The directories between, which bubblewrap would make for its own user alone. */
+/** Creates the directories in between, which bubblewrap would create for its own user only. */
 function passable(mask: string, paths: readonly string[]): string[] {
   const between = new Set(paths.flatMap((path) => ancestors(path).filter((each) => each.startsWith(mask + sep))))
   return [...between].flatMap((path) => ['--perms', '0755', '--dir', path])
 }
 
 /**
- * The same with util-linux alone, where bubblewrap is not installed: `unshare` makes the namespaces, a script mounts,
- * and `setpriv` gives up the rights to do so. Slower, since each mount is a process; and the device nodes stay those of
- * the machine, by their permissions.
+ * Builds the command line with util-linux alone, for machines without bubblewrap. `unshare` creates the namespaces, a
+ * script mounts, and `setpriv` then drops the rights. This is slower, since each mount is a process, and device nodes
+ * keep the machine's permissions.
  *
- * An ordinary user is root of the first user namespace, in order to mount, and itself again in a second one.
+ * An ordinary user is root of the first user namespace in order to mount, and has its own number again in a second one.
  */
 function unshareArguments({ places }: Launch, namespaces: Namespaces): string[] {
   const own = ['--mount', '--pid', '--ipc', '--fork', '--kill-child']
@@ -85,7 +89,9 @@ function unshareArguments({ places }: Launch, namespaces: Namespaces): string[] 
   return [systemProgram('unshare'), ...user, ...own, '/bin/sh', '-c', setUp(places, namespaces)]
 }
 
-/** Tells descriptor 7 the process's id as seen from outside, which the old /proc still knows. */
+/**
+ * Returns the script. It writes to descriptor 7 the process's id as seen from outside, which the old /proc still shows.
+ */
 function setUp(places: KernelPlaces, { mask, hidden, own }: Namespaces): string {
   const { uid, work, tmp, chain, chains, shmBytes } = places
   const again = uid === null ? `unshare --user --map-user=${process.getuid!()} --map-group=${process.getgid!()} ` : ''
@@ -127,13 +133,13 @@ mount -n -t proc proc /proc
 exec setsid ${again}${drop} /bin/sh`
 }
 
-/** Descriptor 6 is the old /run. */
+/** Makes a path below the old /run visible again, through descriptor 6. */
 function showAgain(path: string): string {
   const old = `/proc/self/fd/6${path.slice('/run'.length)}`
   return `if [ -d ${old} ]; then mkdir -p ${path}; bind ${old} ${path}; fi`
 }
 
-/** Descriptor 8 is its root, as it was before its place became empty. */
+/** Makes the package visible again through descriptor 8, which was opened before its place became empty. */
 function showOwn({ root, names, within, empties }: OwnPrograms): string {
   const binds = names.map((name) => {
     const path = quote(join(root, name))
@@ -150,9 +156,9 @@ function hide({ path, directory }: Hidden): string {
 }
 
 /**
- * The command that enters the kernel's isolation and there runs `/bin/sh`, which reads the rest from its input. Nothing
- * of the session is in its arguments or its environment, since it begins with the agent's rights: an LD_PRELOAD of the
- * session takes effect behind it.
+ * Returns the command that enters the kernel's isolation and runs `/bin/sh` there, which reads the rest from its input.
+ * Neither its arguments nor its environment contain anything of the session, because it starts with the agent's rights.
+ * An LD_PRELOAD of the session therefore takes effect only inside.
  */
 export function launchCommand(launch: Launch): string[] {
   const { isolation } = launch

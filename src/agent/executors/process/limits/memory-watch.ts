@@ -19,17 +19,17 @@ import { kernelIdOf } from '../leftover-sweep.ts'
 
 /** A program can exceed its limit for this long: about 80 MB if it allocates a gigabyte per second. */
 const WATCH_INTERVAL_MS = 80
-/** A kernel without a limit is looked at each time that it has grown older by this part, within these bounds. */
+/** A kernel without a limit is measured each time its age has grown by this share, within the bounds below. */
 const LOOK_SHARE = 0.05
 const LOOK_INTERVAL_MAX_MS = 1_000
-/** Of its time, at most, the agent spends this part on looks that enforce nothing. */
+/** Largest share of its time that the agent spends on measurements that enforce nothing. */
 const COST_SHARE = 0.02
-/** What was seen is written down when it has grown by this part. */
+/** Usage is written to disk when it has grown by this share. */
 const NOTED_GROWTH = 0.2
 
 /**
- * Limits memory without cgroups, and sees what kernels use whose memory no cgroup counts: the resident memory of each
- * kernel's processes, and what it keeps in its own `/dev/shm`.
+ * Limits memory without cgroups, and measures kernels whose memory no cgroup counts. Counts the resident memory of each
+ * kernel's processes, and the content of its own `/dev/shm`.
  */
 export function createMemoryWatch(host: ProcessHost, enforces: boolean): Passes {
   const strangers = new Map<string, number>()
@@ -91,7 +91,10 @@ function lookPause(watched: readonly ProcessKernel[]): number {
   return Math.min(LOOK_INTERVAL_MAX_MS, Math.max(WATCH_INTERVAL_MS, ageMs * LOOK_SHARE))
 }
 
-/** CPU time counts what live processes have used and waited for: a later look may miss what has gone unwaited for. */
+/**
+ * Records what was seen. CPU time covers what live processes have used and waited for. A later measurement may show
+ * less, because a process that nobody waited for is gone.
+ */
 function see(host: ProcessHost, kernel: ProcessKernel, bytes: number, cpuSeconds: number): void {
   const { seen } = kernel
   const before = seen?.peakMemoryBytes ?? 0
@@ -107,9 +110,9 @@ function see(host: ProcessHost, kernel: ProcessKernel, bytes: number, cpuSeconds
 }
 
 /**
- * The file system is the kernel's alone; where it has none of its own, nobody can tell what is whose. One whose command
- * has not begun may have the machine's at one look and its own at the next, which then seems to hold what the machine's
- * does; and of one that is ending the mount may be gone before the directory.
+ * Returns the bytes in the kernel's `/dev/shm`, if it has its own; otherwise nobody knows which files are whose. A
+ * kernel whose command has not begun may still show the machine's at first and its own afterwards, so both would be
+ * confused. When a kernel ends, the mount may disappear before the directory.
  */
 async function sharedBytes(kernel: ProcessKernel): Promise<number> {
   if (!kernel.namespaced) return 0
@@ -132,31 +135,31 @@ function enforce(host: ProcessHost, kernel: ProcessKernel, usedBytes: number): v
   killKernel(host, kernel)
 }
 
-/** How long a process that is no kernel's is not asked again; it may become one by another `exec`. */
+/** How long a process that belongs to no kernel is not checked again. It may become a kernel's by another `exec`. */
 const STRANGER_FOR_MS = 1_000
 
 /** A kernel whose processes are counted. */
 interface WatchedKernel {
   id: string
-  /** It leads its processes. */
+  /** The process from which the others descend. */
   first: Pick<ProcStat, 'pid' | 'startTicks'>
 }
 
 interface Look {
-  /** Resident now. */
+  /** Present resident memory. */
   bytes: number
-  /** The most that one process has had resident so far. */
+  /** Largest resident memory that a single process has had so far. */
   largestBytes: number
   ticks: number
 }
 
 /**
  * Sums the resident memory of each kernel's processes, in one scan of all processes. Pages shared by several processes
- * are counted for each of them. To a kernel belong the descendants of its first process, that one's process session,
- * and those that left both with its id in their environment.
+ * are counted for each of them. A kernel's processes are the descendants of its first process, the members of that
+ * process's session, and processes that left both but have its id in their environment.
  *
- * @param strangers who is no kernel's, from one look to the next
- * @returns by id of the kernel
+ * @param strangers processes that belong to no kernel, kept from one scan to the next
+ * @returns figures by kernel id
  */
 export async function lookAt(
   watched: readonly WatchedKernel[],
