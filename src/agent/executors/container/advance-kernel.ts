@@ -23,12 +23,12 @@ import { isOver, isUnstarted, refusedProgram, withAdvice } from './judge-contain
 import { note } from './launch-kernel.ts'
 
 const ASK_AGAIN_MS = 1_000
-/** So long a watcher may take to say how its container has ended. */
+/** How long Podman's monitor may take to report how its container has ended. */
 const LOST_AFTER_MS = 30_000
 
 /**
- * Brings a kernel from what its directory says to what the engine says, step by step. It is called again after whatever
- * may have changed either, and what it does depends on both alone: so it goes on where an earlier instance stopped.
+ * Moves a kernel on, step by step, until its directory agrees with what the engine reports. It is called again whenever
+ * either may have changed. Its actions depend only on these two, so it continues where an earlier instance stopped.
  */
 export async function advanceKernel(host: ContainerHost, kernel: ContainerKernel): Promise<void> {
   kernel.askAt = Number.POSITIVE_INFINITY
@@ -52,7 +52,7 @@ async function launch(host: ContainerHost, kernel: ContainerKernel): Promise<voi
   const found = await host.limit(() => startOnce(host, kernel, containerId))
   if (found === null || kernel.phase !== 'LAUNCHING' || host.registry.closed) return
   if (!(await hasDevices(host, kernel, found))) return
-  // Without the line, a keeper knows the container by its id alone.
+  // Without this line, a keeper knows the container by its id alone.
   const stat = found.pid > 0 ? statLine(found.pid) : ''
   kernel.first = parseProcStat(stat)
   noteBeginning(kernel, found)
@@ -63,7 +63,7 @@ async function launch(host: ContainerHost, kernel: ContainerKernel): Promise<voi
   if (isOver(found)) await concludeKernel(host, kernel, found)
 }
 
-/** Where its first process was not seen any more, by what the engine says. */
+/** Records the beginning as the engine reports it, if the first process was not seen. */
 function noteBeginning(kernel: ContainerKernel, { startedAt }: ContainerDescription): void {
   const now = readClocks()
   const agoSeconds = startedAt === null ? 0 : Math.max(0, now.wallMs - startedAt.getTime()) / 1000
@@ -72,7 +72,10 @@ function noteBeginning(kernel: ContainerKernel, { startedAt }: ContainerDescript
   kernel.beganAt = uptime
 }
 
-/** Podman has been seen to pass over devices, and the program would run without. It says what it has once it has begun. */
+/**
+ * Whether the container has the devices that it needs. Podman has been seen to omit devices, so that the program would
+ * run without them. It reports its devices once the container has begun.
+ */
 async function hasDevices(
   { engine, registry }: ContainerHost,
   kernel: ContainerKernel,
@@ -85,12 +88,12 @@ async function hasDevices(
   return false
 }
 
-/** Sets its `containerId`, unless it has ended instead. */
+/** Creates the container and sets `containerId`, unless the kernel has ended instead. */
 async function createAndClaim(host: ContainerHost, kernel: ContainerKernel): Promise<void> {
   if (kernel.phase !== 'LAUNCHING' || host.registry.closed) return
   const containerId = await createContainer(host, kernel)
   if (containerId === null) return
-  // Whoever stops it before this has claimed it, and it never runs.
+  // A stop before this point has claimed the start itself, and the container never runs.
   if (!directory.claimStatus(kernel.path, `claimed ${containerId}`)) return host.engine.remove(containerId)
   kernel.containerId = containerId
 }
@@ -112,14 +115,17 @@ async function createContainer(host: ContainerHost, kernel: ContainerKernel, has
   }
 }
 
-/** Its image, which somebody has removed since, as a prune does. @returns whether the very same is there */
+/**
+ * Pulls its image again, which somebody has removed meanwhile, as a prune does. @returns whether the same image exists
+ * now
+ */
 async function fetchAgain({ images, options }: ContainerHost, { spec, image }: ContainerKernel): Promise<boolean> {
   const request = { name: spec.image ?? options.image!, digest: image!.digest, policy: options.pull }
   const found = await images.resolve(request, () => undefined)
   return 'id' in found && found.id === image!.id
 }
 
-/** Of an earlier call of this agent, whose answer was lost. */
+/** Finds the container of an earlier call whose answer was lost. */
 async function adopt(host: ContainerHost, kernel: ContainerKernel): Promise<string | null> {
   const found = await host.engine.inspect(containerName(kernel))
   if (found === null) throw new Error('its container is being removed')
@@ -165,7 +171,8 @@ async function startOnce(
 }
 
 async function start(host: ContainerHost, kernel: ContainerKernel, containerId: string): Promise<EngineError | null> {
-  // If no answer comes to this or to the next question, it is not started again before it is known that it was not.
+  // If neither this nor the next request is answered, it is not started again before it is certain that it never
+  // started.
   kernel.maybeStarted = true
   try {
     await host.engine.start(containerId)
@@ -181,7 +188,7 @@ async function refuse(host: ContainerHost, kernel: ContainerKernel, error: Engin
   const missing = refusedProgram(error.message)
   if (noInit(host, error)) {
     await host.engine.remove(kernel.containerId!)
-    // It cannot have run, and nobody else starts it: it is created and claimed anew.
+    // It cannot have run, and nobody else starts it, so it is created and claimed again.
     directory.dropClaim(kernel.path)
     kernel.containerId = null
     host.advance(kernel)
@@ -189,7 +196,7 @@ async function refuse(host: ContainerHost, kernel: ContainerKernel, error: Engin
   else host.registry.fail(kernel, 'executor-failed', `its container could not be started: ${withAdvice(error.message)}`)
 }
 
-/** @returns whether the engine lacks the program, which is not asked for again */
+/** @returns whether the engine lacks the init program, which is then no longer requested */
 function noInit(host: ContainerHost, { message }: EngineError): boolean {
   if (!host.hasInit || !/docker-init|container-init binary|catatonit/.test(message)) return false
   host.hasInit = false
@@ -208,7 +215,7 @@ async function look(host: ContainerHost, kernel: ContainerKernel): Promise<void>
   if (await isLost(host, kernel, found)) await concludeKernel(host, kernel, { ...found, exitCode: null })
 }
 
-/** Podman calls one running for ever whose watcher was killed. */
+/** Whether Podman reports the container as running for ever because its monitor was killed. */
 async function isLost({ engine }: ContainerHost, kernel: ContainerKernel, { id }: ContainerDescription) {
   if (kernel.first === null || isAlive(kernel.first)) return false
   kernel.goneAt ??= performance.now()
@@ -220,7 +227,7 @@ function appendStatus({ path }: ContainerKernel, line: string): void {
   appendFileSync(join(path, 'status'), `${line}\n`)
 }
 
-/** Empty if it is gone. */
+/** Returns an empty text if the process is gone. */
 function statLine(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/stat`, 'latin1').trim()
@@ -229,7 +236,7 @@ function statLine(pid: number): string {
   }
 }
 
-/** The agent may have stood still behind its last word with the server. */
+/** Whether the fence has passed: the agent may have been suspended since the last answer of the server. */
 function isFenced({ agentDir, bootId }: ContainerHost): boolean {
   try {
     const [until, boot] = readFileSync(join(agentDir, 'fence'), 'latin1').trim().split(' ')

@@ -37,7 +37,7 @@ export interface ContainerConfig {
 }
 
 /**
- * Finds the engine and checks at the start what no container could have.
+ * Finds the engine, and checks at the start everything without which no container could run.
  *
  * @throws ExecutorSetupError
  */
@@ -147,7 +147,8 @@ function assertUsable({ name, rootless, remapsUsers }: EngineDescription): void 
   if (remapsUsers) {
     throw new ExecutorSetupError(`${name} remaps users (userns-remap): the files of kernels would belong to others`)
   }
-  // Who may use the socket of root's engine is root; yet the fence has to end what this process may not signal.
+  // A user who may use the socket of root's engine is as powerful as root. Yet the fence has to end processes that this
+  // process may not signal.
   if (!rootless && process.getuid?.() !== 0) {
     throw new ExecutorSetupError(
       `the engine is root's, and this agent is not root: run it as root, or use an engine of its own user (rootless)`,
@@ -167,7 +168,7 @@ const SCHEME = 'unix://'
 const DOCKER = '/var/run/docker.sock'
 const PODMAN = 'podman/podman.sock'
 
-/** Paths of the sockets at which an engine may listen, the first to be tried first. */
+/** Lists the paths of sockets at which an engine may listen, the first to try first. */
 function engineSockets(configured: string | undefined, environment: NodeJS.ProcessEnv): string[] {
   if (configured !== undefined) return [configured.slice(SCHEME.length)]
   const runtimeDir = environment['XDG_RUNTIME_DIR']
@@ -175,7 +176,7 @@ function engineSockets(configured: string | undefined, environment: NodeJS.Proce
   return [DOCKER, ...own, join('/run', PODMAN)]
 }
 
-/** Why nothing can listen there; null if something may. */
+/** Returns why nothing can listen there; null if something may. */
 function socketFault(path: string): string | null {
   if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return `there is no ${path}`
   try {

@@ -41,11 +41,11 @@ import pLimit from 'p-limit'
 export interface ContainerExecutorOptions {
   agentDir: string
   agentId: string
-  /** With the directories that attempts share, if somebody named it. */
+  /** Contains the directories that attempts share, if configured. */
   chainsDir?: string | undefined
   log: Logger
   limits: ChainLimits
-  /** Of a kernel's uploaded code. */
+  /** Largest archive of a kernel's uploaded code. */
   codeBytesMax: number
   uids?: UidRange | undefined
   engine: Engine
@@ -54,8 +54,8 @@ export interface ContainerExecutorOptions {
 }
 
 /**
- * Runs kernels as containers of Docker or Podman. What a kernel's directory says decides what becomes of it, and the
- * engine adds how it ended; the headers of launchKernel and of the kernel directory describe what a crash leaves.
+ * Runs kernels as containers of Docker or Podman. A kernel's directory decides what happens to it, and the engine
+ * reports how it ended. The headers of launchKernel and of the kernel directory describe what a crash leaves.
  */
 export function createContainerExecutor(options: ContainerExecutorOptions, hooks: ExecutorHooks): Executor {
   const { agentId, log, limits, codeBytesMax, engine, description, container } = options
@@ -209,7 +209,7 @@ function observe(host: ContainerHost, kernel: ContainerKernel): ObservedKernel {
   }
 }
 
-/** One step of a kernel at a time; what comes meanwhile leads to another. */
+/** Takes one step of a kernel at a time. A call during a step leads to another step. */
 function advance(host: ContainerHost, kernel: ContainerKernel): void {
   if (host.registry.closed) return
   kernel.again = true
@@ -223,12 +223,12 @@ function advance(host: ContainerHost, kernel: ContainerKernel): void {
   })()
 }
 
-/** No step of an executor that is closed is left half done. */
+/** Waits until no kernel of a closed executor is in the middle of a step. */
 async function settleDown({ registry }: ContainerHost): Promise<void> {
   await Promise.all([...registry.kernels.values()].map(async ({ advancing }) => advancing))
 }
 
-/** What cannot be removed now is, when the engine answers: it has no kernel any more. */
+/** Removes the container. If that fails now, it is removed once the engine answers, because its kernel is gone. */
 async function remove(host: ContainerHost, kernel: ContainerKernel): Promise<void> {
   await kernel.advancing
   await kernel.follower?.stop()
@@ -241,13 +241,16 @@ async function remove(host: ContainerHost, kernel: ContainerKernel): Promise<voi
   if (kernel.group !== null) host.groups?.remove(kernel.group)
 }
 
-/** That was created for it, maybe by an earlier instance; never one of somebody else that only has its name. */
+/**
+ * Returns a container that this or an earlier instance created for the kernel, but never one of somebody else with that
+ * name.
+ */
 async function unclaimedContainer({ engine, agentId }: ContainerHost, kernel: ContainerKernel): Promise<string | null> {
   const found = await engine.inspect(containerName(kernel))
   return found?.labels[AGENT_LABEL] === agentId ? found.id : null
 }
 
-/** Goes on where the directory says that an earlier instance stopped; the engine is asked when it answers. */
+/** Continues where an earlier instance stopped, according to the directory. The engine is asked once it answers. */
 function recover(host: ContainerHost, kernel: ContainerKernel, record: directory.KernelRecord): void {
   const { path } = kernel
   const script = readScript(join(path, `run.${kernel.token}`))
@@ -257,7 +260,7 @@ function recover(host: ContainerHost, kernel: ContainerKernel, record: directory
   kernel.uid = host.users.of(record.spec.projectId ?? null).uid
   if (status.never) return host.registry.endBeforeRunning(kernel, mark?.error ?? null)
   if (script === null) return host.registry.beginAnew(kernel, false)
-  // Nobody acts on a claim before it is whole: one that was cut off is none.
+  // Nobody acts on an incomplete claim, so it can be dropped.
   if (!text.includes('\n')) directory.dropClaim(path)
   const { digest, body } = script
   kernel.body = body
@@ -282,7 +285,7 @@ function recover(host: ContainerHost, kernel: ContainerKernel, record: directory
   host.advance(kernel)
 }
 
-/** One that is torn counts as none: no container is made before it is whole. */
+/** Returns null for an incomplete script, since no container is created before it is complete. */
 function readScript(path: string): RunScript | null {
   const text = readControlFile(path)
   try {

@@ -6,38 +6,39 @@ import { readMeters } from '../process/limits/cgroup-limits.ts'
 import type { EngineDescription } from './engine/engine.ts'
 
 /**
- * A cgroup of the agent's around each container, where the agent may make one and the engine puts containers where it is
- * told. It has the memory limit and counts, and is still there when the engine has removed the container's own.
+ * Cgroups of the agent around each container. They exist if the agent may create them, and the engine puts containers
+ * there. Such a group has the memory limit and counts usage, and still exists when the engine has removed the
+ * container's own group.
  */
 export interface ContainerGroups {
   /** @throws if the operating system refuses */
   create(kernelId: string, limits: { memoryBytes: number | null; processes: number }): ContainerGroup
   existing(kernelId: string): ContainerGroup | null
   read(group: ContainerGroup): { peakMemoryBytes: number | null; cpuSeconds: number | null }
-  /** Whether its memory limit has ended a process of it, as far as that can be told. */
+  /** Whether its memory limit has killed one of its processes, as far as that can be known. */
   ranOutOfMemory(group: ContainerGroup, memoryBytes: number, exitCode: number): boolean
-  /** When the engine has left it. */
+  /** Removes the group once the engine no longer uses it. */
   remove(group: ContainerGroup): void
-  /** Removes what earlier instances have left of other kernels. */
+  /** Removes groups that earlier instances have left of other kernels. */
   removeOthers(kernelIds: ReadonlySet<string>): void
   close(): void
 }
 
 export interface ContainerGroup extends KernelCgroup {
-  /** For the engine: from the top of the hierarchies. */
+  /** The group's path for the engine, relative to the top of the hierarchies. */
   readonly parent: string
 }
 
 const MOUNT = '/sys/fs/cgroup'
 const SIGKILLED = 137
-/** Where Podman has what watches a container. */
+/** Name of the group in which Podman runs a container's monitor. */
 const CONMON = 'conmon'
 const PROBE = 'probe'
 const SWEEP_AGAIN_MS = 1_000
-/** A limit that is reached is used up but for less than this. */
+/** Peak usage counts as having reached the limit from this share on. */
 const FULL = 0.98
 
-/** @returns null where it cannot be done */
+/** @returns null if such groups cannot be created here */
 export function openContainerGroups(agentDir: string, engine: EngineDescription): ContainerGroups | null {
   if (process.getuid?.() !== 0 || engine.cgroupDriver !== 'cgroupfs') return null
   const groups = openKernelCgroups(agentDir)
@@ -47,20 +48,20 @@ export function openContainerGroups(agentDir: string, engine: EngineDescription)
   let timer: NodeJS.Timeout | undefined
   const leaving = new Set<string>()
 
-  /** What watches a container, and is in the group with it, ends a moment later. */
+  /** Removes empty groups. A container's monitor, which may be in its group, ends a moment later. */
   function sweep(): void {
     timer = undefined
     for (const parent of leaving) if (removeEverywhere(version, parent)) leaving.delete(parent)
     if (leaving.size > 0) timer ??= setTimeout(guarded(sweep, sweepLater), SWEEP_AGAIN_MS).unref()
   }
 
-  /** What could not be looked at now is looked at again. */
+  /** Schedules another try for groups that could not be removed. */
   function sweepLater(): void {
     timer ??= setTimeout(guarded(sweep, sweepLater), SWEEP_AGAIN_MS).unref()
   }
 
   const asGroup = (group: KernelCgroup): ContainerGroup => {
-    // In version 1 each hierarchy has it under the same path.
+    // In version 1 each hierarchy has the group under the same path.
     const below = version === 2 ? MOUNT : dirname(dirname(group.path))
     const parent = `/${relative(below, group.path)}`
     own = dirname(parent)
@@ -80,7 +81,7 @@ export function openContainerGroups(agentDir: string, engine: EngineDescription)
       // Version 1 counts kills only in the container's own group, which is gone.
       const logged = hasLoggedOomKill(group.parent)
       if (logged !== null) return logged
-      // Files that are kept in memory reach the limit, too, but kill nothing.
+      // Cached files can reach the limit, too, but then nothing is killed.
       return exitCode === SIGKILLED && (readMeters(group.meters).peakMemoryBytes ?? 0) >= memoryBytes * FULL
     },
     remove(group) {
@@ -106,7 +107,10 @@ export function openContainerGroups(agentDir: string, engine: EngineDescription)
   }
 }
 
-/** In version 1 engines make groups in every hierarchy, and leave them there. @returns whether nothing is left */
+/**
+ * Removes the group from all hierarchies. In version 1, engines create groups in every one and leave them there.
+ * @returns whether nothing is left
+ */
 function removeEverywhere(version: 1 | 2, parent: string): boolean {
   const tops = version === 2 ? [MOUNT] : readdirSync(MOUNT).map((hierarchy) => join(MOUNT, hierarchy))
   return tops.map((top) => removeGroup(join(top, parent, CONMON)) && removeGroup(join(top, parent))).every(Boolean)
@@ -126,8 +130,8 @@ const RECORD_BYTES_MAX = 8192
 const RECORDS_MAX = 200_000
 
 /**
- * Whether the operating system's log has a kill for lack of memory in this cgroup or one below it; null where the log
- * cannot be read. It goes back some thousand messages.
+ * Whether the operating system's log reports a kill for lack of memory in this cgroup or one below it; null if the log
+ * cannot be read. The log holds some thousand messages.
  */
 function hasLoggedOomKill(group: string): boolean | null {
   let fd: number
@@ -150,7 +154,9 @@ function hasLoggedOomKill(group: string): boolean | null {
   }
 }
 
-/** One at a time; null behind the last. EPIPE: the log has overtaken the reader, who goes on with the oldest. */
+/**
+ * Reads one record; null after the last. On EPIPE, old records were overwritten, and reading continues with the oldest.
+ */
 function readRecord(fd: number, buffer: Buffer): string | null {
   try {
     return buffer.toString('latin1', 0, readSync(fd, buffer, 0, buffer.length, null))

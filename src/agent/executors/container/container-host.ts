@@ -21,35 +21,39 @@ export interface ContainerHost extends Omit<ChainHost, 'registry'>, Omit<CodeHos
   readonly engine: Engine
   readonly description: EngineDescription
   readonly users: ContainerUsers
-  /** Null where the agent can make none. */
+  /** Null if the agent cannot create any. */
   readonly groups: ContainerGroups | null
   readonly images: ImagePuller
   readonly networks: SessionNetworks
-  /** In which containers are created and started. */
+  /** Limits how many containers are created and started at once. */
   readonly limit: LimitFunction
   readonly keeper: Keeper
   readonly registry: KernelRegistry<ContainerKernel>
   readonly log: Logger
-  /** The engine has a program that passes on signals and waits for orphans; found out with the first container. */
+  /** Whether the engine has a program that passes on signals and waits for orphans. The first container shows it. */
   hasInit: boolean
   readonly contact: EngineContact
-  /** Takes the next step of a kernel, as the engine tells. */
+  /** Takes the next step of a kernel, depending on what the engine reports. */
   advance(kernel: ContainerKernel): void
-  /** Schedules a look at the kernels. */
+  /** Schedules a check of the kernels. */
   wake(): void
 }
 
-/** As whom kernels run, and to whom their directories belong. */
+/** The users as whom kernels run, and who own their directories. */
 interface ContainerUsers {
-  /** Of kernels of a project: the owner of its directories, null for the agent's own user, and the user inside. */
+  /**
+   * Returns, for kernels of a project, the owner of their directories, null for the agent's own user, and the user
+   * inside.
+   */
   of(projectId: string | null): { uid: number | null; inside: string }
-  /** Whether others than the agent pass through its directories to theirs. */
+  /** Whether other users than the agent's pass through its directories to theirs. */
   readonly areOthers: boolean
 }
 
 /**
- * With root's engine each project has a user of its own. The engine of an ordinary user has a user namespace, in which
- * root is that very user: a kernel runs as this root, without any of its rights, and its files are the agent's.
+ * Chooses the users. With root's engine, each project has its own user. The engine of an ordinary user has a user
+ * namespace, in which root is that same user: a kernel runs as this root, but without root's rights, and its files
+ * belong to the agent.
  */
 export function openContainerUsers(
   agentDir: string,

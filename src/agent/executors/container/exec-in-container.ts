@@ -31,8 +31,9 @@ import { guarded } from '../../../waiting/wait.ts'
 const CONNECT_WITHIN_MS = 15_000
 
 /**
- * Run in the container's network, with nothing else of it: connects to the port, and hands the connection over before
- * it has read anything. In one of its own, whatever listens is the kernel's.
+ * A program that runs in the container's network namespace, but with nothing else of the container. It connects to the
+ * port, and hands over the connection before it has read anything. In the container's own network, every listener is
+ * the kernel's.
  */
 const CONNECT = `
 const { connect } = require('node:net')
@@ -68,7 +69,7 @@ async function connectInside(
   const names = rootless ? ['user', 'net'] : ['net']
   const opened = openAll(names.map((name) => `/proc/${first.pid}/ns/${name}`))
   try {
-    // Were it another's number by now, nobody would enter that one's.
+    // If the pid now belonged to another process, its namespace would not be entered.
     if (!isAlive(first)) throw new RepriseError('SESSION_NOT_RUNNING', 'the kernel has ended')
     const enter = names.map((name, index) => `--${name}=${opened.paths[index]}`)
     return await handedOver([...enter, ...(rootless ? ['--preserve-credentials'] : []), '--'], port)
@@ -109,17 +110,17 @@ async function handedOver(enter: readonly string[], port: number): Promise<Socke
 const BEGUN_WITHIN_MS = 30_000
 const BEGUN_CHECK_MS = 20
 const END_CHECK_MS = 50
-/** How soon it is seen that the kernel ends. */
+/** How soon the end of the kernel is noticed. */
 const LIFE_CHECK_MS = 500
-/** The engine knows of an end a moment later. */
+/** Time in which the engine notices an end. */
 const TOLD_WITHIN_MS = 10_000
 const NOT_EXECUTABLE = 126
 const NOT_FOUND = 127
 const KILLED = 137
 
 /**
- * A command that the engine starts in the container: with its user, rights, limits, filters and variables. What it
- * leaves behind ends with the container.
+ * Runs a command that the engine starts in the container, with its user, rights, limits, filters and variables.
+ * Processes that it leaves behind end with the container.
  *
  * @throws RepriseError SESSION_NOT_RUNNING, CHANNEL_NOT_OPENED
  */
@@ -154,7 +155,10 @@ export async function execInContainer(
   }
 }
 
-/** Engines take the connection over before they begin, and old ones take the size of a terminal only after that. */
+/**
+ * Waits until the command has begun. Engines accept the connection before that, and old engines accept the size of a
+ * terminal only afterwards.
+ */
 async function hasBegun(engine: Engine, id: string, { terminal }: EngineCommand): Promise<ExecDescription> {
   const until = performance.now() + BEGUN_WITHIN_MS
   for (;;) {
@@ -173,7 +177,7 @@ interface Running {
   id: string
   socket: Socket
   tty: boolean
-  /** Leads a process session of its own; null if it has ended. */
+  /** Leads the command's process session; null if it has ended. */
   leader: ProcStat | null
 }
 
@@ -183,7 +187,7 @@ function channelOf(engine: Engine, kernel: ContainerKernel, command: Running): K
   for (const stream of [stdin, stdout, stderr]) stream?.on('error', () => undefined)
   let hungUp: Promise<void> | undefined
   const look = () => isRunning(kernel) || (hungUp ??= hangUp())
-  // What cannot be looked at now is looked at again.
+  // A failed check is repeated with the next interval.
   const watch = setInterval(
     guarded(look, () => {}),
     LIFE_CHECK_MS,
@@ -233,12 +237,12 @@ function pipesOf(socket: Socket): Streams {
   return { stdin: socket, stdout, stderr }
 }
 
-/** The command's process session, which has its leader's number for as long as that is there. */
+/** Lists the command's process session, which has its leader's number while the leader exists. */
 function membersOf(leader: ProcStat | null): ProcStat[] {
   return leader === null || !isAlive(leader) ? [] : sessionMembers(leader.pid)
 }
 
-/** The engine's word counts, and is asked for when the command or its connection has ended. Never rejects. */
+/** Returns the end that the engine reports, once the command or its connection has ended. Never rejects. */
 async function endOf(
   engine: Engine,
   { id, socket, leader }: Running,
@@ -249,7 +253,7 @@ async function endOf(
   for (;;) {
     const found = await engine.inspectExec(id).catch(() => null)
     if (found?.running === false) return { exitCode: found.exitCode }
-    // One may close its output and go on.
+    // A command may close its output and continue.
     if (found?.running === true && runs()) until = performance.now() + TOLD_WITHIN_MS
     else if (performance.now() > until) break
     await sleep(END_CHECK_MS)
@@ -258,7 +262,10 @@ async function endOf(
   return { exitCode: null, message: 'the container engine does not know how the command has ended' }
 }
 
-/** An engine that cannot start a command says so in its place. Others end with these codes, too, and say what they say. */
+/**
+ * Returns the engine's message if it could not start the command. It sends the message instead of the command's output.
+ * A command may also end with one of these codes by itself, and its output is then its own.
+ */
 async function refusalOf(socket: Socket, tty: boolean): Promise<string | Streams> {
   const { stdin, stdout, stderr } = tty ? terminalOf(socket) : pipesOf(socket)
   const [said, aside] = await Promise.all([buffer(stdout), stderr === null ? Buffer.alloc(0) : buffer(stderr)])
@@ -267,7 +274,7 @@ async function refusalOf(socket: Socket, tty: boolean): Promise<string | Streams
   return { stdin, stdout: Readable.from(said), stderr: stderr === null ? null : Readable.from(aside) }
 }
 
-/** As a shell would say it. */
+/** Reports the refusal in the way of a shell. */
 function refused(words: string, { command, tty }: ExecRequest): KernelChannel {
   const missing = refusedProgram(words) !== null
   const message = `${command[0]}: ${missing ? 'not found in the image' : words}\n`

@@ -37,7 +37,7 @@ export async function prepareKernel(host: ContainerHost, kernel: ContainerKernel
   if (kernel.isPlaced) await host.registry.prepared(kernel)
 }
 
-/** It fails, if that does. */
+/** Creates the directory. If that fails, the kernel fails. */
 async function makeDirectory(host: ContainerHost, kernel: ContainerKernel): Promise<void> {
   const { assignment, spec } = kernel
   try {
@@ -52,7 +52,7 @@ async function makeDirectory(host: ContainerHost, kernel: ContainerKernel): Prom
   }
 }
 
-/** A stop or a removal may have happened meanwhile. */
+/** Whether the kernel is still being prepared: it may have been stopped or removed meanwhile. */
 function isPreparing({ registry }: ContainerHost, { phase }: ContainerKernel): boolean {
   return (phase === 'PREPARING' || phase === 'PULLING') && !registry.closed
 }
@@ -74,7 +74,7 @@ function refusalOf({ options }: ContainerHost, { spec }: ContainerKernel): Failu
   return null
 }
 
-/** @returns null if the kernel is not to be prepared further */
+/** @returns null if the kernel must not be prepared further */
 async function resolveImage(
   host: ContainerHost,
   kernel: ContainerKernel,
@@ -93,7 +93,7 @@ async function resolveImage(
   return 'message' in image && request.digest !== null ? pinnedFailure(image, name, request.digest) : image
 }
 
-/** Asks again while the engine is silent. @returns undefined if the kernel is not to be prepared further */
+/** Repeats the request while the engine is silent. @returns undefined if the kernel must not be prepared further */
 async function answered<T>(
   host: ContainerHost,
   kernel: ContainerKernel,
@@ -112,7 +112,9 @@ async function answered<T>(
   return undefined
 }
 
-/** Somebody who sees it there under its tag would not know why. */
+/**
+ * Explains the failure of a pinned image. Otherwise a user would wonder, since the image is still there under its tag.
+ */
 function pinnedFailure(failure: FailureError, name: string, digest: string): FailureError {
   if (failure.name !== 'image-not-found') return failure
   const message = `${digest}, which this session has to run as image ${name}, is not in its registry any more, nor here; with pinImage: false in its retry policy it runs what ${name} stands for now`
@@ -132,13 +134,13 @@ const NETWORK_ADVICE =
   'let kernels of a session use the network of the machine.'
 
 /**
- * Writes down what the container is to be; from here on, a later instance goes on. A crash leaves
+ * Writes to the directory what the container will be; from here on, a later instance can continue. A crash leaves
  *
  *   no run script                      prepared again
  *   run script, no `status`            the container is created, or found by its name, and claimed
  *   `status` with `claimed <id>`       the container is started, if it was not; only the agent starts containers, and
  *                                      its name is unique, so there is no second one
- *   `status` with `began …`            it runs, or the engine tells how it ended
+ *   `status` with `began …`            it runs, or the engine reports how it ended
  *   `status` with `exit <code>`        it has ended, and its output is complete
  */
 export async function launchKernel(host: ContainerHost, kernel: ContainerKernel): Promise<void> {
@@ -171,9 +173,9 @@ export async function launchKernel(host: ContainerHost, kernel: ContainerKernel)
 }
 
 /**
- * Waits until the engine has a network for the kernel's session, which it may have once other sessions have ended.
+ * Waits until the engine has a network for the kernel's session, which may require that other sessions end.
  *
- * @returns undefined if the kernel is not to be started any more
+ * @returns undefined if the kernel must not be started any more
  * @throws EngineError if there is none for too long
  */
 async function joinNetwork(host: ContainerHost, kernel: ContainerKernel): Promise<ClusterPlace | null | undefined> {
@@ -193,7 +195,7 @@ async function joinNetwork(host: ContainerHost, kernel: ContainerKernel): Promis
   return undefined
 }
 
-/** They may have changed since the agent was started, and since the kernel was prepared. */
+/** Checks the volumes again, since they may have changed since the agent was started and the kernel was prepared. */
 function volumesOf({ options }: ContainerHost, { spec }: ContainerKernel): VolumeBind[] {
   const binds = volumeBinds(options.volumes, spec)
   if (typeof binds === 'string') throw new ContainerSpecError(binds)
@@ -204,14 +206,14 @@ function volumesOf({ options }: ContainerHost, { spec }: ContainerKernel): Volum
   return binds
 }
 
-/** For a later instance, in place of a shell's script. */
+/** Content of the run script, from which a later instance continues. The process executor has a shell script there. */
 export interface RunScript {
-  /** Of the image. */
+  /** Digest of the image. */
   digest: string
   body: CreateBody
 }
 
-/** If the group cannot be made, the engine alone limits the kernel. */
+/** Creates the kernel's group. If that fails, only the engine limits the kernel. */
 function createGroup(host: ContainerHost, { id, memoryLimitBytes }: ContainerKernel): ContainerGroup | null {
   try {
     const limits = { memoryBytes: memoryLimitBytes, processes: host.options.processes }
@@ -222,7 +224,7 @@ function createGroup(host: ContainerHost, { id, memoryLimitBytes }: ContainerKer
   }
 }
 
-/** Nobody else does: without numbers, each kernel would get the first ones. */
+/** Assigns GPUs, which no engine does: without numbers, each kernel would get the first ones. */
 function takeGpus(host: ContainerHost, kernel: ContainerKernel): number[] {
   const count = gpuCount(kernel.spec)
   if (count === 0) return []

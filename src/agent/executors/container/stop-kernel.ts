@@ -11,7 +11,7 @@ import { lookAt } from '../process/limits/memory-watch.ts'
 
 const AGAIN_MS = 1_000
 
-/** One that has not been claimed never runs; whoever creates its container finds the claim and removes it. */
+/** Stops a kernel. A container that is not claimed yet never runs: its creator finds this claim and removes it. */
 export function stopKernel(host: ContainerHost, kernel: ContainerKernel, first: boolean): void {
   if (kernel.phase === 'LAUNCHING') {
     if (directory.claimStatus(kernel.path, 'never')) host.registry.endBeforeRunning(kernel, kernel.stopError)
@@ -26,7 +26,7 @@ function log(host: ContainerHost, { id }: ContainerKernel, error: unknown): void
   host.log.warn({ kernelId: id, error: messageOf(error) }, 'the stop of a container met a fault')
 }
 
-/** Again and again, until its end is known. */
+/** Kills the container, repeatedly until its end is known. */
 export function killKernel(host: ContainerHost, kernel: ContainerKernel): void {
   if (performance.now() < kernel.killAgainAt) return
   kernel.killAgainAt = performance.now() + AGAIN_MS
@@ -36,7 +36,10 @@ export function killKernel(host: ContainerHost, kernel: ContainerKernel): void {
   host.wake()
 }
 
-/** Until the engine has heard it: what it runs has its grace also of an engine that is just started again. */
+/**
+ * Sends SIGTERM until the engine has received it, so that a program has its grace period even if the engine has just
+ * restarted.
+ */
 async function terminate(host: ContainerHost, kernel: ContainerKernel): Promise<void> {
   while (!(await signal(host, kernel, 'SIGTERM'))) {
     await wait(AGAIN_MS, { ref: false })
@@ -58,12 +61,12 @@ async function signal(host: ContainerHost, kernel: ContainerKernel, name: 'SIGTE
 
 /** A program can exceed its limit for this long. */
 const WATCH_INTERVAL_MS = 80
-/** Of a container, in memory. */
+/** File systems of a container that are kept in memory. */
 const IN_MEMORY = ['tmp', 'dev/shm']
 
 /**
- * Bounds memory where the engine cannot, as that of an ordinary user with cgroups of version 1: by what the processes
- * of a container have resident, and by what it keeps in its file systems in memory.
+ * Limits memory where the engine cannot, like the engine of an ordinary user with cgroups of version 1. Counts the
+ * resident memory of a container's processes, and the content of its in-memory file systems.
  */
 export function createMemoryWatch(host: ContainerHost): Passes {
   const strangers = new Map<string, number>()
@@ -107,6 +110,6 @@ async function keptInMemory(pid: number): Promise<number> {
     const { blocks, bfree, bsize } = await statfs(`/proc/${pid}/root/${path}`)
     return (blocks - bfree) * bsize
   })
-  // It may have ended meanwhile.
+  // The container may have ended meanwhile.
   return (await Promise.all(sizes).catch(() => [])).reduce((sum, bytes) => sum + bytes, 0)
 }

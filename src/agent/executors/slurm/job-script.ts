@@ -1,18 +1,18 @@
 import { quote } from '../process/shell.ts'
 
 /**
- * Ends the command where the agent's lease has run out, and carries out a stop where Slurm's controller is down.
+ * Ends the command when the agent's lease has expired, and carries out a stop when Slurm's controller is down.
  *
  *   keeper <lease> <kernel's directory> <process group> <copy> <counter> <uptime when seen> <ttl> <status>
  *
- * - Age is measured by the node's own uptime since a renewal was seen; the clocks of two machines are compared only to
- *   shorten it, never to lengthen it.
- * - A shared directory that hangs must not stop it. Only the reader looks there; the loop has the reader's copy, on a
- *   file system of the node, and counts a line once its newline is there. Where it cannot have one, the lease that the
- *   job began with is the last.
- * - The copy exists already, or is empty. Its name stands on the command line, which other users of the node can read.
- * - `ending fence` and `stopping` stand in `status` before the first signal, unless the directory hangs; `killed fence` when
- *   nothing of the process group is left.
+ * - The lease's age is measured by the node's own uptime since the keeper saw its renewal. The clocks of two machines
+ *   are compared only to shorten it, never to lengthen it.
+ * - A shared directory that hangs must not block the keeper. Only the reader accesses it. The loop uses the reader's
+ *   copy on a file system of the node, and counts a line once its newline is written. If there can be no copy, the
+ *   lease that the job began with is the last.
+ * - The copy exists already, or is empty. Its name is on the command line, which other users of the node can read.
+ * - `ending fence` and `stopping` are written to `status` before the first signal, unless the directory hangs.
+ *   `killed fence` is written when nothing of the process group is left.
  */
 export const KEEPER_SCRIPT = `lease=$1 kernel=$2 group=$3 copy=$4 last=$5 seen=$6 ttl=$7 status=$8
 cd /
@@ -81,38 +81,38 @@ kill -KILL 0
 `
 
 /**
- * What Slurm runs for a kernel, in POSIX sh. It lies in the shared directory, under the hash of its text, and is never
- * changed in place, since running jobs read it.
+ * The script that Slurm runs for a kernel, in POSIX sh. It is stored in the shared directory under the hash of its
+ * text, and is never changed in place, since running jobs read it.
  *
  *   job.sh <agent directory> <submitted at> one <kernel id> <assignment>
  *   job.sh <agent directory> <submitted at> gang <file of lines "kernel-id assignment …">
  *
  * Batch scripts read it into their own shell; tasks of a gang run it.
  *
- * - A kernel whose job is another user's has a directory `job` of that user's, for all that the job writes: its own,
- *   with `spec.json`, `run.<assignment>` and `stop`, is the agent's.
- * - `status` is created exclusively: whoever creates it, this job, another one for the same kernel, or the agent, decides
- *   whether the command ever runs. Every other copy ends at once, with success. Where a redirection fails, `exec` and `:`
- *   end the shell, `true` does not.
- * - A copy of the job that has begun already, which is one that Slurm has started another time, leaves `again` behind.
- * - A removal deletes `spec.json` before `status`: who then can claim finds no `spec.json` and runs nothing. A later
- *   assignment of the kernel has a directory of its own and another `run.<assignment>`.
- * - The lease has to be young before the claim: the agent may have been away while the job waited. One that has waited
- *   for long also sees it renewed first, so that its age does not depend on the clocks of two machines.
- * - The command's process group exists only once its `setsid` has run: until then signals go to the process.
- * - A trapped signal makes `wait` return, with a status of its own, whether or not the child lives on: it is waited for
- *   again. A shell that has told the child's status before may not know it any more (127).
- * - Whatever reaches arithmetic is digits: bash evaluates a text there, and runs the commands in it.
- * - `ran` has the node's uptime when the command began and ended: its agent compares it with the time limit.
- * - The script always ends with success. A process that is left when it ends, be it about to die, keeps its place in
- *   Slurm for a second more: so it waits for the keeper that it has ended.
- * - The keeper has all of its text from here, as the directory may hang when it begins. In its first second it has
- *   neither a group of its own nor anything to do, as most short jobs are over by then: SIGALRM ends it then, which waits
- *   for its `sleep` as well. Later nobody catches that signal.
- * - The keeper's copy of the lease is a file of the job's user alone, whose name nobody can know before it is there, in a
- *   directory in which nobody can replace it: jobs of other users may run on the same node.
- * - Each process that it starts costs about a millisecond of the node's processors, which bounds the rate of short jobs:
- *   hence builtins wherever they do: for the time in bash. dash reads a file byte by byte.
+ * - If a kernel's job belongs to another user, everything that the job writes is in a directory `job` of that user.
+ *   The kernel's own directory, with `spec.json`, `run.<assignment>` and `stop`, belongs to the agent.
+ * - `status` is created exclusively. Its creator, which is this job, another one for the same kernel, or the agent,
+ *   decides whether the command ever runs. Every other copy ends at once, with success. If a redirection fails, `exec`
+ *   and `:` end the shell, while `true` does not.
+ * - A job that has already begun and that Slurm has started another time leaves `again` behind.
+ * - A removal deletes `spec.json` before `status`: a job that can claim after that finds no `spec.json` and runs
+ *   nothing. A later assignment of the kernel has a new directory and another `run.<assignment>`.
+ * - The lease must be young before the claim, because the agent may have been down while the job waited. A job that
+ *   has waited for long also waits for a renewal, so that the age does not depend on the clocks of two machines.
+ * - The command's process group exists only once its `setsid` has run. Until then signals go to the process.
+ * - A trapped signal makes `wait` return, with a special status, whether or not the child still lives. So the script
+ *   waits again. A shell that has already reported the child's status may no longer know it (127).
+ * - Everything in arithmetic must be digits: bash evaluates a text there, and runs the commands in it.
+ * - `ran` has the node's uptime when the command began and ended. The agent compares it with the time limit.
+ * - The script always ends with success. If a process is left when it ends, even a dying one, the job keeps its place
+ *   in Slurm for another second. So the script waits for the keeper that it has ended.
+ * - The keeper gets its whole text from here, because the directory may hang when it begins. In its first second it
+ *   has neither its own group nor anything to do, as most short jobs have ended by then. SIGALRM ends it in that
+ *   second, together with its `sleep`. Later nobody catches that signal.
+ * - The keeper's copy of the lease is a file that only the job's user can access. Nobody can know its name before it
+ *   exists, or replace it in its directory: jobs of other users may run on the same node.
+ * - Each process that it starts takes about a millisecond of CPU time, which limits the rate of short jobs. Hence
+ *   builtins wherever possible: in bash also for the time. dash reads a file byte by byte.
  */
 export const JOB_SCRIPT = `umask 077
 agent=$1 submitted=$2 id=$4 assignment=$5

@@ -36,7 +36,7 @@ export async function prepareKernel(
       )
     giveTo(kernel, userFor(host, kernel))
     setRequest(host, kernel)
-    // Slurm jobs outlive a restart of the agent's machine, so its boot says nothing.
+    // Slurm jobs outlive a restart of the agent's machine, so its boot id does not matter.
     const { user } = kernel
     const record = { version: 1, assignment, bootId: '', spec, port: null, user } as const
     const places = { owner: user, more: user === null ? [] : ['job'] }
@@ -63,7 +63,10 @@ function userFor({ options }: SlurmHost, { spec }: SlurmKernel): Owner | null {
   throw new RefusedError('submit-refused', message)
 }
 
-/** For one that is submitted another time. @returns false if it cannot be: then it has failed */
+/**
+ * Renews the request of a kernel that is submitted another time. @returns false if that is impossible: the kernel has
+ * then failed
+ */
 export function makeRequest(host: SlurmHost, kernel: SlurmKernel): boolean {
   try {
     setRequest(host, kernel)
@@ -77,11 +80,11 @@ export function makeRequest(host: SlurmHost, kernel: SlurmKernel): boolean {
 function setRequest(host: SlurmHost, kernel: SlurmKernel): void {
   kernel.image = imageOf(host, kernel.spec.image)
   kernel.request = [...requestArguments(kernel.spec, host.options), ...kernel.image.sbatch]
-  // Nodes come and go, so it is found out each time.
+  // Nodes come and go, so this is determined each time.
   kernel.exclusion = exclusion(kernel.spec, host.options, host.nodes)
 }
 
-/** Writes what the job runs. From here on a later instance goes on. */
+/** Writes what the job runs. From here on a later instance can continue. */
 export async function launchKernel(host: SlurmHost & ChainHost, kernel: SlurmKernel): Promise<void> {
   const { spec, path } = kernel
   const isWanted = () => kernel.phase === 'LAUNCHING' && kernel.killAt === null && !host.registry.closed
@@ -99,7 +102,7 @@ export async function launchKernel(host: SlurmHost & ChainHost, kernel: SlurmKer
   if (!host.registry.closed) host.enqueue(kernel)
 }
 
-/** Its stop came first. */
+/** Ends a kernel whose stop came before its start. */
 function endUnstarted({ registry }: SlurmHost, kernel: SlurmKernel): void {
   if (kernel.phase === 'LAUNCHING' && !registry.closed) registry.endBeforeRunning(kernel, kernel.stopError)
 }

@@ -43,21 +43,21 @@ import { messageOf } from '../../../observability/error-message.ts'
 import { wait } from '../../../waiting/wait.ts'
 
 export interface SlurmExecutorOptions {
-  /** Holds what is this agent's alone, as its id. */
+  /** Holds what only this agent uses, such as its id. */
   agentDir: string
   agentId: string
   log: Logger
-  /** Of a kernel's uploaded code. */
+  /** Largest archive of a kernel's uploaded code. */
   codeBytesMax: number
   slurm: SlurmOptions
-  /** What the agent offers when it starts; null: not known. */
+  /** Resources that the agent offers when it starts; null if unknown. */
   offered?: Capacity | null
 }
 
 /**
- * Runs kernels as jobs of a Slurm cluster. Whether and how a command ran is what its kernel's directory says, which agent
- * and nodes share; Slurm's word adds the cause of a failure. The headers of job script, lease and submit queue describe
- * what a crash leaves.
+ * Runs kernels as jobs of a Slurm cluster. A kernel's directory, which agent and nodes share, shows whether and how its
+ * command ran; Slurm only adds the cause of a failure. The headers of job script, lease and submit queue describe what
+ * a crash leaves.
  */
 export function createSlurmExecutor(
   { agentDir, agentId, log, codeBytesMax, slurm, offered = null }: SlurmExecutorOptions,
@@ -153,7 +153,7 @@ export function createSlurmExecutor(
   }
 }
 
-/** To a server that would start the next attempt of what may still run somewhere. */
+/** State that is reported to a server which would otherwise start the next attempt while this one may still run. */
 const STILL_RUNNING = { status: 'RUNNING', exitCode: null, oomKilled: false, error: null, endedAt: null } as const
 
 function observe({ serverHeedsGone, presence }: SlurmHost, kernel: SlurmKernel): ObservedKernel {
@@ -163,7 +163,7 @@ function observe({ serverHeedsGone, presence }: SlurmHost, kernel: SlurmKernel):
   return {
     ...observeKernel(kernel),
     ...(lingers && (serverHeedsGone ? { gone: false } : STILL_RUNNING)),
-    // No queue: the time in which a session has to start goes on.
+    // This is no queue: the time limit for the session's start continues.
     ...(isHeldUp ? { progress: presence.fault } : waits && { waiting: { reason: note } }),
     host: hostOf(kernel),
     slurmJobId: status.began?.jobId ?? (row === null || row === 'unknown' ? null : row.cancelId),
@@ -173,12 +173,12 @@ function observe({ serverHeedsGone, presence }: SlurmHost, kernel: SlurmKernel):
 function stop(host: SlurmHost, kernel: SlurmKernel, first: boolean): void {
   if (host.presence.fault === null) showStop(host, kernel)
   if (kernel.phase === 'LAUNCHING') return stopUnbegun(host, kernel)
-  // The kernels of a gang are not the job's own script, and only the keeper can tell them apart.
+  // The kernels of a gang share the job's script, so only the keeper can stop one of them.
   const alone = gangSize(kernel) === 1
   if (first && alone && (kernel.killAt ?? 0) > Date.now()) cancelJob(host, kernel, 'TERM')
 }
 
-/** One that may be in Slurm is watched as if this instance had submitted it. */
+/** Watches a kernel that may be in Slurm as if this instance had submitted it. */
 function recover(host: SlurmHost, kernel: SlurmKernel, { user = null }: directory.KernelRecord): void {
   const { path } = kernel
   giveTo(kernel, user)
@@ -198,7 +198,7 @@ function recover(host: SlurmHost, kernel: SlurmKernel, { user = null }: director
   kernel.killAt = mark?.killAt ?? null
   kernel.stopError = mark?.error ?? null
   kernel.stopAt = mark?.at ?? null
-  // An earlier instance has seen it begin: the time until now is not counted while it runs.
+  // An earlier instance has seen it begin. While it runs, the time before this moment is not counted.
   if (kernel.phase === 'RUNNING') kernel.beganAt = uptimeSeconds()
   if (mark !== null) host.registry.applyStop(kernel)
 }
@@ -209,7 +209,7 @@ function removeBatch({ shared, registry }: SlurmHost, { submit }: SlurmKernel): 
   registry.removals.drop(join(shared.batches, submit.name))
 }
 
-/** Those of which no kernel is left. */
+/** Removes batches without any remaining kernel. */
 function removeBatches({ shared, registry }: SlurmHost): void {
   const needed = new Set([...registry.kernels.values()].map(({ submit }) => submit?.name))
   for (const name of readdirSync(shared.batches)) {
@@ -218,8 +218,8 @@ function removeBatches({ shared, registry }: SlurmHost): void {
 }
 
 /**
- * Looks at the partition's nodes now and then, and tells the agent when what it offers has changed. While Slurm does not
- * answer, what was last seen stands.
+ * Checks the partition's nodes regularly, and tells the agent when the offer has changed. While Slurm does not answer,
+ * the last offer remains valid.
  */
 function createCapacityWatch(
   host: SlurmHost,

@@ -13,7 +13,9 @@ import type { Presence } from './presence.ts'
 import type { SharedDirectory } from './shared-directory.ts'
 import type { SlurmCommands, SlurmContact } from './slurm-commands.ts'
 
-/** What `image` means in Slurm: besides a preset's environment and interpreter, lines that load it on the node. */
+/**
+ * The meaning of `image` in Slurm: a preset's environment and interpreter, and lines that load the image on the node.
+ */
 export interface SlurmImage extends PulledImage {
   /** Lines of shell that run before the command, like `module load cuda`. */
   prolog: readonly string[]
@@ -22,7 +24,7 @@ export interface SlurmImage extends PulledImage {
 }
 
 export interface SlurmOptions {
-  /** Seen under the same path by this agent and by all nodes. */
+  /** A path that leads to the same directory for this agent and for all nodes. */
   directory: string
   partition?: string | undefined
   account?: string | undefined
@@ -31,23 +33,23 @@ export interface SlurmOptions {
   reservation?: string | undefined
   /** Project name → account. */
   accounts: Readonly<Record<string, string>>
-  /** Null: all jobs are the agent's own user's. */
+  /** Null if all jobs belong to the agent's own user. */
   users: JobUsers | null
-  /** Slot → generic resource. */
+  /** Slot → generic resource of Slurm. */
   gres: Readonly<Record<string, string>>
   /** Slots offered, as a multiple of what the usable nodes have. */
   queueFactor: number
-  /** Most jobs in Slurm at a time. */
+  /** Largest number of jobs in Slurm at a time. */
   queueJobs: number
   pollMs: number
-  /** Between two looks at what the partition has. */
+  /** Pause between two checks of what the partition has. */
   capacityMs: number
   images: Readonly<Record<string, SlurmImage>>
-  /** Further arguments of `sbatch`, behind all others. */
+  /** Further arguments of `sbatch`, after all others. */
   args: readonly string[]
 }
 
-/** How a kernel is found among Slurm's jobs; written to `submit` before it is handed to Slurm. */
+/** Identifies a kernel among Slurm's jobs. It is written to `submit` before the kernel is handed to Slurm. */
 export interface SubmitMark {
   /** The job's name. */
   name: string
@@ -60,30 +62,36 @@ export interface SubmitMark {
 }
 
 export interface SlurmKernel extends KernelEntry {
-  /** Whose job it is; null: the agent's own. Written down in its record. */
+  /** The user who owns its job; null for the agent's own. It is part of the kernel's record. */
   user: Owner | null
   image: SlurmImage | null
-  /** Equal for all that may share an array. */
+  /** Arguments of `sbatch`. Kernels with equal arguments may share an array. */
   request: readonly string[]
-  /** What keeps it from nodes where earlier attempts failed: a wish, and part of no request that Slurm refuses. */
+  /**
+   * Arguments that exclude nodes where earlier attempts failed. They are optional: if Slurm refuses a job, it is not
+   * because of them.
+   */
   exclusion: readonly string[]
   submit: SubmitMark | null
   submissions: number
-  /** When `sbatch` has succeeded, or an earlier instance may have called it, as `performance.now()`. */
+  /** A time of `performance.now()` at which `sbatch` succeeded, or an earlier instance may have called it. */
   submittedAt: number
   status: JobStatus
   row: JobRow | null | 'unknown'
-  /** In how many answers of Slurm, one after the other, it has been missing. */
+  /** Number of successive answers of Slurm in which its job has been missing. */
   missed: number
-  /** Since when the row is in its state, or missing, as `performance.now()`. */
+  /** A time of `performance.now()` since which the row is in its state, or missing. */
   rowSince: number
-  /** When its claim, or then its beginning, was first seen, as `performance.now()`: earlier answers are outdated. */
+  /**
+   * A time of `performance.now()` at which its claim, or later its beginning, was first seen. Earlier answers are
+   * outdated.
+   */
   statusSeenAt: number
-  /** When its exit line was first seen; null before. */
+  /** Time at which its exit line was first seen; null before. */
   exitSeenAt: number | null
-  /** Since when it is ended, but not known to be gone. */
+  /** Time since which it has ended but is not known to be gone. */
   lingersSince: number
-  /** The last means against a job that ignores its stop has been used. */
+  /** The last resort against a job that ignores its stop has been used. */
   cancelled: boolean
 }
 
@@ -109,18 +117,18 @@ export function newSlurmKernel(spec: KernelSpec, assignment: number, path: strin
   }
 }
 
-/** By which Slurm lists the job of one that was submitted. Anybody may give a job any name. */
+/** Returns the key by which Slurm lists its job. The key includes the user, since anybody may give a job any name. */
 export function keyOf({ user, submit }: Pick<SlurmKernel, 'user' | 'submit'>): string {
   return rowKey(uidOf(user), submit?.name ?? '', submit?.task ?? null)
 }
 
-/** One that belongs to another user has what the job writes in a directory of that user's. */
+/** Sets the job's user. Another user than the agent's gets a directory for what the job writes. */
 export function giveTo(kernel: SlurmKernel, user: Owner | null): void {
   kernel.user = user
   kernel.outputPath = user === null ? kernel.path : join(kernel.path, 'job')
 }
 
-/** Kernels that Slurm is to run together: those of a session are one job, with a task for each. */
+/** Returns how many kernels Slurm has to run together: the kernels of a session are one job, with a task for each. */
 export function gangSize({ spec }: Pick<SlurmKernel, 'spec'>): number {
   return spec.gang?.size ?? 1
 }
@@ -130,7 +138,7 @@ export function memoryLimit(spec: KernelSpec): number | null {
   return Number.isSafeInteger(bytes) && bytes > 0 ? bytes : null
 }
 
-/** The node on which it runs; null as long as Slurm has none for it. */
+/** Returns the node on which it runs; null until Slurm has assigned one. */
 export function hostOf({ row, status }: SlurmKernel): string | null {
   if (status.began !== null && status.began.node !== '') return status.began.node
   return row === null || row === 'unknown' || row.node === '' ? null : row.node
@@ -150,14 +158,14 @@ export interface SlurmHost {
   readonly lease: Lease
   /** See RegisterAnswer. */
   serverHeedsGone: boolean
-  /** Of the partition, as last seen; none while nobody knows. */
+  /** Nodes of the partition, as last seen; empty while unknown. */
   nodes: readonly Node[]
   readonly registry: KernelRegistry<SlurmKernel>
   readonly log: Logger
-  /** Has it submitted, as soon as others like it are there. */
+  /** Submits the kernel, as soon as similar ones are ready. */
   enqueue(kernel: SlurmKernel): void
-  /** Ends those that wait for their submission and are to stop. */
+  /** Ends kernels whose stop was ordered while they wait for their submission. */
   dropStopped(): void
-  /** Schedules a look at the kernels. */
+  /** Schedules a check of the kernels. */
   wake(): void
 }

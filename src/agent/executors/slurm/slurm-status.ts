@@ -4,25 +4,25 @@ import { splitOnce } from '../kernels/shim-status.ts'
 
 /** One job, or one task of an array, as `squeue` shows it. */
 export interface JobRow {
-  /** To be shown only: Slurm gives ids of jobs that it has lost to others. */
+  /** Only for display: Slurm may give the id of a job that it has lost to another one. */
   jobId: string
-  /** The same for `scancel`, which knows a task that waits by its array. */
+  /** The same for `scancel`, which names a waiting task by its array. */
   cancelId: string
   name: string
   uid: number
-  /** By it jobs are recognised; see rowKey. */
+  /** Identifies the job; see rowKey. */
   key: string
   state: string
   reason: string
   /** First node, or empty. */
   node: string
-  /** Of a job that waits: when Slurm expects to start it, in its own time zone; null where it does not say. */
+  /** For a waiting job, when Slurm expects to start it, in Slurm's time zone; null if it does not report that. */
   start: string | null
   restarts: number
   comment: string
 }
 
-/** In the order of the columns. The comment is the last, since only it may hold a bar. */
+/** The columns, in their order. The comment comes last, since only it may contain a bar. */
 const COLUMNS = [
   'JobID',
   'JobArrayID',
@@ -37,10 +37,13 @@ const COLUMNS = [
   'Comment',
 ]
 
-/** `:|` puts a bar behind each value and cuts none off; without it columns are 20 characters wide. */
+/**
+ * Format of the listing. `:|` puts a bar behind each value and cuts none off; without it, columns are 20 characters
+ * wide.
+ */
 export const SQUEUE_FORMAT = COLUMNS.map((name) => `${name}:|`).join()
 
-/** @throws if a line is not of that format: what it would have said is then not known, so nothing may be concluded */
+/** @throws if a line has another format: its job is then unknown, so nothing may be concluded */
 export function parseSqueue(text: string): JobRow[] {
   return text
     .split('\n')
@@ -77,12 +80,12 @@ function parseLine(line: string): JobRow {
   }
 }
 
-/** User and name, and of an array's task its number. */
+/** Combines user and name, and for a task of an array also its number. */
 export function rowKey(uid: number, name: string, task: string | number | null): string {
   return `${uid} ${name}${task === null ? '' : `_${task}`}`
 }
 
-/** `n[3-5,8]` is `n3`, and `a,b[1-2]` is `a`. */
+/** Returns the first node of a list: `n[3-5,8]` becomes `n3`, and `a,b[1-2]` becomes `a`. */
 export function firstNode(list: string): string {
   const bracket = list.indexOf('[')
   const comma = list.indexOf(',')
@@ -91,7 +94,7 @@ export function firstNode(list: string): string {
   return list.slice(0, bracket) + first
 }
 
-/** @param state Slurm's word */
+/** @param state the word that Slurm uses */
 export function isJobOver(state: string): boolean {
   return /^(BOOT_FAIL|CANCELLED|COMPLETED|DEADLINE|FAILED|NODE_FAIL|OUT_OF_MEMORY|PREEMPTED|TIMEOUT|REVOKED)/.test(
     state,
@@ -99,26 +102,26 @@ export function isJobOver(state: string): boolean {
 }
 
 /**
- * What `status` says of a kernel in Slurm. Its writers are `job.sh`, its keeper and a claiming agent; a line counts once
- * its newline is written.
+ * The content of a Slurm kernel's `status`. Its writers are `job.sh`, its keeper and a claiming agent. A line counts
+ * once its newline is written.
  */
 export interface JobStatus {
-  /** Somebody has created it: no other job runs the command. */
+  /** The file exists, so no other job runs the command. */
   claimed: boolean
-  /** The claim was an agent's: the command never runs. */
+  /** An agent created the claim, so the command never runs. */
   never: boolean
   began: { jobId: string; node: string } | null
-  /** Null until `exit` is there. */
+  /** Null before the line `exit`. */
   exitCode: number | null
-  /** For how long the command ran, by its node's uptime; null until it has ended, and of jobs of older versions. */
+  /** How long the command ran, by its node's uptime. Null until it has ended, and for jobs of older versions. */
   ranSeconds: number | null
   /** The keeper has begun to carry out a stop. */
   stopping: boolean
-  /** A signal of Slurm's or somebody's reached the job, and was passed on to the command. */
+  /** A signal from Slurm or somebody else reached the job, and was passed on to the command. */
   signalled: boolean
-  /** The keeper has begun to end it, since its lease had run out. */
+  /** The keeper has begun to end it, because its lease had expired. */
   fenced: boolean
-  /** The keeper has ended all of it. */
+  /** The keeper has ended all of its processes. */
   killed: boolean
 }
 
@@ -134,14 +137,14 @@ export const NO_STATUS: JobStatus = {
   killed: false,
 }
 
-/** A program may have made anything of it since. */
+/** Limit, since a program may have replaced the file by anything. */
 const STATUS_BYTES_MAX = 64 * 1024
 
 /**
- * What a look at its directory shows. Where its program has taken `status` away, or put something else in its place,
- * what was last read stands; before that, it counts as claimed.
+ * Reads the status from the kernel's directory. If its program has removed or replaced `status`, the last reading
+ * remains valid; if there was none, the kernel counts as claimed.
  *
- * @param names all that are in there, if that is known: what is not among them is not asked for
+ * @param names all names in the directory, if known, to avoid looking for others
  */
 export function readJobStatus(
   { outputPath }: { outputPath: string },
@@ -167,7 +170,7 @@ export function parseJobStatus(text: string | null): JobStatus {
     if (word === 'exit' && /^\d{1,3}$/.test(rest)) status.exitCode = Number(rest)
     if (word === 'ran') status.ranSeconds = parseRan(rest)
     if (word === 'stopping') status.stopping = true
-    // After its end, nothing is left that could get it.
+    // After its end there is nothing left that could receive a signal.
     if (word === 'signalled' && status.exitCode === null) status.signalled = true
     if (word === 'ending' || word === 'killed') status.fenced = true
     if (word === 'killed') status.killed = true

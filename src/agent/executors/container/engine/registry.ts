@@ -6,9 +6,9 @@ import type { FailureError } from '../../../../domain/session/failure.ts'
 import { createAddressGuard } from '../../../../machine/address-guard.ts'
 import type { ResolveHost } from '../../../../machine/resolve-host.ts'
 
-/** What an image's name consists of. */
+/** The parts of an image's name. */
 interface ImageReference {
-  /** host[:port], as credentials are kept for it; that of Docker's own registry where the name has none. */
+  /** host[:port], as used in credentials; Docker's own registry if the name has none. */
   registry: string
   /** As given, without tag and digest. */
   repository: string
@@ -19,7 +19,7 @@ interface ImageReference {
 
 const DOCKER_HUB = 'docker.io'
 
-/** Leaves it to the engine to refuse what is no name. As engines do, takes a first part with capitals for a registry. */
+/** Parses a name. The engine refuses invalid names. Like engines, treats a first part with capitals as a registry. */
 function parseReference(name: string): ImageReference {
   const at = name.indexOf('@')
   const [named, digest] = at < 0 ? [name, null] : [name.slice(0, at), name.slice(at + 1)]
@@ -32,9 +32,9 @@ function parseReference(name: string): ImageReference {
 }
 
 /**
- * The name to pull: engines take one without a tag for all tags.
+ * Returns the name to pull, always with a tag or digest, since engines take a name without one for all tags.
  *
- * @param digest what the image has to be, if that is known
+ * @param digest the required digest, if known
  */
 export function pullName(name: string, digest: string | null): string {
   const { repository, tag, digest: own } = parseReference(name)
@@ -42,7 +42,7 @@ export function pullName(name: string, digest: string | null): string {
   return wanted === null ? `${repository}:${tag ?? 'latest'}` : `${repository}@${wanted}`
 }
 
-/** What registries call the image under this name: `sha256:…`; null if none of them has it. */
+/** Returns the digest that registries have for this name, as `sha256:…`; null if no registry has the image. */
 export function registryDigest(name: string, repoDigests: readonly string[]): string | null {
   const { repository } = parseReference(name)
   const digests = repoDigests.filter((each) => isSameRepository(each.slice(0, each.indexOf('@')), repository))
@@ -50,18 +50,21 @@ export function registryDigest(name: string, repoDigests: readonly string[]): st
   return found ?? null
 }
 
-/** The digest that is part of the name; null if that is only a tag, or something else. */
+/** Returns the digest in the name; null if it has only a tag, or neither. */
 export function ownDigest(name: string): string | null {
   const { digest } = parseReference(name)
   return isImageDigest(digest) ? digest : null
 }
 
-/** Whether both names are of one repository, whatever their tags and digests. */
+/** Whether both names belong to one repository, whatever their tags and digests. */
 export function isSameImage(listed: string, name: string): boolean {
   return isSameRepository(parseReference(listed).repository, parseReference(name).repository)
 }
 
-/** Engines write the registry's own names in full: `docker.io/library/python`. */
+/**
+ * Whether the repositories are the same: engines write names of Docker's registry in full, as
+ * `docker.io/library/python`.
+ */
 function isSameRepository(listed: string, given: string): boolean {
   return inFull(listed) === inFull(given)
 }
@@ -73,7 +76,7 @@ function inFull(repository: string): string {
   return `${DOCKER_HUB}/${path.includes('/') ? path : `library/${path}`}`
 }
 
-/** Whether a name fits a pattern in which `*` stands for anything. Names are compared as given. */
+/** Whether a name matches a pattern, in which `*` stands for anything. Names are compared as given. */
 export function isAllowed(name: string, patterns: readonly string[]): boolean {
   return patterns.some((pattern) => {
     const parts = pattern.split('*').map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`))
@@ -95,16 +98,16 @@ const schema = z.object({
     .default({}),
 })
 
-/** Under which Docker's own registry stands in `config.json`. */
+/** Names of Docker's own registry in `config.json`. */
 const HUB_NAMES = ['https://index.docker.io/v1/', 'index.docker.io', DOCKER_HUB]
 
 class RegistryAuthError extends Error {}
 
 /**
- * Credentials of an image's registry from Docker's `config.json`, for the header X-Registry-Auth; null if it has none.
- * Helpers are not asked. The file is read at each pull, so that new credentials are taken without a restart.
+ * Returns the credentials of an image's registry from Docker's `config.json`, for the header X-Registry-Auth; null if
+ * there are none. Helpers are not asked. The file is read at each pull, so that new credentials need no restart.
  *
- * @throws RegistryAuthError if the file cannot be read. Its content is in no message.
+ * @throws RegistryAuthError if the file cannot be read. Messages never contain its content.
  */
 export function registryAuthorisation(file: string | undefined, image: string): string | null {
   if (file === undefined) return null
@@ -123,7 +126,7 @@ export function registryAuthorisation(file: string | undefined, image: string): 
   return paddedBase64Url(JSON.stringify(credentials))
 }
 
-/** Engines take what is not padded for no credentials. */
+/** Encodes with padding, because engines ignore credentials without it. */
 function paddedBase64Url(text: string): string {
   return Buffer.from(text).toString('base64').replaceAll('+', '-').replaceAll('/', '_')
 }
@@ -143,25 +146,26 @@ function splitAuth(auth: string): [string, string] {
 }
 
 /**
- * Which registries the engine may be sent to. The engine asks with the network of its machine, where a tenant may have
- * no business: what listens at loopback, private networks, the metadata service of a cloud. So the registry of an image
- * has to have public addresses only, unless an administrator has written out its host in REPRISE_CONTAINER_ALLOW.
+ * Decides which registries the engine may ask. The engine uses the network of its machine, which a tenant must not
+ * reach: loopback, private networks, the metadata service of a cloud. So the registry of an image must have only public
+ * addresses, unless an administrator has written out its host in REPRISE_CONTAINER_ALLOW.
  *
- * What remains where any registry is allowed: the engine looks the name up again, and DNS may answer otherwise then; and
- * a registry may send the engine elsewhere, by a redirect or by the `realm` in which it is to get a token.
+ * A risk remains where any registry is allowed. The engine looks up the name again, and DNS may then answer
+ * differently. And a registry may send the engine elsewhere, by a redirect or by the `realm` from which it gets a
+ * token.
  */
 
 const isPublic = createAddressGuard([])
-/** host, IPv4 or IPv6 address in brackets, with a port. */
+/** A host name, an IPv4 address or an IPv6 address in brackets, with an optional port. */
 const REGISTRY = /^([a-z\d.-]+|\[[\da-f:.]+\])(:\d{1,5})?$/i
 const DIGEST = /^[a-z\d+._-]+:[\da-f]+$/i
-/** A pattern of images whose host is written out; the port may be any. */
+/** A pattern of images whose host is written out; the port may be anything. */
 const LITERAL = /^([^*/]+?|\[[^*/\]]+\])(:(?:\d+|\*))?\//
-/** What Podman takes for other places than registries, such as archives on its own disk. */
+/** Names that Podman does not take for registries but for other places, such as archives on its own disk. */
 const TRANSPORTS =
   /^(?:atomic|containers-storage|dir|docker|docker-archive|docker-daemon|oci|oci-archive|ostree|sif|tarball)$/
 
-/** Why a registry is not asked: for the tenant, and for the agent's log. */
+/** Why a registry is not asked, once for the tenant and once for the agent's log. */
 interface Refusal {
   failure: FailureError
   reason: string
@@ -191,12 +195,15 @@ export async function registryRefusal(
   return special === undefined ? null : refused(image, `${host} has the address ${special}`)
 }
 
-/** Whether some pattern fits images of registries that nobody has written out. */
+/** Whether a pattern matches images of registries whose host is not written out. */
 export function allowsAnyRegistry(allow: readonly string[]): boolean {
   return allow.some((pattern) => pattern.includes('*') && !LITERAL.test(pattern))
 }
 
-/** As programs read it: `0177.1`, `2130706433` and `0x7f000001` are addresses, too. Null if it is none. */
+/**
+ * Returns the host as programs read it, since `0177.1`, `2130706433` and `0x7f000001` are addresses, too. Null if it is
+ * none.
+ */
 function hostOf(registry: string): string | null {
   if (!REGISTRY.test(registry)) return null
   try {

@@ -9,16 +9,16 @@ import { keyOf, type SlurmHost, type SlurmKernel } from '../slurm-host.ts'
 import { cancelNeedless, enforceStop, needlessJobs } from './stop-job.ts'
 import { lookAt } from './look-at-job.ts'
 
-/** A look at the directories shows what Slurm does not say. */
+/** Longest interval of checks of the directories, which show what Slurm does not report. */
 const LOOK_MAX_MS = 1_000
-/** While jobs begin and end, since the next ones wait for their places. */
+/** Shortest interval, while jobs begin and end, because the next ones wait for their places. */
 const LOOK_MIN_MS = 100
-/** Bounds what the shared directory is asked for: a thousand kernels a second, however many there are. */
+/** Limits the load on the shared directory to a thousand kernels per second, however many there are. */
 const LOOK_PER_KERNEL_MS = 1
 
 /**
- * Asks Slurm for all jobs in one call per interval, and looks at the directories of all live kernels. What both say
- * together is judged by judgeJob.
+ * Asks Slurm for all jobs in one call per interval, and checks the directories of all live kernels. judgeJob then
+ * judges both together.
  */
 export function createJobWatch(host: SlurmHost): JobWatch {
   const lookMaxMs = Math.min(LOOK_MAX_MS, host.options.pollMs)
@@ -45,7 +45,9 @@ export function createJobWatch(host: SlurmHost): JobWatch {
       .finally(() => (looking = null)))
   }
 
-  /** A directory that is away says nothing, and one that hangs would hold whoever looks at it. */
+  /**
+   * Checks the directories once. An unavailable directory shows nothing, and one that hangs would block this process.
+   */
   async function lookOnce(): Promise<void> {
     const isAway = (await host.presence.look()) !== null
     if (host.registry.closed) return
@@ -61,7 +63,7 @@ export function createJobWatch(host: SlurmHost): JobWatch {
     return false
   }
 
-  /** @returns whether one has begun or ended meanwhile */
+  /** @returns whether a kernel has begun or ended meanwhile */
   function lookAtAll(): boolean {
     const now = performance.now()
     let grown = false
@@ -124,7 +126,8 @@ export function createJobWatch(host: SlurmHost): JobWatch {
       // It may have been submitted while Slurm was answering.
       if (kernel.submit === null || Math.max(kernel.submittedAt, kernel.statusSeenAt) >= askedAt) continue
       const { began } = kernel.status
-      // The job that began is the one that counts, whichever of several submissions it is; before, one that still may.
+      // Once a job has begun, only that one counts, whichever submission it came from. Before, any job that may still
+      // begin counts.
       noteRow(kernel, began === null ? pickRow(byKey.get(keyOf(kernel))) : ownRow(kernel, byId.get(began.jobId)))
     }
     const needless = needlessJobs(host, rows, suspects)
@@ -143,7 +146,10 @@ export function createJobWatch(host: SlurmHost): JobWatch {
   }
 }
 
-/** Its directory is back: what Slurm has said meanwhile may be told there only now, and a stop was not written down. */
+/**
+ * Continues with a kernel after its directory was unavailable. Only now can it show what Slurm has reported meanwhile,
+ * and a stop can be written.
+ */
 function resume({ registry }: SlurmHost, kernel: SlurmKernel, now: number): void {
   kernel.rowSince = now
   if (kernel.killAt !== null && kernel.handedOver && !hasEnded(kernel)) registry.applyStop(kernel, false)
@@ -160,7 +166,7 @@ function hasWork({ registry }: SlurmHost): boolean {
   )
 }
 
-/** Slurm is about to start its job another time: that is prevented once it waits, see needlessJobs. */
+/** Whether Slurm is about to start its job another time. Once that job waits, it is cancelled; see needlessJobs. */
 function startsAgain(row: SlurmKernel['row']): boolean {
   if (row === null || row === 'unknown' || isJobOver(row.state)) return false
   return WAITING.has(row.state) || row.restarts > 0
@@ -171,7 +177,7 @@ function usersOf({ options, registry }: SlurmHost): number[] {
   return [...new Set(users.map(uidOf))]
 }
 
-/** What its program says of its job may be anything. */
+/** Returns the row only if it belongs to the kernel's user: a program may have written any job id. */
 function ownRow({ user }: SlurmKernel, row: JobRow | undefined): JobRow | null {
   return row?.uid === uidOf(user) ? row : null
 }
@@ -181,8 +187,8 @@ function pickRow(rows: readonly JobRow[] = []): JobRow | null {
 }
 
 /**
- * A job that one answer does not list may be between two states of Slurm; two in a row are believed. Slurm forgets ended
- * jobs, which does not change how they ended.
+ * Records the row. A missing job may be between two states of Slurm, so only two answers in a row count. Slurm forgets
+ * ended jobs, which does not change how they ended.
  */
 function noteRow(kernel: SlurmKernel, row: JobRow | null): void {
   if (row === null && kernel.row !== null && isJobOver(stateOf(kernel.row))) return

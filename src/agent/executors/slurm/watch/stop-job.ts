@@ -8,16 +8,16 @@ import { keyOf, type SlurmHost, type SlurmKernel } from '../slurm-host.ts'
 import { WAITING } from '../judge-job.ts'
 import { isJobOver, type JobRow, rowKey } from '../slurm-status.ts'
 
-/** Behind the time at which the keeper should have ended it. */
+/** Time after which a job is cancelled that its keeper should have ended. */
 const CANCEL_AFTER_MS = 10_000
 
-/** Keeps it from beginning, unless it is about to: then it is stopped once it has. */
+/** Keeps a kernel from beginning. If it is about to begin, it is stopped once it has. */
 export function stopUnbegun(host: SlurmHost, kernel: SlurmKernel): void {
   if (host.presence.fault !== null) return
   try {
     if (!claimStatus(kernel.outputPath, 'never')) return
   } catch (error) {
-    // It is tried again with each look.
+    // The next check tries again.
     host.log.debug({ kernelId: kernel.id, error: messageOf(error) }, 'the start of a kernel could not be given up')
     return
   }
@@ -25,13 +25,13 @@ export function stopUnbegun(host: SlurmHost, kernel: SlurmKernel): void {
   cancelJob(host, kernel)
 }
 
-/** What the keeper has not ended in time. */
+/** Cancels a job that its keeper has not ended in time. */
 export function enforceStop(host: SlurmHost, kernel: SlurmKernel): void {
   if (kernel.killAt === null || kernel.cancelled || Date.now() < kernel.killAt + CANCEL_AFTER_MS) return
   kernel.cancelled = cancelJob(host, kernel)
 }
 
-/** Its keeper reads it. */
+/** Lets the keeper read the stop. */
 export function showStop({ log }: SlurmHost, { id, user, path }: SlurmKernel): void {
   try {
     if (user !== null) lchownSync(join(path, 'stop'), user.uid, user.gid)
@@ -41,9 +41,9 @@ export function showStop({ log }: SlurmHost, { id, user, path }: SlurmKernel): v
 }
 
 /**
- * The kernels of a gang share a job, which goes when none of them is wanted.
+ * Cancels the job. The kernels of a gang share one, which is cancelled when none of them is wanted.
  *
- * @returns whether Slurm is asked to: a task of an array cannot be named before a listing has
+ * @returns whether Slurm is asked to: a task of an array can be named only after it was listed
  */
 export function cancelJob(host: SlurmHost, kernel: SlurmKernel, signal?: 'TERM'): boolean {
   if (kernel.submit === null) return false
@@ -62,7 +62,7 @@ function sharesJob(kernel: SlurmKernel, other: SlurmKernel): boolean {
   return other.killAt === null || Date.now() < other.killAt + CANCEL_AFTER_MS
 }
 
-/** As the listing has it (`8_3`): the number that a task sees as its own may be that of its whole array. */
+/** Returns the task's id as in the listing (`8_3`), because the id that a task sees may be that of its whole array. */
 function taskIdOf({ row }: SlurmKernel): string | undefined {
   return row === null || row === 'unknown' ? undefined : row.cancelId
 }
@@ -73,7 +73,7 @@ interface NeedlessJobs {
   ids: string[] | null
 }
 
-/** Ids of jobs that seemed needless. */
+/** Ids of jobs that seem to be unneeded. */
 type Suspects = ReadonlySet<string>
 
 interface Needless {
@@ -82,12 +82,13 @@ interface Needless {
 }
 
 /**
- * Jobs of this agent that no kernel needs: a dying agent's submission that has succeeded late, one whose cancellation
- * Slurm has not heard, or one whose kernel runs as another job. They would do nothing, but take a place in the queue.
+ * Finds jobs of this agent that no kernel needs: a dying agent's submission that succeeded late, a job whose
+ * cancellation Slurm has missed, or one whose kernel runs as another job. They would do nothing, but take a place in
+ * the queue.
  *
- * @param suspects those of the last answer; null for the first answer, where those that run are meant, too: later on the
- *   kernels of what an answer still shows may just have ended and been forgotten, so two answers in a row are believed
- * @returns of each user and name which jobs, `ids: null` for all; and who is a suspect from here on
+ * @param suspects those of the last answer; null for the first answer, where running jobs count, too. Later, a kernel
+ * of a listed job may just have ended and been forgotten, so only jobs in two answers in a row count
+ * @returns the jobs by user and name, where `ids: null` means all, and the new suspects
  */
 export function needlessJobs(host: SlurmHost, rows: readonly JobRow[], suspects: Suspects | null): Needless {
   const kernels = Map.groupBy(
