@@ -217,7 +217,7 @@ export function createChannels(options: { executor: Executor; dial: DialChannel;
     }
     await serveChannel(executor, port, ending.signal).catch((error: unknown) => {
       log.error({ channelId, err: error }, 'a channel met a fault')
-      port.close(1011, 'the agent met a fault')
+      port.close(1011, 'the agent failed unexpectedly')
     })
   }
 

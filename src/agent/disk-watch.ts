@@ -111,7 +111,7 @@ export function createRefusals(log: Logger, changed: () => void): Refusals {
       const now = all()
       if (now === before) return
       if (now === null) log.info('this agent takes new kernels again')
-      else log.error({ reason: now }, 'this agent takes no new kernels; those that run go on')
+      else log.error({ reason: now }, 'this agent takes no new kernels; running kernels continue')
       changed()
     },
   }

@@ -34,7 +34,7 @@ export function createFence(agentDir: string, expired: () => void, log: Logger):
   let held: number | null = null
   let written: number | null = null
   let complaint = ''
-  const failed = (error: unknown) => log.error({ error: messageOf(error) }, 'the fence met a fault')
+  const failed = (error: unknown) => log.error({ error: messageOf(error) }, 'the fence failed unexpectedly')
   const expire = guarded(expired, failed)
 
   function arm(): void {

@@ -79,7 +79,7 @@ export function createRemovals({ log, passMs = PASS_MS }: { log: Logger; passMs?
         removal.hasFailed = true
         log.warn(
           { path: removal.bin ?? removal.path, error: messageOf(error) },
-          `what is needed by nobody could not be removed; ${passes ? 'it is tried again' : 'the next start tries again'}`,
+          `unneeded files could not be removed; ${passes ? 'it is tried again' : 'the next start tries again'}`,
         )
       }
     }
@@ -95,7 +95,7 @@ export function createRemovals({ log, passMs = PASS_MS }: { log: Logger; passMs?
       removal.bin = bin
     }
     const { gone, count, fault } = await emptyBin(removal.bin, passMs)
-    if (!gone && count === 0) throw fault ?? new Error('something is put into it again and again')
+    if (!gone && count === 0) throw fault ?? new Error('new entries keep appearing in it')
     return !gone
   }
 

@@ -178,7 +178,7 @@ interface Header {
 function parseHeader(block: Uint8Array): Header {
   const sum = block.reduce((total, byte, at) => total + (at >= 148 && at < 156 ? 0x20 : byte), 0)
   if (octalOf(block, 148, 8) !== sum) throw new ArchiveError('it is no tar archive, or it is damaged')
-  if (text(block, 257, 6) !== 'ustar') throw new ArchiveError('its format is another one: use tar --format=posix')
+  if (text(block, 257, 6) !== 'ustar') throw new ArchiveError('its format is not supported: use tar --format=posix')
   const prefix = text(block, 345, 155)
   const name = text(block, 0, 100)
   return {
@@ -246,7 +246,7 @@ function parseExtended(bytes: Uint8Array): Map<string, string> {
     const equals = record.indexOf('=')
     const keyword = record.slice(0, equals)
     if (keyword === 'path' || keyword === 'linkpath') stated.set(keyword, record.slice(equals + 1))
-    else if (!IGNORED.test(keyword)) throw new ArchiveError(`it has ${JSON.stringify(keyword)}, which is not read here`)
+    else if (!IGNORED.test(keyword)) throw new ArchiveError(`it has ${JSON.stringify(keyword)}, which is not supported`)
     at = end
   }
   return stated

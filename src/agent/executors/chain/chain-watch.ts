@@ -49,7 +49,7 @@ export function createChainWatch<K extends WatchedKernel>(host: WatchedHost<K>):
     pauseMs: () => (isNeeded() ? Math.max(CHECK_INTERVAL_MS, tookMs * PAUSE_PER_PASS) : null),
     pauseMinMs: CHECK_INTERVAL_MS,
     pass,
-    failed: (error) => host.log.warn({ error: messageOf(error) }, 'the size of chains could not be looked at'),
+    failed: (error) => host.log.warn({ error: messageOf(error) }, 'the size of chains could not be checked'),
   })
 }
 

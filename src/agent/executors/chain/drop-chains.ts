@@ -31,7 +31,7 @@ export function createChainDrops(host: ChainHost): ChainDirectories & { resume()
     try {
       if (!host.registry.removals.drop(join(host.chainsDir, name))) return false
     } catch (error) {
-      host.log.warn({ name, error: messageOf(error) }, 'what is needed by nobody could not be dropped')
+      host.log.warn({ name, error: messageOf(error) }, 'an unneeded directory could not be dropped')
       return false
     }
     removeChainMark(join(host.chainsDir, name))

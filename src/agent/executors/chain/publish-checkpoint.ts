@@ -76,7 +76,7 @@ export function createPublisher(host: ChainHost, { elsewhere = false } = {}): { 
     pauseMs: () => (isNeeded() ? PUBLISH_LOOK_MS : null),
     pauseMinMs: PUBLISH_LOOK_MS,
     pass: look,
-    failed: (error) => host.log.warn({ error: messageOf(error) }, 'what is to be published could not be looked at'),
+    failed: (error) => host.log.warn({ error: messageOf(error) }, 'requests to publish could not be read'),
   })
 
   return {

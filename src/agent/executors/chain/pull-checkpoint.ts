@@ -136,7 +136,7 @@ async function fetchInto(
   } finally {
     clearInterval(timer)
     // The unread part of the answer would keep its connection, or the server's file, open.
-    ending.abort(new Error('it is not read any further'))
+    ending.abort(new Error('the rest of it is not needed'))
     await removeTree(draft).catch(() => {})
   }
 }

@@ -48,7 +48,7 @@ export async function snapshotCheckpoint(directory: string, into: string, option
     if (files !== null) return { path: into, freeze: () => freeze(into, files, options) }
     await wait(TRY_AGAIN_MS)
   }
-  throw new ArchiveError('files came and went all the time while it was looked at')
+  throw new ArchiveError('its files kept changing while they were read')
 }
 
 /** The modification time and size of each file, by name. */

@@ -38,7 +38,7 @@ export async function advanceKernel(host: ContainerHost, kernel: ContainerKernel
   } catch (error) {
     if (hasEnded(kernel)) return
     if (!(error instanceof EngineSilentError)) {
-      host.log.warn({ kernelId: kernel.id, error: messageOf(error) }, 'a container could not be looked after')
+      host.log.warn({ kernelId: kernel.id, error: messageOf(error) }, 'a container could not be handled')
     }
     kernel.askAt = performance.now() + ASK_AGAIN_MS
     if (kernel.phase === 'LAUNCHING') note(host, kernel, 'the container engine does not answer')
@@ -202,7 +202,7 @@ function noInit(host: ContainerHost, { message }: EngineError): boolean {
   host.hasInit = false
   host.log.warn(
     { error: message },
-    'the container engine has no init program (packages tini, catatonit): programs that do not heed SIGTERM themselves are killed after the grace',
+    'the container engine has no init program (packages tini, catatonit): programs that do not handle SIGTERM themselves are killed after the grace period',
   )
   return true
 }

@@ -138,7 +138,7 @@ function ofMissingLimits({ name, cgroupVersion, limits }: EngineDescription): Wa
 function ofRegistries({ allow }: ContainerOptions): Warning[] {
   if (!allowsAnyRegistry(allow)) return []
   const text =
-    'sessions of every project may name images of any registry (REPRISE_CONTAINER_ALLOW has a * where a host stands), and a registry can send the container engine to addresses of its own network: name the registries'
+    'sessions of every project may name images of any registry (REPRISE_CONTAINER_ALLOW has a * in place of a host), and a registry can send the container engine to addresses of its own network: name the registries'
   return [{ kind: 'registries', text }]
 }
 

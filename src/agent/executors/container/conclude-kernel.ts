@@ -182,7 +182,7 @@ function writeDown(
     if (end.usage !== null) directory.writeMark(path, 'usage', end.usage)
     if (end.noted === null && end.exitCode !== null) appendFileSync(join(path, 'status'), `exit ${end.exitCode}\n`)
   } catch (error) {
-    host.log.warn({ kernelId: id, error: messageOf(error) }, 'the end of a kernel could not be written down')
+    host.log.warn({ kernelId: id, error: messageOf(error) }, 'the end of a kernel could not be recorded')
   }
 }
 

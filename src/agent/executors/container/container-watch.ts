@@ -43,7 +43,7 @@ export function createContainerWatch(host: ContainerHost): ContainerWatch {
   let listening = Promise.resolve()
   let listing: Promise<void> = Promise.resolve()
 
-  const failed = (error: unknown) => host.log.warn({ error: messageOf(error) }, 'a look at containers met a fault')
+  const failed = (error: unknown) => host.log.warn({ error: messageOf(error) }, 'a check of containers failed')
 
   function tick(): void {
     timer = null

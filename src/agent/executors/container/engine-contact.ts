@@ -61,7 +61,7 @@ export function openEngineContact({ file, socket, changed, log }: ContactOptions
     try {
       writeControlFile(file, `${JSON.stringify({ outages })}\n`)
     } catch (error) {
-      log.warn({ error: messageOf(error) }, 'when the container engine was down could not be written down')
+      log.warn({ error: messageOf(error) }, 'outages of the container engine could not be recorded')
     }
   }
 
@@ -109,7 +109,7 @@ function readOutages(file: string, log: Logger): Outage[] {
   try {
     return schema.parse(JSON.parse(text)).outages
   } catch (error) {
-    log.warn({ error: messageOf(error) }, `${file} is unreadable: when the container engine was down is not known`)
+    log.warn({ error: messageOf(error) }, `${file} is unreadable: past outages of the container engine are unknown`)
     return []
   }
 }

@@ -53,7 +53,7 @@ export function judgeContainer(evidence: ContainerEvidence): ExitVerdict {
   }
   const ofMemory = ranOutOfMemory || container?.oomKilled === true
   if (!stopOrdered && !ofMemory && TAKEN_ALONG.has(exitCode) && wasTakenAlong(evidence)) {
-    const what = evidence.otherBoot ? 'its machine was started again' : 'the container engine was started again'
+    const what = evidence.otherBoot ? 'its machine was restarted' : 'the container engine was started again'
     return { exitCode, oomKilled: false, error: { name: 'node-failed', message: `${what} while it ran` } }
   }
   const oomKills = ofMemory ? 1 : 0
@@ -62,7 +62,7 @@ export function judgeContainer(evidence: ContainerEvidence): ExitVerdict {
 
 const LOST: FailureError = {
   name: 'kernel-vanished',
-  message: 'what the engine has watch its container was killed, so nobody knows how it ended',
+  message: "the engine's monitor of its container was killed, so nobody knows how it ended",
 }
 const NOTHING = { oomKills: 0, oomMark: null, memoryLimitBytes: null, missing: null }
 

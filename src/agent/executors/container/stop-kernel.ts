@@ -23,7 +23,7 @@ export function stopKernel(host: ContainerHost, kernel: ContainerKernel, first: 
 }
 
 function log(host: ContainerHost, { id }: ContainerKernel, error: unknown): void {
-  host.log.warn({ kernelId: id, error: messageOf(error) }, 'the stop of a container met a fault')
+  host.log.warn({ kernelId: id, error: messageOf(error) }, 'the stop of a container failed')
 }
 
 /** Kills the container, repeatedly until its end is known. */
@@ -93,7 +93,7 @@ export function createMemoryWatch(host: ContainerHost): Passes {
     pauseMs: () => (isNeeded() ? WATCH_INTERVAL_MS : null),
     pauseMinMs: WATCH_INTERVAL_MS,
     pass,
-    failed: (error) => host.log.warn({ error: messageOf(error) }, 'the memory of kernels could not be looked at'),
+    failed: (error) => host.log.warn({ error: messageOf(error) }, 'the memory of kernels could not be measured'),
   })
 }
 

@@ -119,7 +119,7 @@ async function download(placing: CodePlacing, part: string): Promise<void> {
   } finally {
     clearInterval(timer)
     // The unread part of the answer would keep its connection open.
-    ending.abort(new Error('it is not read any further'))
+    ending.abort(new Error('the rest of it is not needed'))
   }
 }
 

@@ -190,7 +190,7 @@ export function createKernelRegistry<K extends KernelEntry>(
       await steps.launch(kernel)
     } catch (error) {
       if (kernel.handedOver)
-        log.error({ kernelId: kernel.id, error: messageOf(error) }, 'the launch of a kernel met a fault')
+        log.error({ kernelId: kernel.id, error: messageOf(error) }, 'the launch of a kernel failed unexpectedly')
       else fail(kernel, 'executor-failed', `could not be started: ${messageOf(error)}`)
     }
   }
@@ -311,7 +311,7 @@ export function createKernelRegistry<K extends KernelEntry>(
   }
 
   function unknown({ id }: K, error: unknown): void {
-    log.warn({ kernelId: id, error: messageOf(error) }, 'something about the end of a kernel could not be found out')
+    log.warn({ kernelId: id, error: messageOf(error) }, 'details of a kernel’s end could not be determined')
   }
 
   function settle(kernel: K, phase: 'FAILED' | 'EXITED', endedAt: string): void {
@@ -342,7 +342,7 @@ export function createKernelRegistry<K extends KernelEntry>(
       .then(() => succeed(kernel))
       .then(() => steps.removed(kernel))
       .catch((error: unknown) =>
-        log.warn({ kernelId: kernel.id, error: messageOf(error) }, 'what a kernel has left was not removed'),
+        log.warn({ kernelId: kernel.id, error: messageOf(error) }, 'the leftovers of a kernel were not removed'),
       )
   }
 
@@ -409,7 +409,7 @@ export function createKernelRegistry<K extends KernelEntry>(
         const record = await directory.readLockedRecord(path)
         if (record === null || record.spec.kernelId !== name) {
           await directory.removeKernelDirectory(path, removals).catch((error: unknown) => {
-            log.warn({ path, error: messageOf(error) }, 'what is no kernel’s directory was not removed')
+            log.warn({ path, error: messageOf(error) }, 'an entry that is no kernel’s directory was not removed')
           })
           continue
         }

@@ -151,7 +151,7 @@ export function noteUsage({ log }: ProcessHost, { id, path }: ProcessKernel, usa
   try {
     writeMark(path, 'usage', usage)
   } catch (error) {
-    log.debug({ kernelId: id, error: messageOf(error) }, 'what a kernel used could not be written down')
+    log.debug({ kernelId: id, error: messageOf(error) }, 'the usage of a kernel could not be recorded')
   }
 }
 

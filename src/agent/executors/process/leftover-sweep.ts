@@ -36,7 +36,7 @@ export function createLeftoverSweep(host: ProcessHost): { run(now: number): void
       sweep(kernels)
         .catch((error: unknown) => {
           nextAt = performance.now() + FAULT_PAUSE_MS
-          host.log.warn({ error: messageOf(error) }, 'what kernels have left could not be looked for')
+          host.log.warn({ error: messageOf(error) }, 'leftover processes of kernels could not be searched for')
         })
         .finally(() => (running = false))
     },

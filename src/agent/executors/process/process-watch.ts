@@ -67,7 +67,7 @@ export function createProcessWatch(host: ProcessHost): { wake(): void; close(): 
   let dueAt = 0
   let reapedAt = 0
   const sweep = createLeftoverSweep(host)
-  const failed = (error: unknown) => host.log.error({ error: messageOf(error) }, 'a check of kernels met a fault')
+  const failed = (error: unknown) => host.log.error({ error: messageOf(error) }, 'a check of kernels failed')
 
   function tick(): void {
     timer = null
@@ -87,7 +87,7 @@ export function createProcessWatch(host: ProcessHost): { wake(): void; close(): 
         grown = hasLogGrown(kernel, now) || grown
       } catch (error) {
         kernel.nextLifeCheckAt = now + FAULT_PAUSE_MS
-        host.log.warn({ kernelId: kernel.id, error: messageOf(error) }, 'a kernel could not be looked at')
+        host.log.warn({ kernelId: kernel.id, error: messageOf(error) }, 'a kernel could not be checked')
       }
     }
     if (grown) host.registry.changed()

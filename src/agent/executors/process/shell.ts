@@ -65,7 +65,7 @@ export function execFault(argv: readonly string[], environ: ReadonlyMap<string, 
   const bytes = execBytes([...argv, ...variables])
   return bytes <= limit
     ? null
-    : `command and environment take ${bytes} bytes, 9 for each argument and variable among them, and may take ${limit}`
+    : `command and environment take ${bytes} bytes, including 9 for each argument and variable, and may take ${limit}`
 }
 
 /** Returns a quarter of the stack limit of this process, which its children inherit. */

@@ -93,7 +93,7 @@ function judgeExit(evidence: JobEvidence, exitCode: number): JobVerdict {
   if (stopOrdered || status.fenced) return ended(exitCode, ownStop(evidence))
   if (exitCode === 0 && !status.signalled) return ended(0, stopError)
   if (status.signalled && row !== 'unknown' && row !== null && (WAITING.has(row.state) || row.restarts > 0)) {
-    return ended(exitCode, cancelled('somebody had Slurm start its job again'))
+    return ended(exitCode, cancelled('somebody made Slurm start its job again'))
   }
   const final = row !== 'unknown' && row !== null && !LIVE.has(row.state) && !WAITING.has(row.state)
   if (!final) return (endedForMs ?? 0) < CAUSE_WAIT_MS ? { kind: 'runs' } : ended(exitCode, null)

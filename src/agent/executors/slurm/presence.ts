@@ -55,7 +55,7 @@ export function watchPresence(root: string, log: Logger, changed: () => void): P
   function note(found: string | null): void {
     if (found === fault) return
     if (found === null) log.info('the shared directory is there again')
-    else log.warn({ fault: found }, 'the shared directory is away: what should start waits for it')
+    else log.warn({ fault: found }, 'the shared directory is unavailable: new kernels wait for it')
     fault = found
     changed()
   }
@@ -116,10 +116,10 @@ function createHelper(root: string): { ask(): Promise<string | null>; close(): v
       try {
         asked = child ??= start()
       } catch (error) {
-        resolve(`it is not known whether the shared directory is there: ${messageOf(error)}`)
+        resolve(`it is unknown whether the shared directory is available: ${messageOf(error)}`)
         return promise
       }
-      const failed = () => answer('it is not known whether the shared directory is there: its helper has ended')
+      const failed = () => answer('it is unknown whether the shared directory is available: its helper has ended')
       const answer = (text: string | null) => {
         asked.off('exit', failed).off('error', failed)
         asked.stdout!.off('data', heard)

@@ -78,7 +78,7 @@ export function createImagePuller(engine: Engine, options: PullerOptions): Image
   /** Returns the failure for the tenant, and logs the engine's message. */
   function reported(image: string, error: unknown): FailureError {
     const { words, ...failure } = pullFailure(image, error)
-    log.warn({ image, failure: failure.name, error: words }, 'an image could not be had')
+    log.warn({ image, failure: failure.name, error: words }, 'an image could not be obtained')
     return failure
   }
 

@@ -111,7 +111,7 @@ function channelOf(
   const outputs = stderr === null ? [stdout] : [stdout, stderr]
   let hungUp: Promise<void> | undefined
   const failed = (error: unknown) =>
-    host.log.warn({ kernelId: kernel.id, error: messageOf(error) }, 'a command met a fault')
+    host.log.warn({ kernelId: kernel.id, error: messageOf(error) }, 'a command failed unexpectedly')
   for (const stream of [stdin, ...outputs]) stream.on('error', () => undefined)
   const exited = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve) => {
     child.once('error', () => resolve({ code: 127, signal: null }))

@@ -76,7 +76,8 @@ export function createForkServer(
 ): ForkServer {
   let child: ChildProcess | null = null
   let closed = false
-  const failed = (error: unknown) => log.error({ error: messageOf(error) }, 'a message of the fork server met a fault')
+  const failed = (error: unknown) =>
+    log.error({ error: messageOf(error) }, 'a message of the fork server could not be handled')
 
   function begin(): ChildProcess {
     const command = [...entry(), '/bin/sh', '-c', FORK_SERVER_SCRIPT, 'reprise-fork-server']

@@ -65,7 +65,7 @@ export function createMemoryWatch(host: ProcessHost, enforces: boolean): Passes 
     pauseMs,
     pauseMinMs: WATCH_INTERVAL_MS,
     pass,
-    failed: (error) => host.log.warn({ error: messageOf(error) }, 'the memory of kernels could not be looked at'),
+    failed: (error) => host.log.warn({ error: messageOf(error) }, 'the memory of kernels could not be measured'),
   })
 }
 

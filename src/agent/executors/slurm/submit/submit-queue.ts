@@ -58,7 +58,7 @@ export function createSubmitQueue(host: SlurmHost): SubmitQueue {
   }
 
   function pumpFailed(error: unknown): void {
-    host.log.error({ error: messageOf(error) }, 'a hand-over to Slurm met a fault')
+    host.log.error({ error: messageOf(error) }, 'a submission to Slurm failed unexpectedly')
     schedule(PAUSE_MIN_MS)
   }
 
@@ -68,7 +68,7 @@ export function createSubmitQueue(host: SlurmHost): SubmitQueue {
 
   function divide(batch: readonly SlurmKernel[]): void {
     arrayMax = Math.min(arrayMax, Math.floor(batch.length / 2))
-    host.log.info({ tasks: batch.length, arrayMax }, 'Slurm takes no array of so many')
+    host.log.info({ tasks: batch.length, arrayMax }, 'Slurm accepts no array of this size')
     putBack(batch)
   }
 

@@ -33,7 +33,7 @@ export function createJobWatch(host: SlurmHost): JobWatch {
   let looking: Promise<void> | null = null
   let wasAway = false
 
-  const failed = (error: unknown) => host.log.warn({ error: messageOf(error) }, 'a look at jobs met a fault')
+  const failed = (error: unknown) => host.log.warn({ error: messageOf(error) }, 'a check of jobs failed')
 
   /** Never rejects. */
   function look(): Promise<void> {
@@ -73,7 +73,7 @@ export function createJobWatch(host: SlurmHost): JobWatch {
         if (wasAway) resume(host, kernel, now)
         moved = lookAt(host, kernel, now, asking) || moved
       } catch (error) {
-        host.log.warn({ kernelId: kernel.id, error: messageOf(error) }, 'a kernel could not be looked at')
+        host.log.warn({ kernelId: kernel.id, error: messageOf(error) }, 'a kernel could not be checked')
       }
       grown = hasLogGrown(kernel, now) || grown
     }

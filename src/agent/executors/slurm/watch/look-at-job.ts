@@ -162,7 +162,7 @@ function linger(host: SlurmHost, kernel: SlurmKernel, now: number): void {
     directory.writeMark(kernel.path, 'stop', { killAt: Date.now(), error: kernel.error })
     showStop(host, kernel)
   } catch (error) {
-    host.log.warn({ kernelId: kernel.id, error: messageOf(error) }, 'the stop of a job could not be written down')
+    host.log.warn({ kernelId: kernel.id, error: messageOf(error) }, 'the stop of a job could not be recorded')
   }
   cancelJob(host, kernel)
 }
