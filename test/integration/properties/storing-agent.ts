@@ -3,16 +3,13 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pino } from 'pino'
 import { createChainDrops } from '../../../src/agent/executors/chain/drop-chains.ts'
-import {
-  chainDirectory,
-  leaveChain,
-  openChainDirectory,
-} from '../../../src/agent/executors/chain/chain-directory.ts'
+import { chainDirectory, leaveChain, openChainDirectory } from '../../../src/agent/executors/chain/chain-directory.ts'
 import type { ChainHost } from '../../../src/agent/executors/chain/chain-host.ts'
 import { leftCheckpoint } from '../../../src/agent/executors/chain/look-at-checkpoint.ts'
 import { pullCheckpoint } from '../../../src/agent/executors/chain/pull-checkpoint.ts'
 import { relayAtEnd } from '../../../src/agent/executors/chain/relay-checkpoint.ts'
-import { createKernelRegistry, type KernelSteps } from '../../../src/agent/executors/kernels/kernel-registry.ts'
+import { createKernelRegistry } from '../../../src/agent/executors/kernels/kernel-registry.ts'
+import type { KernelSteps } from '../../../src/agent/executors/kernels/kernel-steps.ts'
 import { hasEnded, newKernelEntry, type KernelEntry } from '../../../src/agent/executors/kernels/kernel-entry.ts'
 import { openChainStore } from '../../../src/agent/executors/chain/chain-store.ts'
 import { ArchiveError } from '../../../src/archive/archive-entry.ts'
@@ -103,7 +100,9 @@ export function storingAgent(options: {
     removed: (kernel) => leaveChain(host, kernel),
     recover: async () => {},
   }
-  const { registry, port } = createKernelRegistry<KernelEntry>({ kernelsDir, shared: false, log }, steps, { changed: () => {} })
+  const { registry, port } = createKernelRegistry<KernelEntry>({ kernelsDir, shared: false, log }, steps, {
+    changed: () => {},
+  })
   const drops = createChainDrops(host)
 
   const stateOf = (kernel: KernelEntry) => join(chainDirectory(host, kernel.spec), 'state')

@@ -1,6 +1,6 @@
 import { messageOf } from '../../../observability/error-message.ts'
 import { createPasses, type Passes } from '../../../waiting/passes.ts'
-import type { KernelRegistry } from '../kernels/kernel-registry.ts'
+import type { KernelRegistry } from '../kernels/kernel-steps.ts'
 import type { KernelEntry } from '../kernels/kernel-entry.ts'
 import type { ChainHost } from './chain-host.ts'
 import type { KernelSpec } from '../../../domain/agent/protocol.ts'

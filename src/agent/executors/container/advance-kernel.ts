@@ -17,7 +17,7 @@ import {
   EngineSilentError,
   KERNEL_LABEL,
 } from './engine/engine-client.ts'
-import type { ContainerDescription } from './engine/engine.ts'
+import type { ContainerDescription } from './engine/engine-answers.ts'
 import { cdiDevices } from './engine/podman-spec.ts'
 import { isOver, isUnstarted, refusedProgram, withAdvice } from './judge-container.ts'
 import { note } from './launch-kernel.ts'

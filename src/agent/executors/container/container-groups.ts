@@ -3,7 +3,7 @@ import { dirname, join, relative } from 'node:path'
 import { guarded } from '../../../waiting/wait.ts'
 import { type KernelCgroup, openKernelCgroups } from '../process/limits/kernel-cgroups.ts'
 import { readMeters } from '../process/limits/cgroup-limits.ts'
-import type { EngineDescription } from './engine/engine.ts'
+import type { EngineDescription } from './engine/engine-answers.ts'
 
 /**
  * Cgroups of the agent around each container. They exist if the agent may create them, and the engine puts containers

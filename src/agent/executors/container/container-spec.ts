@@ -5,7 +5,7 @@ import type { ContainerGroup } from './container-groups.ts'
 import type { ContainerKernel, ContainerOptions } from './container-kernel.ts'
 import type { VolumeBind } from './container-volumes.ts'
 import { AGENT_LABEL, ASSIGNMENT_LABEL, type CreateBody, KERNEL_LABEL, SESSION_LABEL } from './engine/engine-client.ts'
-import type { EngineDescription } from './engine/engine.ts'
+import type { EngineDescription } from './engine/engine-answers.ts'
 import { cdiDevices } from './engine/podman-spec.ts'
 
 /** Paths at which a kernel finds its own files. */
@@ -165,7 +165,7 @@ function logsOf({ name }: EngineDescription): object {
   return { Type: 'local', Config: { 'max-size': '64m', 'max-file': '2', compress: 'false' } }
 }
 
-/** Mounts that lie below the source stay writable in a read-only bind, unless this is set. */
+/** Builds a bind mount. A read-only one is not recursive, because mounts below the source would stay writable. */
 function bind({ source, target, readOnly }: VolumeBind): object {
   const options = readOnly ? { BindOptions: { NonRecursive: true } } : {}
   return { Type: 'bind', Source: source, Target: target, ReadOnly: readOnly, ...options }

@@ -6,7 +6,7 @@ import { isAlive } from '../process/proc-stat.ts'
 import type { ContainerHost } from './container-host.ts'
 import type { ContainerKernel } from './container-kernel.ts'
 import { AGENT_LABEL, ASSIGNMENT_LABEL, EngineError, EngineSilentError, KERNEL_LABEL } from './engine/engine-client.ts'
-import type { ListedContainer } from './engine/engine.ts'
+import type { ListedContainer } from './engine/engine-answers.ts'
 import { followLogs } from './follow-logs.ts'
 import { killKernel } from './stop-kernel.ts'
 

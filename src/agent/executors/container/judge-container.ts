@@ -1,6 +1,6 @@
 import type { FailureError } from '../../../domain/session/failure.ts'
 import { type ExitVerdict, judgeExit } from '../kernels/exit-verdict.ts'
-import type { ContainerDescription } from './engine/engine.ts'
+import type { ContainerDescription } from './engine/engine-answers.ts'
 
 /** What is known about a container that began. */
 export interface ContainerEvidence {

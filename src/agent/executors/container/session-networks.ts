@@ -5,7 +5,8 @@ import { messageOf } from '../../../observability/error-message.ts'
 import type { Logger } from '../../../observability/log.ts'
 import type { ClusterPlace } from './container-spec.ts'
 import { AGENT_LABEL, EngineError, EngineSilentError, SESSION_LABEL } from './engine/engine-client.ts'
-import type { Engine, EngineDescription, NetworkDescription } from './engine/engine.ts'
+import type { Engine } from './engine/engine.ts'
+import type { EngineDescription, NetworkDescription } from './engine/engine-answers.ts'
 
 /**
  * Networks for sessions whose kernels are all here. In it, kernels know each other by name. Addresses are assigned by

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
-import type { KernelRegistry } from './kernel-registry.ts'
+import type { KernelRegistry } from './kernel-steps.ts'
 import { hasEnded, type KernelEntry } from './kernel-entry.ts'
 
 const TRIES_MAX = 20

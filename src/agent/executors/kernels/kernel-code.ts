@@ -12,7 +12,7 @@ import type { Logger } from '../../../observability/log.ts'
 import { reconnectPauseMs, wait } from '../../../waiting/wait.ts'
 import { removeTree } from '../../remove-tree.ts'
 import type { ExecutorHooks } from '../executor.ts'
-import type { KernelRegistry } from './kernel-registry.ts'
+import type { KernelRegistry } from './kernel-steps.ts'
 import type { KernelEntry } from './kernel-entry.ts'
 
 /** A download that receives no byte for this long starts again, perhaps from another server. */

@@ -6,7 +6,8 @@ import { messageOf } from '../../../../observability/error-message.ts'
 import type { Logger } from '../../../../observability/log.ts'
 import { readControlFile, writeControlFile } from '../../../control-file.ts'
 import { EngineSilentError } from './engine-client.ts'
-import type { Engine, ImageDescription } from './engine.ts'
+import type { Engine } from './engine.ts'
+import type { ImageDescription } from './engine-answers.ts'
 
 /** Interval of checks, which look only at memory and at the disk's free space, since the disk may fill quickly. */
 const SWEEP_INTERVAL_MS = 10_000
