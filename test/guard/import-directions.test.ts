@@ -204,7 +204,31 @@ describe('imports', () => {
       .filter(({ path }) => reached.has(path))
       .flatMap(({ imports }) => imports.filter((name) => name !== null))
       .filter((name) => !name.startsWith('.') && !name.startsWith('node:'))
-    expect([...new Set(packages)].toSorted()).toEqual(['leven', 'pino', 'pino-pretty', 'undici', 'uuid', 'ws', 'zod'])
+    expect([...new Set(packages)].toSorted()).toEqual([
+      'leven',
+      'p-limit',
+      'pino',
+      'pino-pretty',
+      'undici',
+      'uuid',
+      'ws',
+      'zod',
+    ])
+  })
+
+  test('of the agent lead to no services, store, GraphQL or REST', () => {
+    const agent = files.map(({ path }) => path).filter((path) => partOf(path) === 'agent')
+    expect(agent.length).toBeGreaterThan(90)
+    const parts = new Set(agent.flatMap((path) => [...reachedFrom(path, edges)]).map(partOf))
+    expect([...parts].toSorted()).toEqual([
+      'agent',
+      'archive',
+      'channel',
+      'domain',
+      'machine',
+      'observability',
+      'waiting',
+    ])
   })
 
   test('of what traces need are lazy', async () => {

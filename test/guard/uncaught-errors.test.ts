@@ -15,10 +15,10 @@ const HARMLESS: Record<string, number> = {
   'src/agent/executors/container/container-watch.ts': 1,
   'src/agent/executors/container/engine-contact.ts': 1,
   'src/agent/executors/container/engine/pull-image.ts': 2,
-  'src/agent/executors/kernel-directory/place-code.ts': 1,
-  'src/agent/executors/noop/noop-executor.ts': 4,
-  'src/agent/executors/process/chain/pull-checkpoint.ts': 1,
-  'src/agent/executors/process/chain/relay-checkpoint.ts': 1,
+  'src/agent/executors/kernels/kernel-code.ts': 1,
+  'src/agent/executors/noop-executor.ts': 4,
+  'src/agent/executors/chain/pull-checkpoint.ts': 1,
+  'src/agent/executors/chain/relay-checkpoint.ts': 1,
   'src/agent/executors/process/isolation/select-isolation.ts': 1,
   'src/agent/executors/slurm/watch/look-at-job.ts': 1,
   // `expire` is guarded where it is made.
@@ -55,8 +55,7 @@ const HARMLESS: Record<string, number> = {
 /** Promises that never reject, by what they say of themselves or by what they are. */
 const NEVER_REJECTS: Record<string, number> = {
   // Catches all that it does.
-  'src/agent/chain-reports.ts': 1,
-  'src/agent/chain-sizes.ts': 1,
+  'src/agent/chain-reports.ts': 2,
   'src/agent/executors/container/container-executor.ts': 1,
   'src/agent/executors/container/container-watch.ts': 3,
   'src/channel/port-pair.ts': 4,
@@ -64,7 +63,7 @@ const NEVER_REJECTS: Record<string, number> = {
   'src/services/access/authenticate.ts': 1,
   'src/graphql/graphql.ts': 1,
   // A port resolves whatever becomes of it.
-  'src/agent/channel/channel-streams.ts': 2,
+  'src/agent/channels.ts': 2,
   'src/services/agent/channels.ts': 1,
   // A signal to stop.
   'src/program/run-agent.ts': 1,

@@ -4,7 +4,7 @@ import type { Extra } from 'graphql-ws/use/ws'
 import type { WebSocket, WebSocketServer } from 'ws'
 import type { Logger } from '../../observability/log.ts'
 import { isKnown } from '../../services/access/authenticate.ts'
-import { guarded } from '../../waiting/guarded.ts'
+import { guarded } from '../../waiting/wait.ts'
 
 /**
  * Connects the sockets of a WebSocket server to graphql-ws. Replaces its `useServer`, which prints errors instead of

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { parseStatus } from '../../../src/agent/executors/kernel-directory/shim-status.ts'
+import { parseStatus } from '../../../src/agent/executors/kernels/shim-status.ts'
 import { isAlive, readProcStat } from '../../../src/agent/executors/process/proc-stat.ts'
 import { whyNoEngine } from '../../support/containers/engines.ts'
 import { sharedEngine } from '../../support/containers/shared-engine.ts'

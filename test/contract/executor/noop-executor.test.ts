@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createNoopExecutor } from '../../../src/agent/executors/noop/noop-executor.ts'
+import { createNoopExecutor } from '../../../src/agent/executors/noop-executor.ts'
 import { executorConformance } from './executor-conformance.ts'
 import { kernelSpec, reaches } from './executor-subject.ts'
 

@@ -57,7 +57,7 @@ find . -name file; find . -name b`
     const env = {
       PATH: process.env['PATH'],
       NODE: process.execPath,
-      MODULE: join(CHECKOUT, 'src/agent/removal/remove-tree.ts'),
+      MODULE: join(CHECKOUT, 'src/agent/remove-tree.ts'),
     }
     const said = execFileSync('unshare', ['--mount', 'sh', '-ec', script], { cwd: directory, env, encoding: 'utf8' })
     const [code, ...found] = said.trim().split('\n')

@@ -4,13 +4,13 @@ import { join } from 'node:path'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { createFence } from '../../../src/agent/fence.ts'
-import { signalProcess } from '../../../src/agent/executors/process/signal-process.ts'
 import {
   isAlive,
   parseProcStat,
   readBootId,
   readProcStat,
   scanProcesses,
+  signalProcess,
   uptimeSeconds,
 } from '../../../src/agent/executors/process/proc-stat.ts'
 import { LOG_FILE_CUT_BYTES } from '../../../src/domain/limits.ts'

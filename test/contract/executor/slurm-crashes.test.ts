@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { UNREACHABLE } from '../../../src/agent/executors/slurm/slurm-contact.ts'
+import { UNREACHABLE } from '../../../src/agent/executors/slurm/slurm-commands.ts'
 import { eventually } from '../../support/eventually.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import { type OwnSlurmCluster, startOwnSlurmCluster, whyNoSlurmCluster } from '../../support/slurm/slurm-cluster.ts'

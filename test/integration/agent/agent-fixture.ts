@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest'
 import { type Agent, createAgent } from '../../../src/agent/agent.ts'
-import { createNoopExecutor } from '../../../src/agent/executors/noop/noop-executor.ts'
+import { createNoopExecutor } from '../../../src/agent/executors/noop-executor.ts'
 import { createProcessExecutor } from '../../../src/agent/executors/process/process-executor.ts'
 import type { ProcessLimits } from '../../../src/agent/executors/process/process-host.ts'
 import type { LogStreamName } from '../../../src/domain/agent/protocol.ts'

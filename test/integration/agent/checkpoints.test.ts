@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { ChainStoreError } from '../../../src/agent/chain-store.ts'
+import { ChainStoreError } from '../../../src/agent/executors/chain/chain-store.ts'
 import { NO_SYNC_POINTS } from '../../../src/observability/sync-points.ts'
 import { resubmitSessions } from '../../../src/services/resubmission/resubmit-sessions.ts'
 import { setQuota } from '../../../src/services/quota.ts'

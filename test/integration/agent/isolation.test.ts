@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { createProject } from '../../../src/services/access/tenants.ts'
 import { createToken } from '../../../src/services/access/tokens.ts'
-import { readWarnings } from '../../../src/program/read-warnings.ts'
+import { readWarnings } from '../../../src/program/runtime-parts.ts'
 import type { Warning } from '../../../src/domain/warning.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 

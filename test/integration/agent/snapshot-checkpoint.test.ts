@@ -16,9 +16,9 @@ import {
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { openBelow, openDirectoryBelow } from '../../../src/agent/executors/process/chain/open-below.ts'
-import { snapshotCheckpoint } from '../../../src/agent/executors/process/chain/snapshot-checkpoint.ts'
-import { markWish, readWish, removeWish } from '../../../src/agent/executors/process/chain/publish-files.ts'
+import { openBelow, openDirectoryBelow } from '../../../src/agent/executors/chain/walk-below.ts'
+import { snapshotCheckpoint } from '../../../src/agent/executors/chain/snapshot-checkpoint.ts'
+import { markWish, readWish, removeWish } from '../../../src/agent/executors/chain/publish-files.ts'
 import { eventually } from '../../support/eventually.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import process from 'node:process'
-import { openTerminal } from '../../../src/agent/executors/process/exec/pseudo-terminal.ts'
+import { openTerminal } from '../../../src/agent/executors/process/exec/command-streams.ts'
 import { eventually } from '../eventually.ts'
 import { cleanEnvironment, type commandLine, MAIN } from './command-line.ts'
 

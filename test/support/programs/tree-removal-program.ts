@@ -10,8 +10,8 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { pino } from 'pino'
-import { createRemovals } from '../../../src/agent/removal/removals.ts'
-import { emptyBin, moveIntoBin, newBin, removeTree } from '../../../src/agent/removal/remove-tree.ts'
+import { createRemovals } from '../../../src/agent/removals.ts'
+import { emptyBin, moveIntoBin, newBin, removeTree } from '../../../src/agent/remove-tree.ts'
 import type { SyncPointName } from '../../../src/observability/sync-points.ts'
 import { makeDeepTree } from '../deep-tree.ts'
 

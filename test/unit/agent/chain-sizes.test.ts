@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
-import { createChainSizes } from '../../../src/agent/chain-sizes.ts'
+import { createChainSizes } from '../../../src/agent/chain-reports.ts'
 import { CHAIN_MEASURE_INTERVAL_MS } from '../../../src/domain/limits.ts'
 
 const log = pino({ enabled: false })

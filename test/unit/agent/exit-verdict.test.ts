@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { judgeExit, type ExitEvidence } from '../../../src/agent/executors/kernel-directory/exit-verdict.ts'
+import { judgeExit, type ExitEvidence } from '../../../src/agent/executors/kernels/exit-verdict.ts'
 
 const nothing: ExitEvidence = {
   exitCode: null,

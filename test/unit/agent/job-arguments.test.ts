@@ -4,7 +4,7 @@ import {
   JobArgumentsError,
   requestArguments,
 } from '../../../src/agent/executors/slurm/submit/job-arguments.ts'
-import type { SlurmOptions } from '../../../src/agent/executors/slurm/slurm-options.ts'
+import type { SlurmOptions } from '../../../src/agent/executors/slurm/slurm-host.ts'
 import type { KernelSpec } from '../../../src/domain/agent/protocol.ts'
 import { kernelSpec } from '../../contract/executor/executor-subject.ts'
 

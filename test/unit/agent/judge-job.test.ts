@@ -1,9 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { type JobEvidence, judgeJob } from '../../../src/agent/executors/slurm/judge-job.ts'
-import type { JobRow } from '../../../src/agent/executors/slurm/parse-squeue.ts'
-import { firstNode, parseSqueue } from '../../../src/agent/executors/slurm/parse-squeue.ts'
+import { firstNode, type JobRow, parseJobStatus, parseSqueue } from '../../../src/agent/executors/slurm/slurm-status.ts'
 import { parseCapacity } from '../../../src/agent/executors/slurm/capacity.ts'
-import { parseJobStatus } from '../../../src/agent/executors/slurm/slurm-status.ts'
 
 const LATE = 100_000
 

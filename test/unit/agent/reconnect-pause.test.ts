@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { reconnectPauseMs } from '../../../src/agent/reconnect-pause.ts'
+import { reconnectPauseMs } from '../../../src/waiting/wait.ts'
 import { checkProperty } from '../../support/seeds.ts'
 
 test('grows to five seconds and is never nothing', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { allowsAnyRegistry, registryRefusal } from '../../../src/agent/executors/container/engine/registry-policy.ts'
+import { allowsAnyRegistry, registryRefusal } from '../../../src/agent/executors/container/engine/registry.ts'
 
 /** Which registries the engine of an agent may be sent to for a tenant. */
 

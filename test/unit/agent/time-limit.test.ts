@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { endedBeforeStop, endedInTime, uptimeAt } from '../../../src/agent/executors/time-limit.ts'
 import { parseJobStatus } from '../../../src/agent/executors/slurm/slurm-status.ts'
-import { parseStatus } from '../../../src/agent/executors/kernel-directory/shim-status.ts'
+import { parseStatus } from '../../../src/agent/executors/kernels/shim-status.ts'
 import { checkProperty } from '../../support/seeds.ts'
 
 const kernel = { spec: { batchTimeoutMs: 10_000 }, beganAt: 100, stopAt: null, ranSeconds: null }

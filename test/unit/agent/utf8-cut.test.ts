@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { readableText, utf8CutLength } from '../../../src/agent/executors/utf8-cut.ts'
+import { readableText, utf8CutLength } from '../../../src/agent/executors/kernels/kernel-logs.ts'
 import { anyText } from '../../support/any-text.ts'
 import { checkProperty } from '../../support/seeds.ts'
 
