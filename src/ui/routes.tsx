@@ -1,7 +1,7 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router'
 import { Frame } from './app/frame/frame.tsx'
 import { searchReader } from './app/list/search.ts'
-import { NotFound } from './app/problem-panel.tsx'
+import { NotFound } from './app/page.tsx'
 import { readChainSearch } from './pages/chain/chain-search.ts'
 import { readPolicySearch } from './pages/policy/policy-search.ts'
 

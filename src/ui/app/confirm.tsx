@@ -1,5 +1,5 @@
 import { type ReactNode, useId, useState } from 'react'
-import { Button, Field } from '../design/controls.tsx'
+import { Button, TextField } from '../design/controls.tsx'
 import { Dialog } from '../design/dialog.tsx'
 
 interface ConfirmProps extends ConfirmFormProps {
@@ -75,17 +75,5 @@ export function isSureOf(count: number, typed: string): boolean {
 /** Nothing for few. */
 export function TypedCount({ count, typed, onTyped }: IsSureOfProps) {
   if (count <= TYPED_ABOVE) return null
-  return (
-    <Field label={`Type ${count} to go on`} wide>
-      {(control) => (
-        <input
-          {...control}
-          inputMode="numeric"
-          autoComplete="off"
-          value={typed}
-          onChange={(event) => onTyped(event.target.value)}
-        />
-      )}
-    </Field>
-  )
+  return <TextField label={`Type ${count} to go on`} wide inputMode="numeric" value={typed} onType={onTyped} />
 }

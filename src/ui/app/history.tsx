@@ -3,7 +3,7 @@ import { type Client, useClient } from 'urql'
 import type { Moments } from '../words/time.ts'
 import { UiHistoryOfDocument, type UiHistoryPageFragment } from './app.generated.ts'
 import { useMoments } from './moments.tsx'
-import { ProblemPanel } from './problem-panel.tsx'
+import { ProblemPanel } from './page.tsx'
 import '../design/detail.css'
 import '../design/table.css'
 

@@ -3,7 +3,7 @@ import { useEffect, useEffectEvent, useState } from 'react'
 import type { SessionAction } from '../../client/schema-types.generated.ts'
 import type { Problem } from '../api/problem.ts'
 import { ConfirmForm } from '../app/confirm.tsx'
-import { Button, Field } from '../design/controls.tsx'
+import { Button, TextField } from '../design/controls.tsx'
 import { Dialog } from '../design/dialog.tsx'
 import { count, counted } from '../words/numbers.ts'
 import { ACTION_WORDS } from './bulk-words.ts'
@@ -106,16 +106,14 @@ function Asking({ action, tried, isBusy, problem, begin, tryWith, onClose }: Ask
           {action === 'RESUBMIT' && <Changes changes={changes} problem={problem} />}
           {refusals}
           {action === 'TERMINATE' && (
-            <Field label="Reason" hint="for those who read the chain's history">
-              {(control) => (
-                <input
-                  {...control}
-                  value={reason}
-                  maxLength={500}
-                  onChange={(event) => setReason(event.target.value)}
-                />
-              )}
-            </Field>
+            <TextField
+              label="Reason"
+              hint="for those who read the chain's history"
+              spellCheck
+              value={reason}
+              maxLength={500}
+              onType={setReason}
+            />
           )}
         </div>
       </ConfirmForm>

@@ -1,7 +1,7 @@
 import { useEffect, useEffectEvent, useState } from 'react'
 import type { ResubmissionOverrides } from '../../client/schema-types.generated.ts'
 import { placeFaults, type Problem } from '../api/problem.ts'
-import { Field } from '../design/controls.tsx'
+import { LinesField, TextField } from '../design/controls.tsx'
 
 /** The typed changes of a resubmission, by names of fields: `slot.cpu`, `env.LR`, `maxRetries`, `freshCheckpoint`. */
 type Changed = Readonly<Record<string, string>>
@@ -120,23 +120,18 @@ const FIELDS: readonly (readonly [name: string, label: string])[] = [
 /** The fields that a resubmission of many can change. */
 function OverrideFields({ draft, faults, onChange }: OverrideFieldsProps) {
   const shared = (name: string) => ({
+    fault: faults[name],
     value: draft[name] ?? '',
     placeholder: 'as each has it',
-    autoComplete: 'off',
-    spellCheck: false,
-    onChange: ({ target }: { target: { value: string } }) => onChange(name, target.value),
+    onType: (text: string) => onChange(name, text),
   })
   return (
     <div className="fields">
       {LINES.map(([name, label, hint]) => (
-        <Field key={name} label={label} hint={hint} fault={faults[name]} wide>
-          {(control) => <textarea {...control} {...shared(name)} rows={name === 'slots' ? 1 : 2} />}
-        </Field>
+        <LinesField key={name} {...shared(name)} label={label} hint={hint} wide rows={name === 'slots' ? 1 : 2} />
       ))}
       {FIELDS.map(([name, label]) => (
-        <Field key={name} label={label} fault={faults[name]}>
-          {(control) => <input {...control} {...shared(name)} type="text" />}
-        </Field>
+        <TextField key={name} {...shared(name)} label={label} type="text" />
       ))}
       <FreshCheckpoint
         isFresh={(draft['freshCheckpoint'] ?? '') !== ''}

@@ -1,4 +1,4 @@
-import { percentage } from '../words/numbers.ts'
+import { percentage, roughAmount } from '../words/numbers.ts'
 import './charts.css'
 
 /** From this share on, little more fits. */
@@ -13,6 +13,20 @@ interface Meter {
   words?: string
   /** With nothing but the bar and its name: for rows. */
   small?: boolean
+}
+
+interface SlotMeterProps {
+  slot: string
+  used: string
+  capacity: string
+  utilisation: number
+  small?: boolean
+}
+
+/** A meter for a resource of an agent or a resource group. */
+export function SlotMeter({ slot, used, capacity, utilisation, small = false }: SlotMeterProps) {
+  const words = `${roughAmount(slot, used)} of ${roughAmount(slot, capacity)}`
+  return <Meter name={slot} share={utilisation} words={words} small={small} />
 }
 
 /** How much of something is in use, as a bar and in words. */

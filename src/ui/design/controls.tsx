@@ -64,18 +64,18 @@ interface Control {
   'aria-describedby': string | undefined
 }
 
-interface Props {
+interface Labelled {
   label: string
   /** The fault of the typed text; replaces the hint. */
   fault?: string | undefined
   hint?: string | undefined
   /** Takes the whole width of `.fields`. */
   wide?: boolean
-  children: (control: Control) => ReactNode
 }
 
-/** A label, what is filled in, and below it what helps or what is wrong. Within `.fields` they stand in columns. */
-export function Field({ label, fault, hint, wide = false, children }: Props) {
+/** A label, a control, and below it a hint or the fault. Within `.fields` they are in columns. */
+export function Field(props: Labelled & { children: (control: Control) => ReactNode }) {
+  const { label, fault, hint, wide = false, children } = props
   const id = useId()
   const note = fault ?? hint
   return (
@@ -95,13 +95,92 @@ export function Field({ label, fault, hint, wide = false, children }: Props) {
   )
 }
 
-/** Around a `select` in a field: draws its arrow. */
-export function FieldChoice({ children }: { children: ReactNode }) {
+/** A field of one line of text; `onType` gets each change. */
+export function TextField({
+  label,
+  fault,
+  hint,
+  wide,
+  onType,
+  ...input
+}: Labelled & Omit<ComponentProps<'input'>, 'onChange'> & { onType?: (text: string) => void }) {
   return (
-    <span className="field-choice">
-      {children}
-      <ChevronIcon />
-    </span>
+    <Field {...{ label, fault, hint, wide }}>
+      {(control) => (
+        <input
+          autoComplete="off"
+          spellCheck={false}
+          {...control}
+          {...input}
+          onChange={onType && ((event) => onType(event.target.value))}
+        />
+      )}
+    </Field>
+  )
+}
+
+/** A field of several lines of text. */
+export function LinesField({
+  label,
+  fault,
+  hint,
+  wide,
+  onType,
+  ...area
+}: Labelled & Omit<ComponentProps<'textarea'>, 'onChange'> & { onType: (text: string) => void }) {
+  return (
+    <Field {...{ label, fault, hint, wide }}>
+      {(control) => (
+        <textarea
+          autoComplete="off"
+          spellCheck={false}
+          {...control}
+          {...area}
+          onChange={(event) => onType(event.target.value)}
+        />
+      )}
+    </Field>
+  )
+}
+
+interface SelectFieldProps<Value extends string> extends Labelled {
+  /** The words of each value; or the values themselves, an empty one as `none`. */
+  names: Readonly<Partial<Record<Value, string>>> | readonly Value[]
+  /** For a form. */
+  name?: string
+  /** The value that is selected at first, where `onChoose` is missing. */
+  first?: Value
+  value?: Value
+  onChoose?: (value: Value) => void
+}
+
+/** A field with a choice. */
+export function SelectField<Value extends string>(props: SelectFieldProps<Value>) {
+  const { label, fault, hint, wide, names, name, first, value, onChoose } = props
+  const options: [string, string][] = Array.isArray(names)
+    ? names.map((each: Value) => [each, each || 'none'])
+    : Object.entries(names as Record<Value, string>)
+  return (
+    <Field {...{ label, fault, hint, wide }}>
+      {(control) => (
+        <span className="field-choice">
+          <select
+            {...control}
+            name={name}
+            defaultValue={first}
+            value={value}
+            onChange={onChoose && ((event) => onChoose(event.target.value as Value))}
+          >
+            {options.map(([each, words]) => (
+              <option key={each} value={each}>
+                {words}
+              </option>
+            ))}
+          </select>
+          <ChevronIcon />
+        </span>
+      )}
+    </Field>
   )
 }
 

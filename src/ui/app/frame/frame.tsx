@@ -23,7 +23,7 @@ import {
 } from '../../design/icons.tsx'
 import { UiViewerDocument, type UiViewerQuery } from '../app.generated.ts'
 import { useKeys } from '../keys.ts'
-import { ProblemPanel } from '../problem-panel.tsx'
+import { ProblemPanel } from '../page.tsx'
 import { Toasts } from '../toasts.tsx'
 import { ViewerContext } from '../viewer.ts'
 import { AccountMenu, Connection, NewVersion, ProjectMenu } from './bar.tsx'

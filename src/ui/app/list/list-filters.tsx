@@ -7,7 +7,7 @@ interface Tab<Key extends string> {
   tab: Key | undefined
   name: string
   /** Null until it is known; missing where nothing is counted. */
-  counted?: { count: number; isExact: boolean } | null | undefined
+  counted?: { totalCount: number; totalCountIsExact?: boolean } | null | undefined
 }
 
 /** The tabs above a list, each with its number of rows. */
@@ -31,7 +31,7 @@ export function Tabs<Key extends string>(props: {
           {name}
           {counted !== undefined && (
             <span className="tab-count">
-              {counted ? `${count(counted.count)}${counted.isExact ? '' : '+'}` : '\u2007'}
+              {counted ? `${count(counted.totalCount)}${counted.totalCountIsExact === false ? '+' : ''}` : '\u2007'}
             </span>
           )}
         </button>

@@ -1,4 +1,4 @@
-import { type NavigateOptions, useRouter } from '@tanstack/react-router'
+import { Link, type NavigateOptions, useRouter } from '@tanstack/react-router'
 import type { AnchorHTMLAttributes, MouseEvent } from 'react'
 
 type Props = Omit<AnchorHTMLAttributes<HTMLAnchorElement>, 'href' | 'onClick'> & { to: NavigateOptions }
@@ -23,6 +23,19 @@ export function RowLink({ to, children, onFocus, ...props }: Props) {
     >
       {children}
     </a>
+  )
+}
+
+interface AttemptLinkProps {
+  session: { chainId: string; attempt: number; name: string }
+}
+
+/** The link of a row to an attempt in its chain. */
+export function AttemptLink({ session: { chainId, attempt, name } }: AttemptLinkProps) {
+  return (
+    <Link to="/chains/$chainId" params={{ chainId }} search={{ attempt }} className="table-link" title={name}>
+      {name}
+    </Link>
   )
 }
 

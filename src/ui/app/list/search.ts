@@ -209,14 +209,14 @@ const PARAMETERS = {
   audit: { project: text, action: text, actor: text, outcome: oneOf({ refused: true, done: true }) },
 } satisfies Record<string, Record<string, Reader>>
 
-type Page = keyof typeof PARAMETERS
-type ReadersOf<Of extends Page> = (typeof PARAMETERS)[Of]
+export type SearchPage = keyof typeof PARAMETERS
+type ReadersOf<Of extends SearchPage> = (typeof PARAMETERS)[Of]
 type Understood<Read> = Read extends (value: unknown) => infer Value ? Exclude<Value, undefined> : never
 
 type Whole<Part> = { [Name in keyof Part]: Part[Name] }
 
 /** The parsed parameters of a page's address. */
-export type SearchOf<Of extends Page> = Whole<
+export type SearchOf<Of extends SearchPage> = Whole<
   { [Name in keyof ReadersOf<Of>]?: Understood<ReadersOf<Of>[Name]> } & {
     /** Query parameters that could not be parsed, and are left out. */
     dropped?: string[]
@@ -224,7 +224,7 @@ export type SearchOf<Of extends Page> = Whole<
 >
 
 /** Reads the address of a page. Leaves out what it does not understand, and names it. */
-export function searchReader<Of extends Page>(page: Of): (given: Record<string, unknown>) => SearchOf<Of> {
+export function searchReader<Of extends SearchPage>(page: Of): (given: Record<string, unknown>) => SearchOf<Of> {
   const readers: Readonly<Record<string, Reader>> = PARAMETERS[page]
   return (given) => {
     // Names every parameter, also those that are not understood: the router keeps the given value of unnamed ones.

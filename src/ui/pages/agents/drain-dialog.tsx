@@ -1,4 +1,4 @@
-import { Button, Field, typed } from '../../design/controls.tsx'
+import { Button, TextField, typed } from '../../design/controls.tsx'
 import { Dialog } from '../../design/dialog.tsx'
 import { counted } from '../../words/numbers.ts'
 
@@ -26,9 +26,13 @@ export function DrainDialog(props: {
           It gets no new work until it is resumed, also after a restart.
           {kernels > 0 && ` What it runs goes on: ${counted(kernels, 'kernel')}.`}
         </p>
-        <Field label="Reason" hint="Shown beside the agent">
-          {(control) => <input {...control} name="reason" autoComplete="off" maxLength={REASON_LENGTH_MAX} />}
-        </Field>
+        <TextField
+          label="Reason"
+          hint="Shown beside the agent"
+          name="reason"
+          spellCheck
+          maxLength={REASON_LENGTH_MAX}
+        />
         <div className="dialog-buttons">
           <Button onClick={onClose}>Keep it</Button>
           <Button kind="primary" type="submit" disabled={isBusy}>

@@ -1,9 +1,9 @@
 import { getRouteApi } from '@tanstack/react-router'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { startTransition, useEffect, useRef, useState } from 'react'
-import { Dropped } from '../../app/list/list-panel.tsx'
+import { IgnoredParameters } from '../../app/list/list-page.tsx'
 import { type SearchOf, STATE_TABS, type StateTab } from '../../app/list/search.ts'
-import { ProblemPanel } from '../../app/problem-panel.tsx'
+import { ProblemPanel } from '../../app/page.tsx'
 import { Button, Keys } from '../../design/controls.tsx'
 import { ArrowUpIcon } from '../../design/icons.tsx'
 import { Skeleton } from '../../design/panel.tsx'
@@ -71,13 +71,13 @@ export function ChainsPage() {
   const { fresh, moved } = list.pending
   return (
     <div className="list-page">
-      <div className="chains-head">
+      <div className="list-head">
         <h1 tabIndex={-1}>Chains</h1>
         <SelectionBar rows={selected} all={all} total={total} onDone={list.reload} />
       </div>
       <StateTabs state={search.state} counts={list.counts} />
       <Filters search={search} />
-      <Dropped names={search.dropped} />
+      <IgnoredParameters names={search.dropped} />
       <div className="table-panel">
         {(fresh.size > 0 || moved.size > 0) && <Pill list={list} scroller={scroller} />}
         {error && rows.length === 0 ? (

@@ -29,10 +29,12 @@ const TAB_NAMES: Record<StateTab, string> = {
 
 export function StateTabs({ state, counts }: { state: StateTab | undefined; counts: Counts | null }) {
   const change = useChangeSearch()
-  const byState = new Map(counts?.map((each) => [each.state, each]))
+  const byState = new Map(
+    counts?.map(({ state: of, count, isExact }) => [of, { totalCount: count, totalCountIsExact: isExact }]),
+  )
   const total = counts && {
-    count: counts.reduce((sum, each) => sum + each.count, 0),
-    isExact: counts.every(({ isExact }) => isExact),
+    totalCount: counts.reduce((sum, each) => sum + each.count, 0),
+    totalCountIsExact: counts.every(({ isExact }) => isExact),
   }
   const tabs = [
     { tab: undefined, name: 'All', counted: total },

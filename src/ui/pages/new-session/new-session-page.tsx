@@ -5,9 +5,9 @@ import { serverNow } from '../../api/clock.ts'
 import { type Faults, NO_FAULTS, placeFaults } from '../../api/problem.ts'
 import { useSend } from '../../app/act.ts'
 import { GuardedButton } from '../../app/guarded-button.tsx'
-import { Dropped } from '../../app/list/list-panel.tsx'
+import { IgnoredParameters } from '../../app/list/list-page.tsx'
 import type { SearchOf } from '../../app/list/search.ts'
-import { ProblemPanel } from '../../app/problem-panel.tsx'
+import { ProblemPanel, useTitle } from '../../app/page.tsx'
 import { toast } from '../../app/toasts.tsx'
 import { useViewer } from '../../app/viewer.ts'
 import { Button } from '../../design/controls.tsx'
@@ -52,13 +52,11 @@ interface PageProps {
 /** The page of a form for a session, once what it offers is known. */
 function SessionFormPage({ what, title, search }: PageProps) {
   const [{ data, error }, again] = useQuery({ query: UiNewSessionDocument, requestPolicy: 'network-only' })
-  useEffect(() => {
-    document.title = `${title} · Reprise`
-  }, [title])
+  useTitle(title)
   return (
     <div className="new-session">
       <h1 tabIndex={-1}>{title}</h1>
-      <Dropped names={search.dropped} />
+      <IgnoredParameters names={search.dropped} />
       {data ? (
         <SessionForm what={what} title={title} known={data} search={search} />
       ) : error ? (

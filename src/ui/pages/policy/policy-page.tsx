@@ -1,7 +1,7 @@
 import { getRouteApi } from '@tanstack/react-router'
 import { useEffect, useEffectEvent, useRef, useState } from 'react'
-import { Dropped } from '../../app/list/list-panel.tsx'
-import { ProblemPanel } from '../../app/problem-panel.tsx'
+import { IgnoredParameters } from '../../app/list/list-page.tsx'
+import { ProblemPanel, useTitle } from '../../app/page.tsx'
 import { Button } from '../../design/controls.tsx'
 import { type Draft, POLICY_FIELDS, POLICY_SECTIONS } from '../../policy/policy-fields.ts'
 import { PolicyInputs } from '../../policy/policy-form.tsx'
@@ -24,9 +24,7 @@ export function PolicyPage() {
   const { draft, from } = typed
   const isAirflow = from === 'airflow'
   const { preview, faults, error, again } = usePreview(settled.draft, settled.from === 'airflow')
-  useEffect(() => {
-    document.title = 'Try a policy · Reprise'
-  }, [])
+  useTitle('Try a policy')
   const isFaulty = Object.keys(faults).length > 0
   const hasTyped = Object.keys(draft).length > 0
   return (
@@ -45,7 +43,7 @@ export function PolicyPage() {
           </button>
         ))}
       </nav>
-      <Dropped names={dropped} />
+      <IgnoredParameters names={dropped} />
       <div className="policy-columns">
         <div className="policy-side">
           <form key={from} className="policy-form" aria-label="Policy" onSubmit={(event) => event.preventDefault()}>

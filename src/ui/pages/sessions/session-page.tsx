@@ -1,7 +1,7 @@
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import { useQuery } from 'urql'
-import { ProblemPanel } from '../../app/problem-panel.tsx'
+import { ProblemPanel } from '../../app/page.tsx'
 import { Skeleton } from '../../design/panel.tsx'
 import { UiSessionPlaceDocument } from './sessions.generated.ts'
 import '../../design/panel.css'

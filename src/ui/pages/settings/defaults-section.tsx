@@ -7,7 +7,8 @@ import { scopeWords } from '../../app/retry/scope-fields.tsx'
 import { noAdministration, useViewer } from '../../app/viewer.ts'
 import { draftOfPolicy, type SetPolicy } from '../../policy/policy-draft.ts'
 import { POLICY_FIELDS } from '../../policy/policy-fields.ts'
-import { type Column, Part, Rows, Section } from './section.tsx'
+import type { Column } from '../../design/table.tsx'
+import { Part, Rows, Section } from './section.tsx'
 import { type UiDefaultFragment, UiDefaultsDocument, UiSetDefaultsDocument } from './settings.generated.ts'
 
 const DefaultsForm = lazy(async () => ({ default: (await import('./defaults-form.tsx')).DefaultsForm }))
@@ -47,7 +48,6 @@ export function DefaultsSection() {
             className="settings-defaults"
             columns={COLUMNS}
             rows={retryDefaults}
-            keyOf={({ id }) => id}
             renderActs={(each) => {
               const refusal = noAdministration(viewer, each.scope)
               const where = scopeWords(each.scope, each.name)

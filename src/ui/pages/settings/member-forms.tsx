@@ -1,7 +1,7 @@
 import { useSend } from '../../app/act.ts'
 import { FormDialog } from '../../app/form-dialog.tsx'
 import { toast } from '../../app/toasts.tsx'
-import { Field, FieldChoice, typed, typedOrNull } from '../../design/controls.tsx'
+import { SelectField, TextField, typed, typedOrNull } from '../../design/controls.tsx'
 import { NameField, useNames } from './section.tsx'
 import {
   UiCreateDomainDocument,
@@ -19,6 +19,11 @@ interface MemberFormProps {
   onClose: () => void
 }
 
+const ROLES = {
+  VIEWER: 'viewer: reads',
+  MEMBER: 'member: changes sessions, too',
+  ADMIN: 'admin: everything in the project',
+}
 const MEMBER_FIELDS = ['user', 'project', 'role']
 const MEMBER_CODES = { PROJECT_NOT_FOUND: 'project', USER_NOT_FOUND: 'user' }
 
@@ -29,7 +34,7 @@ export function MemberForm({ changed, project, onDone, onClose }: MemberFormProp
     const input = {
       user: typed(form, 'user'),
       project: typed(form, 'project'),
-      role: typed(form, 'role') as 'ADMIN' | 'MEMBER' | 'VIEWER',
+      role: typed(form, 'role') as keyof typeof ROLES,
     }
     const { problem } = await send(UiSetMemberDocument, { input })
     if (problem) return problem
@@ -57,17 +62,14 @@ export function MemberForm({ changed, project, onDone, onClose }: MemberFormProp
             first={changed?.membership?.project.name ?? project}
             fault={faults['project']}
           />
-          <Field label="Role" fault={faults['role']} wide>
-            {(control) => (
-              <FieldChoice>
-                <select {...control} name="role" defaultValue={changed?.membership?.role ?? 'MEMBER'}>
-                  <option value="VIEWER">viewer: reads</option>
-                  <option value="MEMBER">member: changes sessions, too</option>
-                  <option value="ADMIN">admin: everything in the project</option>
-                </select>
-              </FieldChoice>
-            )}
-          </Field>
+          <SelectField
+            label="Role"
+            fault={faults['role']}
+            wide
+            name="role"
+            names={ROLES}
+            first={changed?.membership?.role ?? 'MEMBER'}
+          />
         </>
       )}
     </FormDialog>
@@ -119,9 +121,7 @@ export function TenantForm({ made, onDone, onClose }: TenantFormProps) {
     >
       {(faults) => (
         <>
-          <Field label="Name" fault={faults['name']} wide>
-            {(control) => <input {...control} name="name" autoComplete="off" spellCheck={false} />}
-          </Field>
+          <TextField label="Name" fault={faults['name']} wide name="name" />
           {made === 'project' && (
             <NameField
               label="Domain"
@@ -142,6 +142,7 @@ export type User = UiMembersQuery['users']['edges'][number]['node']
 
 /** A membership; of a user without any, the user alone. */
 export interface Member {
+  id: string
   user: User
   membership: User['memberships'][number] | undefined
 }

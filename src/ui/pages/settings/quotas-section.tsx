@@ -5,7 +5,8 @@ import { useAct } from '../../app/act.ts'
 import { GuardedButton } from '../../app/guarded-button.tsx'
 import { noAdministration, useViewer } from '../../app/viewer.ts'
 import { count, roughAmount, slotWords } from '../../words/numbers.ts'
-import { type Column, Part, Rows, Section } from './section.tsx'
+import type { Column } from '../../design/table.tsx'
+import { Part, Rows, Section } from './section.tsx'
 import { type UiQuotaFragment, UiQuotasDocument, UiSetQuotaDocument } from './settings.generated.ts'
 
 const QuotaForm = lazy(async () => ({ default: (await import('./quota-form.tsx')).QuotaForm }))
@@ -45,7 +46,6 @@ export function QuotasSection() {
             className="settings-quotas"
             columns={COLUMNS}
             rows={quotas}
-            keyOf={({ id }) => id}
             renderActs={(quota) => (
               <>
                 <GuardedButton

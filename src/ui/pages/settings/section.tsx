@@ -2,11 +2,12 @@ import { type ReactNode, useId } from 'react'
 import { useQuery } from 'urql'
 import { serverNow } from '../../api/clock.ts'
 import { problemOf } from '../../api/problem.ts'
-import { Dropped } from '../../app/list/list-panel.tsx'
+import { IgnoredParameters, type List } from '../../app/list/list-page.tsx'
 import { useMoments } from '../../app/moments.tsx'
-import { ProblemPanel } from '../../app/problem-panel.tsx'
+import { Outdated, ProblemPanel } from '../../app/page.tsx'
 import { Button, Field } from '../../design/controls.tsx'
 import { Skeleton } from '../../design/panel.tsx'
+import { Table, type TableProps } from '../../design/table.tsx'
 import { relativeMoment } from '../../words/time.ts'
 import { UiNamesDocument } from './settings.generated.ts'
 
@@ -27,7 +28,7 @@ export function Section({ says, dropped, acts, children }: SectionProps) {
         <p>{says}</p>
         {acts !== undefined && <div className="settings-acts">{acts}</div>}
       </div>
-      <Dropped names={dropped} />
+      <IgnoredParameters names={dropped} />
       {children}
     </>
   )
@@ -43,11 +44,7 @@ export function Part<Data>({ read: { data, error, again }, children }: PartProps
   const problem = error && problemOf(error)
   return (
     <>
-      {data !== undefined && problem && (
-        <p className="notice" role="status">
-          This is no longer up to date: {problem.message}
-        </p>
-      )}
+      {data !== undefined && <Outdated error={error} />}
       <div className="table-panel">
         {data !== undefined ? (
           children(data)
@@ -66,85 +63,38 @@ export function Part<Data>({ read: { data, error, again }, children }: PartProps
   )
 }
 
-export interface Column<Row> {
-  title: string
-  /** Says the title before the value where rows have no columns. */
-  isNamed?: true
-  /** Null for nothing. */
-  cell: (row: Row) => ReactNode
-}
-
-interface RowsProps<Row> {
-  label: string
-  /** Sets the widths of the columns. */
-  className: string
-  columns: readonly Column<Row>[]
-  rows: readonly Row[]
-  keyOf: (row: Row) => string
+interface RowsProps<Row> extends TableProps<Row> {
   /** What can be done with a row. */
   renderActs?: (row: Row) => ReactNode
-  /** No longer in force. */
-  isOver?: (row: Row) => boolean
   empty: ReactNode
 }
 
-/** A list of records; on a narrow screen each is a few lines. */
-export function Rows<Row>({ label, className, columns, rows, keyOf, renderActs, isOver, empty }: RowsProps<Row>) {
-  if (rows.length === 0) return <div className="empty">{empty}</div>
+/** A list of records; on a narrow screen each is a few lines. `className` sets the widths of the columns. */
+export function Rows<Row extends { id: string }>({ className, columns, renderActs, empty, ...table }: RowsProps<Row>) {
+  if (table.rows.length === 0) return <div className="empty">{empty}</div>
+  const acts = renderActs && {
+    title: 'Actions',
+    isHidden: true,
+    className: 'settings-row-acts',
+    cell: renderActs,
+  }
   return (
-    <div
-      role="table"
-      aria-label={label}
+    <Table
+      {...table}
       className={`list-table settings-table ${className}`}
-      // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- what scrolls is scrolled by keys
-      tabIndex={0}
-    >
-      <div role="rowgroup" className="table-columns">
-        <div role="row" className="table-row head">
-          {columns.map(({ title }) => (
-            <span key={title} role="columnheader">
-              {title}
-            </span>
-          ))}
-          {renderActs && (
-            <span role="columnheader">
-              <span className="visually-hidden">Actions</span>
-            </span>
-          )}
-        </div>
-      </div>
-      <div role="rowgroup">
-        {rows.map((row) => (
-          <div key={keyOf(row)} role="row" className="table-row" data-over={isOver?.(row) || undefined}>
-            {columns.map(({ title, isNamed, cell }) => {
-              const shown = cell(row)
-              return (
-                <span key={title} role="cell" data-title={isNamed && title} data-none={shown === null || undefined}>
-                  {shown}
-                </span>
-              )
-            })}
-            {renderActs && (
-              <span role="cell" className="settings-row-acts">
-                {renderActs(row)}
-              </span>
-            )}
-          </div>
-        ))}
-      </div>
-    </div>
+      isScrolled
+      columns={acts ? [...columns, acts] : columns}
+    />
   )
 }
 
-interface FootProps {
-  /** Null if there is none. */
-  first: (() => void) | null
-  next: (() => void) | null
-  children?: ReactNode
+/** The row is no longer in force. */
+export function over(isOver: boolean) {
+  return { 'data-over': isOver || undefined }
 }
 
 /** To other pages of a list. */
-export function Foot({ first, next, children }: FootProps) {
+export function Foot({ list: { first, next }, children }: { list: List<unknown>; children?: ReactNode }) {
   return (
     <footer className="table-foot">
       {children}

@@ -4,7 +4,8 @@ import { scopeWords } from '../../app/retry/scope-fields.tsx'
 import type { UiSwitchFragment } from '../../app/retry/switches.generated.ts'
 import { SwitchButton } from '../../app/retry/switches.tsx'
 import { HeldIcon, RunningIcon } from '../../design/icons.tsx'
-import { At, type Column, Part, Rows, Section, When } from './section.tsx'
+import type { Column } from '../../design/table.tsx'
+import { At, Part, Rows, Section, When } from './section.tsx'
 import { UiSwitchSettingsDocument } from './settings.generated.ts'
 
 const EVERY_MS = 5_000
@@ -31,7 +32,6 @@ export function SwitchesSection() {
             className="settings-switches"
             columns={COLUMNS}
             rows={retrySwitches}
-            keyOf={({ id }) => id}
             renderActs={(each) => (
               <>
                 <SwitchButton

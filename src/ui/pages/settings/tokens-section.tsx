@@ -1,12 +1,12 @@
 import { getRouteApi } from '@tanstack/react-router'
 import { lazy, Suspense, useState } from 'react'
 import { serverNow } from '../../api/clock.ts'
-import { usePolled } from '../../api/poll.ts'
 import { useAct } from '../../app/act.ts'
 import { GuardedButton } from '../../app/guarded-button.tsx'
-import { usePlace } from '../../app/list/list-panel.tsx'
+import { useChangeSearch, useList } from '../../app/list/list-page.tsx'
 import { noAdministration, useViewer } from '../../app/viewer.ts'
-import { At, type Column, Foot, Part, Rows, Section, When } from './section.tsx'
+import type { Column } from '../../design/table.tsx'
+import { At, Foot, over, Part, Rows, Section, When } from './section.tsx'
 import { UiRevokeTokenDocument, type UiTokenFragment, UiTokensDocument } from './settings.generated.ts'
 
 const SecretDialog = lazy(async () => ({ default: (await import('./secret-dialog.tsx')).SecretDialog }))
@@ -20,10 +20,9 @@ const route = getRouteApi('/frame/settings/tokens')
 /** Who may do what. */
 export function TokensSection() {
   const { dropped, show } = route.useSearch()
-  const navigate = route.useNavigate()
+  const change = useChangeSearch<'tokens'>()
   const viewer = useViewer()
-  const place = usePlace('tokens')
-  const read = usePolled(UiTokensDocument, { first: ROWS, after: place.after }, EVERY_MS)
+  const list = useList(UiTokensDocument, { first: ROWS }, ({ tokens }) => tokens, EVERY_MS)
   const act = useAct()
   const [isMaking, setMaking] = useState(false)
   const [made, setMade] = useState<{ name: string; secret: string } | null>(null)
@@ -32,10 +31,9 @@ export function TokensSection() {
   const revoke = async ({ tokenId, name }: UiTokenFragment) => {
     setAsked(null)
     const done = await act(UiRevokeTokenDocument, { tokenId }, { about: name, done: `${name} is revoked.` })
-    if (done) read.again()
+    if (done) list.again()
   }
-  const all = read.data?.tokens?.edges.map(({ node }) => node) ?? []
-  const rows = show === 'all' ? all : all.filter((token) => endOf(token) === null)
+  const rows = show === 'all' ? list.rows : list.rows.filter((token) => endOf(token) === null)
   return (
     <Section
       says="A token is what somebody, a program or an agent is known by. Revoking one ends its use within seconds, pages in browsers included."
@@ -46,12 +44,7 @@ export function TokensSection() {
             kind="quiet"
             refusal={refusal}
             aria-pressed={show === 'all'}
-            onClick={() =>
-              void navigate({
-                search: (before) => ({ ...before, dropped: undefined, show: show === 'all' ? undefined : 'all' }),
-                replace: true,
-              })
-            }
+            onClick={() => change({ show: show === 'all' ? undefined : 'all' })}
           >
             {show === 'all' ? 'Only valid ones' : 'Revoked and expired, too'}
           </GuardedButton>
@@ -61,15 +54,14 @@ export function TokensSection() {
         </>
       }
     >
-      <Part read={read}>
+      <Part read={list}>
         {() => (
           <Rows
             label="Tokens"
             className="settings-tokens"
             columns={COLUMNS}
             rows={rows}
-            keyOf={({ id }) => id}
-            isOver={(token) => endOf(token) !== null}
+            rowProps={(token) => over(endOf(token) !== null)}
             renderActs={(token) =>
               endOf(token) === null && (
                 <GuardedButton
@@ -91,7 +83,7 @@ export function TokensSection() {
           />
         )}
       </Part>
-      <Foot first={place.first} next={place.onward(read.data?.tokens)} />
+      <Foot list={list} />
       <Suspense>
         {isMaking && (
           <TokenForm
@@ -99,7 +91,7 @@ export function TokensSection() {
             onDone={(name, secret) => {
               setMaking(false)
               setMade({ name, secret })
-              read.again()
+              list.again()
             }}
           />
         )}

@@ -4,7 +4,7 @@ import { useAct, useSend } from '../../app/act.ts'
 import { GuardedButton } from '../../app/guarded-button.tsx'
 import { toast } from '../../app/toasts.tsx'
 import { noChange, useViewer } from '../../app/viewer.ts'
-import { Field, typedMoment, typedNumber } from '../../design/controls.tsx'
+import { TextField, typedMoment, typedNumber } from '../../design/controls.tsx'
 import { CancelledIcon, FailedIcon, SucceededIcon } from '../../design/icons.tsx'
 import { counted } from '../../words/numbers.ts'
 import { At } from './section.tsx'
@@ -129,14 +129,15 @@ function Rotate({ webhookId, onDone, onClose }: DialogProps<(secret: string) => 
       onClose={onClose}
     >
       {(faults) => (
-        <Field
+        <TextField
           label="The old one signs for, hours"
           hint="nothing: a day; at most 7 days"
           fault={faults['overlapSeconds']}
           wide
-        >
-          {(control) => <input {...control} name="hours" inputMode="decimal" autoComplete="off" placeholder="24" />}
-        </Field>
+          name="hours"
+          inputMode="decimal"
+          placeholder="24"
+        />
       )}
     </FormDialog>
   )
@@ -167,9 +168,14 @@ function Replay({ webhookId, onDone, onClose }: DialogProps<() => void>) {
       onClose={onClose}
     >
       {(faults) => (
-        <Field label="From when on" hint="at most 14 days ago" fault={faults['since']} wide>
-          {(control) => <input {...control} name="since" type="datetime-local" />}
-        </Field>
+        <TextField
+          label="From when on"
+          hint="at most 14 days ago"
+          fault={faults['since']}
+          wide
+          name="since"
+          type="datetime-local"
+        />
       )}
     </FormDialog>
   )

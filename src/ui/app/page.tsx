@@ -1,4 +1,5 @@
 import { Link } from '@tanstack/react-router'
+import { useEffect } from 'react'
 import { problemOf } from '../api/problem.ts'
 import { Button } from '../design/controls.tsx'
 import './app.css'
@@ -40,4 +41,21 @@ export function NotFound() {
       </Link>
     </div>
   )
+}
+
+/** Above what was read before the last read failed. */
+export function Outdated({ error }: { error: Error | null | undefined }) {
+  if (!error) return null
+  return (
+    <p className="notice" role="status">
+      This is no longer up to date: {problemOf(error).message}
+    </p>
+  )
+}
+
+/** Names the tab of the browser; undefined leaves it as it is. */
+export function useTitle(title: string | undefined): void {
+  useEffect(() => {
+    if (title !== undefined) document.title = `${title} · Reprise`
+  }, [title])
 }
