@@ -7,7 +7,7 @@ import '../design/panel.css'
 const LISTS = { '/agents': 'Agents', '/deployments': 'Deployments', '/schedules': 'Schedules' } as const
 
 interface DetailHeadProps {
-  /** The list that it is in. */
+  /** The list that contains it. */
   list: keyof typeof LISTS
   name: string
   /** Its state, beside the name. */
@@ -55,7 +55,7 @@ export function FactsCard(props: { title: string; facts: readonly Fact[]; childr
   )
 }
 
-/** In the place of something that does not exist, or that the viewer may not see. `noun`: `agent` */
+/** Shown for something that does not exist, or that the user may not see. `noun`: `agent` */
 export function Missing(props: { noun: string; list: keyof typeof LISTS; why?: string }) {
   const { noun, list, why = 'It does not exist, or it is in a project that you do not see.' } = props
   return (

@@ -4,7 +4,7 @@ import './controls.css'
 
 type Kind = 'plain' | 'primary' | 'danger' | 'quiet'
 
-/** `icon`: it shows nothing but an icon, and has an `aria-label`. */
+/** A button. With `icon` it shows only an icon, and needs an `aria-label`. */
 export function Button({
   kind = 'plain',
   icon = false,
@@ -12,7 +12,7 @@ export function Button({
   ...rest
 }: ComponentProps<'button'> & { kind?: Kind; icon?: boolean }) {
   const classes = ['button', kind !== 'plain' && kind, icon && 'icon', className].filter(Boolean).join(' ')
-  // oxlint-disable-next-line react/button-has-type -- it comes with the rest where it is another one
+  // oxlint-disable-next-line react/button-has-type -- `rest` has another type
   return <button type="button" {...rest} className={classes} />
 }
 
@@ -29,7 +29,7 @@ export function Keys({ keys }: { keys: string }) {
   )
 }
 
-/** One of several words, or `any` of them. */
+/** A select without a visible label: one of several values, or `any`. */
 export function Choice<Value extends string>(props: {
   label: string
   value: Value | ''
@@ -57,7 +57,7 @@ export function Choice<Value extends string>(props: {
   )
 }
 
-/** For the element that is filled in. */
+/** The attributes of a field's control. */
 interface Control {
   id: string
   'aria-invalid': true | undefined
@@ -144,9 +144,9 @@ export function LinesField({
 }
 
 interface SelectFieldProps<Value extends string> extends Labelled {
-  /** The words of each value; or the values themselves, an empty one as `none`. */
+  /** The text of each value; or an array of the values themselves, where an empty one shows as `none`. */
   names: Readonly<Partial<Record<Value, string>>> | readonly Value[]
-  /** For a form. */
+  /** The name in the form. */
   name?: string
   /** The value that is selected at first, where `onChoose` is missing. */
   first?: Value
@@ -190,19 +190,22 @@ export function typed(form: HTMLFormElement, name: string): string {
   return typeof value === 'string' ? value.trim() : ''
 }
 
-/** The same, and null where nothing is typed. */
+/** The same; null where the field is empty. */
 export function typedOrNull(form: HTMLFormElement, name: string): string | null {
   return typed(form, name) || null
 }
 
-/** A number, or null where nothing is typed; what is none stays the text that it is, for the server to say so. */
+/**
+ * A number, or null where the field is empty. A text that is not a number is returned unchanged, so that the server
+ * reports it.
+ */
 export function typedNumber(form: HTMLFormElement, name: string): number | null {
   const text = typed(form, name)
   const number = Number(text)
   return text === '' ? null : Number.isNaN(number) ? (text as unknown as number) : number
 }
 
-/** The value of a field of day and time, in the browser's zone; null where there is nothing. */
+/** The value of a field of date and time, read in the browser's zone; null where it is empty. */
 export function typedMoment(form: HTMLFormElement, name: string): string | null {
   const at = Date.parse(typed(form, name))
   return Number.isNaN(at) ? null : new Date(at).toISOString()

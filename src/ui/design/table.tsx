@@ -19,15 +19,15 @@ export interface Column<Row> {
 
 export interface TableProps<Row> extends Omit<ComponentProps<'div'>, 'part' | 'children'> {
   label: string
-  /** Class of its rows, which gives them their columns. */
+  /** Class of the rows, which sets their columns. */
   rowClass?: string
   columns: readonly Column<Row>[]
   rows: readonly Row[]
-  /** Attributes of a row, by which its state is seen. */
+  /** Attributes of a row for its state. */
   rowProps?: (row: Row) => Readonly<Record<`data-${string}`, string | boolean | undefined>>
   /** Fills the height that there is, and scrolls. */
   isScrolled?: boolean
-  /** Of a part of a longer list: the number of rows before this part, and of all rows (-1 if not known). */
+  /** For a part of a longer list: the number of rows before it, and of all rows (-1 if not known). */
   part?: { offset: number; count: number }
   /** Handlers of the rows as a whole. */
   body?: ComponentProps<'div'>
@@ -41,7 +41,7 @@ export function Table<Row extends { id: string }>(props: TableProps<Row>) {
       role="table"
       aria-label={label}
       aria-rowcount={part && (part.count < 0 ? -1 : part.count + 1)}
-      // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- what scrolls is scrolled by keys
+      // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- the keyboard scrolls it
       tabIndex={isScrolled ? 0 : undefined}
       {...rest}
     >
@@ -89,12 +89,12 @@ interface TableCardProps<Row> extends TableProps<Row> {
   title: string
   /** How many there are, beside the title. */
   count?: string
-  /** In the place of no rows. */
+  /** Shown where there are no rows. */
   none: string
   foot?: ReactNode
 }
 
-/** A table in a card of a page about one thing. */
+/** A table in a card of a detail page. */
 export function TableCard<Row extends { id: string }>(props: TableCardProps<Row>) {
   const { title, count, none, foot, ...table } = props
   return (

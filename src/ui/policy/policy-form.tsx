@@ -5,7 +5,7 @@ import './policy.css'
 
 interface Props {
   sections: readonly Section[]
-  /** From this one on they are folded, unless something is typed in them. */
+  /** Sections from this one on are folded, unless one of their fields is filled. */
   foldedFrom: number
   draft: Draft
   faults: Readonly<Record<string, string>>
@@ -87,7 +87,7 @@ function Input({ field, text, fault, onChange }: InputProps) {
   )
 }
 
-/** All of them, unless some are turned off. */
+/** The causes that are retried: all, unless some are turned off. */
 function Causes({ field, text, fault, onChange }: InputProps) {
   const all = Object.keys(CAUSES)
   const chosen = text === '' ? all : text.split(',').filter((cause) => all.includes(cause))

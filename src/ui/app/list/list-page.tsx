@@ -19,9 +19,9 @@ interface ListPageProps<Row> extends Omit<TableProps<Row>, 'rows' | 'part' | 'la
   list: List<Row>
   /** Query parameters that could not be parsed. */
   dropped: readonly string[] | undefined
-  /** In the place of no rows. */
+  /** Shown where there are no rows. */
   empty: ReactNode
-  /** Below the rows: which these are, and the way to others. */
+  /** Below the rows: their range, and buttons to other pages. */
   foot: ReactNode
   /** Between the title and the rows: tabs and filters. */
   children?: ReactNode
@@ -57,7 +57,7 @@ type ListTableProps<Row> = Omit<TableProps<Row>, 'rows' | 'part'> & {
   panelClass?: string
 }
 
-/** A list in each of its states: as it was read, out of date, not readable, not read yet, without rows. */
+/** A list in each of its states: read, out of date, not readable, not read yet, without rows. */
 export function ListTable<Row extends { id: string }>({ list, empty, panelClass = '', ...table }: ListTableProps<Row>) {
   const { data, error, again, rows, offset, next, hold, release } = list
   return (
@@ -86,22 +86,22 @@ export function ListTable<Row extends { id: string }>({ list, empty, panelClass 
 }
 
 interface NoRowsProps {
-  /** Where filters leave nothing: `No agent fits`. */
+  /** The heading where filters leave no rows: `No agent fits`. */
   title: string
   filters: Readonly<Record<string, string | undefined>>
   onChange: (part: Record<string, undefined>) => void
-  /** Where nothing is left out. */
+  /** Shown where no filter is set. */
   children: ReactNode
 }
 
-/** In the place of no rows: the filters that leave them out, or how to get the first one. */
+/** Shown where there are no rows: the filters that can be removed, or how to create the first one. */
 export function NoRows({ title, filters, onChange, children }: NoRowsProps) {
   const set = Object.entries(filters).filter(([, value]) => value !== undefined)
   if (set.length === 0) return <div className="empty">{children}</div>
   return (
     <div className="empty">
       <h2>{title}</h2>
-      <p>Take away what leaves out too much:</p>
+      <p>Remove a filter to see more:</p>
       <div className="empty-filters">
         {set.map(([name, value]) => (
           <Button key={name} className="chip" onClick={() => onChange({ [name]: undefined })}>
@@ -115,7 +115,7 @@ export function NoRows({ title, filters, onChange, children }: NoRowsProps) {
   )
 }
 
-/** Below a list: which rows these are, and the way to others. `noun`: `agent` */
+/** Below a list: the range of its rows, and buttons to other pages. `noun`: `agent` */
 export function PageFoot({ noun, list: { rows, offset, first, next } }: { noun: string; list: List<unknown> }) {
   const isPart = next !== null || offset > 0
   const { length } = rows
@@ -169,18 +169,18 @@ export function useRowKeys(more: readonly KeyBinding[] = []): void {
 export interface List<Row, Data = unknown> {
   /** Undefined until it is read. */
   data: Data | undefined
-  /** Why it could not be read the last time. */
+  /** The error of the last read. */
   error: Error | undefined
   /** Reads it again. */
   again: () => void
   rows: readonly Row[]
-  /** Rows before these. */
+  /** The number of rows before these. */
   offset: number
-  /** To the first page; null on that. */
+  /** Goes to the first page; null on that page. */
   first: (() => void) | null
-  /** Null on the last page. */
+  /** Goes to the next page; null on the last one. */
   next: (() => void) | null
-  /** While the pointer is over the rows they may be kept where they are. */
+  /** Keeps the rows in their places while the pointer is over them. */
   hold?: () => void
   release?: () => void
 }
@@ -218,17 +218,17 @@ export function useList<Data extends { now: string }, Variables extends { after?
   }
 }
 
-/** Whether the rows say in which project they are: they are in several. */
+/** Whether the rows show their project: they belong to several. */
 export function showsProjects(chosen: string | undefined, rows: readonly { project: { id: string } }[]): boolean {
   return chosen === undefined && new Set(rows.map(({ project }) => project.id)).size > 1
 }
 
-/** `isGone`: it was there when the pointer came, and is there no longer. */
+/** `isGone`: the row was in the list when the pointer came, and no longer is. */
 export type Steady<Row> = Row & { isGone?: true }
 
 /**
- * Rows of a list that is read again and again: as long as somebody points at them, none of them moves. `of` says of
- * which list and of which page of it they are.
+ * The rows of a polled list, kept in their places while the pointer is over them. `of` identifies the list and its
+ * page.
  */
 export function useSteadyRows<Row extends { id: string }>(of: string, fresh: readonly Row[]) {
   const [held, setHeld] = useState<{ of: string; rows: readonly Row[] }>()
@@ -239,7 +239,7 @@ export function useSteadyRows<Row extends { id: string }>(of: string, fresh: rea
   }
 }
 
-/** The rows that there were, in their places, as they are now. */
+/** The earlier rows in their places, with their present values. */
 function steady<Row extends { id: string }>(before: readonly Row[], now: readonly Row[]): Steady<Row>[] {
   const byId = new Map(now.map((row) => [row.id, row]))
   return before.map((row) => byId.get(row.id) ?? { ...row, isGone: true })

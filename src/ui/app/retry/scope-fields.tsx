@@ -10,12 +10,12 @@ interface Props {
   onScope: (scope: Scope) => void
   /** The name of the domain or project that the field has at first. */
   name: string
-  /** Once it is typed. */
+  /** Called when the name has been typed. */
   onName?: (name: string) => void
   fault: string | undefined
 }
 
-/** Where something about retries is set. A token of one project sets it there. */
+/** The fields for a scope: cluster, domain or project. A token of one project can choose only that project. */
 export function ScopeFields({ viewer, scope, onScope, name, onName, fault }: Props) {
   return (
     <>

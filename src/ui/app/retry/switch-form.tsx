@@ -18,7 +18,7 @@ const CHOICES = {
 type Retries = keyof typeof CHOICES
 
 interface Props {
-  /** The switch that is changed; undefined for another one. */
+  /** The switch to change; undefined to choose its scope in the form. */
   changed: UiSwitchFragment | undefined
   /** The choice that is selected at first. */
   retries: Retries
@@ -29,7 +29,7 @@ interface Props {
 const FIELDS = ['name', 'disabled', 'rateLimit.perSecond', 'rateLimit.burst', 'rateLimit', 'until', 'reason']
 const CODES = { PROJECT_NOT_FOUND: 'name', DOMAIN_NOT_FOUND: 'name' }
 
-/** Switches retries off and on, or limits their rate: with a reason, for good or for a time. */
+/** The form that switches retries off or on, or limits their rate, with a reason, permanently or for a time. */
 export function SwitchForm({ changed, retries: first, onDone, onClose }: Props) {
   const viewer = useViewer()
   const send = useSend()
@@ -89,7 +89,7 @@ export function SwitchForm({ changed, retries: first, onDone, onClose }: Props) 
           />
           <TextField
             label="At most, a second"
-            hint="nothing: no limit"
+            hint="empty: no limit"
             fault={faults['rateLimit.perSecond'] ?? faults['rateLimit']}
             name="perSecond"
             inputMode="decimal"
@@ -105,7 +105,7 @@ export function SwitchForm({ changed, retries: first, onDone, onClose }: Props) 
           />
           <TextField
             label="Until"
-            hint="nothing: until somebody changes it"
+            hint="empty: until it is changed"
             fault={faults['until']}
             wide
             name="until"
@@ -113,7 +113,7 @@ export function SwitchForm({ changed, retries: first, onDone, onClose }: Props) 
           />
           <TextField
             label="Reason"
-            hint="for whoever wonders"
+            hint="shown beside the switch"
             fault={faults['reason']}
             wide
             name="reason"
@@ -138,12 +138,12 @@ function useConcerned(scope: Scope, name: string, isOff: boolean): { count: numb
     requestPolicy: 'network-only',
   })
   const waiting = isCounted ? data?.retryDecisions : undefined
-  if (!waiting) return { count: 0, words: 'Retries are held once they are due. What runs goes on.' }
+  if (!waiting) return { count: 0, words: 'Retries are held once they are due. Running sessions continue.' }
   const { totalCount, totalCountIsExact } = waiting
   const number = `${totalCountIsExact ? '' : 'more than '}${counted(totalCount, 'retry', 'retries')}`
   return {
     count: totalCount,
-    words: `${number} ${totalCount === 1 ? 'waits' : 'wait'} there now, and would be held once due. What runs goes on.`,
+    words: `${number} ${totalCount === 1 ? 'waits' : 'wait'} there now, and would be held once due. Running sessions continue.`,
   }
 }
 

@@ -18,11 +18,11 @@ import './agents.css'
 const route = getRouteApi('/frame/agents/$agentId')
 
 const EVERY_MS = 5_000
-/** Read at first, and more each time that more are asked for, as far as the server goes. */
+/** The number of kernels that are read at first, and the most that the server returns. */
 const KERNELS = 20
 const KERNELS_MAX = 100
 
-/** One agent: what is used of it, what runs there, what failed there, and what became of it. */
+/** One agent: its use, its kernels, failed sessions, and its history. */
 export function AgentPage() {
   const { agentId } = route.useParams()
   const [kernels, setKernels] = useState(KERNELS)
@@ -35,7 +35,8 @@ export function AgentPage() {
   useTitle(agent?.name)
   if (!agent && error) return <ProblemPanel error={error} onAgain={again} />
   if (!data) return <Skeleton />
-  if (!agent) return <Missing noun="agent" list="/agents" why="Nothing has this id, or it has been forgotten since." />
+  if (!agent)
+    return <Missing noun="agent" list="/agents" why="No agent has this id, or it was removed from the records." />
   return (
     <div className="detail-page">
       <Outdated error={error} />
@@ -43,7 +44,7 @@ export function AgentPage() {
       <div className="detail-columns">
         <section className="card" aria-label="In use">
           <h2>In use</h2>
-          {agent.slots.length === 0 && <p className="card-none">It has told of no resources.</p>}
+          {agent.slots.length === 0 && <p className="card-none">It has reported no resources.</p>}
           {agent.slots.map((each) => (
             <SlotMeter key={each.slot} {...each} />
           ))}

@@ -8,7 +8,7 @@ import { type Column, TableCard } from '../../design/table.tsx'
 import { amountWords, counted } from '../../words/numbers.ts'
 import type { UiAgentQuery } from './agents.generated.ts'
 
-/** Sessions that ran here and failed, the newest first: whether it is the agent that is ill. */
+/** Failed sessions of the agent, the newest first. They show whether the agent is at fault. */
 export function AgentFailures({ failed, agentId }: { failed: UiAgentQuery['failed']; agentId: string }) {
   return (
     <TableCard
@@ -21,7 +21,7 @@ export function AgentFailures({ failed, agentId }: { failed: UiAgentQuery['faile
       foot={
         failed.pageInfo.hasNextPage && (
           <Link to="/sessions" search={{ agent: agentId, status: 'failed' }} className="text-link">
-            All that failed here
+            All failed sessions
           </Link>
         )
       }
@@ -99,5 +99,5 @@ const KERNEL_COLUMNS: readonly Column<Agent['running']['edges'][number]['node']>
   { title: 'Started', cell: ({ startedAt }) => (startedAt === null ? 'not yet' : <Ago at={startedAt} />) },
 ]
 
-/** The agent, as its page reads it. */
+/** The agent in the answer to the page's query. */
 export type Agent = Extract<NonNullable<UiAgentQuery['node']>, { __typename: 'Agent' }>

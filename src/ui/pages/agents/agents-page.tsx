@@ -40,7 +40,7 @@ export function AgentsPage() {
       columns={columnsOf(showsGroup, (agent) => actsOn(agent)[0])}
       empty={
         <NoRows title="No agent fits" filters={{ status, group }} onChange={change}>
-          <h2>No agent is there</h2>
+          <h2>No agents yet</h2>
           <p>A server runs kernels itself if it has the role agent. Other machines join with an agent of their own:</p>
           <pre className="empty-command">
             <code>npx reprise agent --server {location.origin} --token-file FILE</code>
@@ -74,7 +74,9 @@ export function AgentsPage() {
 
 type Group = UiAgentsQuery['resourceGroups'][number]
 
-/** The resource groups with what is used of them. One that is chosen narrows the list of agents, and back. */
+/**
+ * The resource groups with their use. Choosing one filters the list of agents; choosing it again removes the filter.
+ */
 function GroupCards({ groups, search }: { groups: readonly Group[]; search: SearchOf<'agents'> }) {
   return (
     <ul className="group-cards" aria-label="Resource groups">
@@ -115,7 +117,7 @@ function GroupCard({ group, search }: { group: Group; search: SearchOf<'agents'>
       </div>
       {group.draining && <Draining group={group} />}
       {slots.length === 0 ? (
-        <p className="group-none">Nothing runs here: none of its agents is there.</p>
+        <p className="group-none">Nothing runs here: none of its agents is alive.</p>
       ) : (
         slots.map((each) => <SlotMeter key={each.slot} {...each} />)
       )}
@@ -145,7 +147,7 @@ function Draining({ group: { drainedAt, drainReason } }: { group: Group }) {
   )
 }
 
-/** Further ones are on the agent's own page. */
+/** More meters are on the agent's page. */
 const METERS_MAX = 3
 
 function columnsOf(

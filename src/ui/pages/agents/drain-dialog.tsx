@@ -4,7 +4,7 @@ import { counted } from '../../words/numbers.ts'
 
 const REASON_LENGTH_MAX = 200
 
-/** Asks for the reason, which everybody sees beside the agent. */
+/** Asks for the reason, which is shown beside the agent. */
 export function DrainDialog(props: {
   name: string
   kernels: number
@@ -24,7 +24,7 @@ export function DrainDialog(props: {
       >
         <p className="dialog-note">
           It gets no new work until it is resumed, also after a restart.
-          {kernels > 0 && ` What it runs goes on: ${counted(kernels, 'kernel')}.`}
+          {kernels > 0 && ` Its kernels continue: ${counted(kernels, 'kernel')}.`}
         </p>
         <TextField
           label="Reason"

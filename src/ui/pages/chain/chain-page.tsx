@@ -98,7 +98,7 @@ function LoadedChain({ chain, serverNow, segments, isPartial, reread }: LoadedPr
             ghost={timeline.ghost}
           />
           <ChainTabs
-            // What is read of all attempts is not read again for another one.
+            // The joined log is not read again when another attempt is chosen.
             key={search.log ?? bar.session.sessionId}
             bar={bar}
             bars={bars}
@@ -156,7 +156,7 @@ function NotFound() {
   )
 }
 
-/** As high as what comes, so that nothing moves. */
+/** A placeholder as high as the page, so that nothing moves. */
 function Skeleton() {
   return (
     <div className="chain-page" aria-busy="true">

@@ -23,7 +23,7 @@ interface Overridable {
   value: string
 }
 
-/** What a resubmission may change, filled with what the chain has. What was left as it is, is not sent. */
+/** The form for a resubmission, filled with the chain's values. Only changed ones are sent. */
 export function ResubmitDialog({ name, sessionId, ...rest }: Props) {
   const [{ data }] = useQuery({ query: UiSpecDocument, variables: { sessionId } })
   const spec = data?.session

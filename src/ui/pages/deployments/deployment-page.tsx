@@ -22,7 +22,7 @@ const route = getRouteApi('/frame/deployments/$deploymentId')
 
 type Deployment = NonNullable<UiDeploymentQuery['deployment']>
 
-/** One deployment: its replicas, where it serves, its revisions, and what became of it. Kept up to date. */
+/** One deployment: its replicas, endpoints, revisions and history. Kept up to date. */
 export function DeploymentPage() {
   const { deploymentId } = route.useParams()
   const { data, error, again } = usePolled(UiDeploymentDocument, { id: deploymentId })
@@ -115,7 +115,7 @@ function Serves({ deployment }: { deployment: Deployment }) {
         <Replicas wanted={replicas} healthy={healthyReplicas} counts={routeCounts} />
       </p>
       <p className="card-none">
-        {`In an update at least ${counted(minHealthy, 'replica')} stay healthy, and ${maxSurge} more than wanted may run.`}
+        {`During an update at least ${counted(minHealthy, 'replica')} stay healthy, and up to ${maxSurge} extra ones may run.`}
       </p>
       <ul className="endpoints" aria-label="Endpoints">
         {endpoints.map(({ url, since }) => (
@@ -127,7 +127,7 @@ function Serves({ deployment }: { deployment: Deployment }) {
           </li>
         ))}
       </ul>
-      {endpoints.length === 0 && <p className="card-none">Clients are sent nowhere at present.</p>}
+      {endpoints.length === 0 && <p className="card-none">It has no endpoints at present.</p>}
     </section>
   )
 }

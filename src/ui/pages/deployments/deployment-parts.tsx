@@ -9,7 +9,7 @@ import type { UiDeploymentQuery, UiRevisionFragment, UiRouteFragment } from './d
 
 type Routes = NonNullable<UiDeploymentQuery['deployment']>['live']
 
-/** The routes of a deployment, each with its session and what its last check found; below them the newest that ended. */
+/** The routes of a deployment, each with its session and last check; below them the newest that ended. */
 export function RoutesCard({ live, ended }: { live: Routes; ended: Routes }) {
   const moreLive = live.totalCount - live.edges.length
   const moreEnded = ended.totalCount - ended.edges.length
@@ -41,7 +41,7 @@ const ROUTE_COLUMNS: readonly Column<UiRouteFragment>[] = [
   {
     title: 'Serves at',
     className: 'route-address',
-    cell: ({ host, port }) => (host === null || port === null ? 'nowhere yet' : `${host}:${port}`),
+    cell: ({ host, port }) => (host === null || port === null ? 'no address yet' : `${host}:${port}`),
   },
   {
     title: 'Status',
@@ -74,7 +74,7 @@ const ROUTE_COLUMNS: readonly Column<UiRouteFragment>[] = [
   },
 ]
 
-/** The deployment's revisions, the newest first, each with its changes and the way back to it. */
+/** The deployment's revisions, the newest first, each with its changes and a button to go back to it. */
 export function RevisionsCard(props: {
   revisions: readonly UiRevisionFragment[]
   current: number
@@ -123,13 +123,13 @@ export function RevisionsCard(props: {
             </li>
           ))}
       </ol>
-      {hasMore && <p className="card-foot">These are its first hundred.</p>}
+      {hasMore && <p className="card-foot">Only the first hundred are shown.</p>}
     </section>
   )
 }
 
 function changesOf(before: UiRevisionFragment, after: UiRevisionFragment): string[] {
   const changes = revisionChanges(before, after)
-  // They are stored sealed: that one of them has another value cannot be seen.
+  // Secret variables are stored sealed, so changed values cannot be listed.
   return changes.length > 0 ? changes : ['other values of secret variables']
 }

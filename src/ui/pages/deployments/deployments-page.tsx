@@ -31,7 +31,7 @@ export function DeploymentsPage() {
       columns={columnsOf(showsProjects(project, rows))}
       empty={
         <NoRows title="No deployment fits" filters={{ status, q, project }} onChange={change}>
-          <h2>No deployment is there</h2>
+          <h2>No deployments yet</h2>
           <p>A deployment keeps a number of replicas of a program that serves HTTP, and replaces those that fail:</p>
           <pre className="empty-command">
             <code>npx reprise deployments create web --replicas 2 --wait -- node server.js</code>

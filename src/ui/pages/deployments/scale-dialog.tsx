@@ -2,7 +2,7 @@ import { useState } from 'react'
 import { Button, TextField } from '../../design/controls.tsx'
 import { Dialog } from '../../design/dialog.tsx'
 
-/** Asks for the number of replicas. What the server bounds, it refuses itself. */
+/** Asks for the number of replicas. The server checks its limits. */
 export function ScaleDialog(props: {
   name: string
   replicas: number

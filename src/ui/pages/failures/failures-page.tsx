@@ -21,7 +21,7 @@ const route = getRouteApi('/frame/failures')
 
 const EVERY_MS = 10_000
 
-/** Why attempts failed, over time, and what those that failed have in common. */
+/** The causes of failed attempts over time, and what these have in common. */
 export function FailuresPage() {
   const search = route.useSearch()
   const { range = '24h', by = 'cause', cause, project, dropped } = search

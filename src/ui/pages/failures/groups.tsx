@@ -145,7 +145,7 @@ function retriedColumn({ byCause }: UiFailuresQuery['statistics']): Column<Group
   }
 }
 
-/** The chains that it counts. */
+/** The parameters of the list with the group's chains. */
 function listOf({ cause, exitCode, name, label, agentId }: Group, search: SearchOf<'failures'>, from: string) {
   const { project, cause: chosen } = search
   return {

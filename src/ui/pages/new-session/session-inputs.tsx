@@ -9,9 +9,9 @@ interface SessionInputsProps {
   projects: readonly string[]
   groups: readonly string[]
   volumes: readonly KnownVolume[]
-  /** What it is called if no name is typed. */
+  /** The name if none is typed. */
   name: string
-  /** A session of a schedule, whose runs have their own times. */
+  /** True for the session of a schedule, whose runs have their own times. */
   isRepeated: boolean
   onChange: (name: string, text: string) => void
 }
@@ -78,7 +78,7 @@ export function SessionInputs({
         </div>
         <details className="new-session-more" open={secretRows(draft) > 1 || undefined}>
           <summary>Secret variables</summary>
-          <p className="new-session-hint">Encrypted, handed to what runs, and shown to nobody again.</p>
+          <p className="new-session-hint">Encrypted, given to the program, and never shown again.</p>
           <div className="fields">
             {Array.from({ length: secretRows(draft) }, (_, index) => (
               <Secret key={index} index={index} typed={typed} fault={faults[secretField(index, 'name')]} />
@@ -104,7 +104,7 @@ export function SessionInputs({
         <details className="new-session-more" open={draft['concurrencyKey'] !== undefined || undefined}>
           <summary>One at a time</summary>
           <div className="fields">
-            {line('concurrencyKey', 'Concurrency key', 'customer-17', 'of those with it, only so many run at once')}
+            {line('concurrencyKey', 'Concurrency key', 'customer-17', 'limits how many with this key run at once')}
             {line('concurrencyLimit', 'How many at once', '1')}
           </div>
         </details>
@@ -176,7 +176,7 @@ interface MountInputsProps {
   onChange: (name: string, text: string) => void
 }
 
-/** Which volumes it has, and where. */
+/** The fields for volumes and their paths. */
 function MountInputs({ draft, faults, volumes, onChange }: MountInputsProps) {
   const rows = mountRows(draft)
   if (volumes.length === 0 && rows === 1) return null
@@ -200,7 +200,7 @@ function Mount({ index, draft, faults, volumes, onChange }: MountInputsProps & {
   const isFixed = volumes.find(({ name }) => name === chosen)?.readOnly ?? false
   const choose = (name: string) => {
     onChange(volume!, name)
-    // The rows end with the last one that is begun.
+    // The rows end with the last one that is filled.
     if (name === '') onChange(path!, '')
     const may = volumes.find((each) => each.name === name)
     onChange(readOnly!, name !== '' && (may?.readOnly || draft[readOnly!]) ? 'true' : '')

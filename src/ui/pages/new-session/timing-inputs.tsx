@@ -4,7 +4,7 @@ import type { Draft } from '../../policy/policy-fields.ts'
 interface Props {
   draft: Draft
   faults: Readonly<Record<string, string>>
-  /** What it is called if no name is typed. */
+  /** The name if none is typed. */
   name: string
   onChange: (name: string, text: string) => void
 }

@@ -133,7 +133,7 @@ function Causes(props: { statistics: Overview['statistics']; range: RangeWord; p
   )
 }
 
-/** Of the heights of what comes. */
+/** A placeholder with the heights of the page's parts. */
 function OverviewSkeleton() {
   return (
     <div className="skeleton overview-skeleton" aria-hidden="true">

@@ -17,7 +17,7 @@ interface Typed {
   from: PolicySearch['from']
 }
 
-/** Draws what a retry policy does while it is typed. Its address is the policy. */
+/** Draws the schedule of a retry policy while it is typed. The address contains the policy. */
 export function PolicyPage() {
   const { dropped } = route.useSearch()
   const [typed, setTyped, settled] = useTyped()
@@ -100,7 +100,10 @@ function withText(draft: Draft, name: string, text: string): Draft {
 
 const SETTLED_MS = 250
 
-/** What is typed, and what it is once nobody types. The address follows, and is followed where another one is opened. */
+/**
+ * The typed texts, and their value after typing pauses. The address follows them, and opening another address sets
+ * them.
+ */
 function useTyped(): [Typed, (typed: Typed) => void, Typed] {
   const search = route.useSearch()
   const navigate = route.useNavigate()

@@ -52,7 +52,7 @@ export function ItemTable({ items: { rows, error, more, refresh }, action, show 
 
 const NOTHING: Readonly<Record<keyof typeof ITEM_STATUSES | 'all', string>> = {
   all: 'Nothing matched.',
-  done: 'It was done to none yet.',
+  done: 'None is done yet.',
   refused: 'None was refused.',
   left: 'None is left.',
 }
@@ -64,7 +64,7 @@ function columnsOf(action: SessionAction, showsProject: boolean): readonly Colum
       className: 'item-name',
       cell: ({ sessionId, session }) =>
         session === null ? (
-          <code title="It does not exist, or is not yours to see">{sessionId}</code>
+          <code title="It does not exist, or is hidden from you">{sessionId}</code>
         ) : (
           <>
             <Link
@@ -134,9 +134,9 @@ interface Items {
   /** Null until they are read. */
   rows: readonly UiResubmissionItemFragment[] | null
   error: Error | null
-  /** Null where all are there. */
+  /** Reads more; null where all have been read. */
   more: (() => void) | null
-  /** Reads the first page again, unless somebody has gone beyond it. */
+  /** Reads the first page again, unless more pages have been read. */
   refresh: () => void
 }
 
@@ -147,7 +147,7 @@ export function useItems(id: string, status: ResubmissionItemStatus | null): Ite
   const [listed, setListed] = useState<Listed & { key: string }>()
   const [error, setError] = useState<Error | null>(null)
   const shown = listed?.key === key ? listed : undefined
-  /** Answers to what is no longer shown may come later than those to what is. */
+  /** Late answers for another list are ignored. */
   const wanted = useRef(key)
   useEffect(() => {
     wanted.current = key

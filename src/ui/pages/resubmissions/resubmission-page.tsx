@@ -22,7 +22,7 @@ const route = getRouteApi('/frame/resubmissions/$resubmissionId')
 
 type Resubmission = NonNullable<UiResubmissionQuery['resubmission']>
 
-/** One action on many: how far it is, what was refused and why, and what became of each chain. */
+/** One action on many chains: its progress, refusals with reasons, and the outcome for each chain. */
 export function ResubmissionPage() {
   const { resubmissionId: id } = route.useParams()
   const isId = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(id)

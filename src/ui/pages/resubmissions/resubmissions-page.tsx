@@ -42,11 +42,11 @@ export function ResubmissionsPage() {
       rowClass="resubmission-row"
       columns={COLUMNS}
       empty={
-        <NoRows title="Nothing of it here" filters={{ action, after: after && 'this place' }} onChange={change}>
-          <h2>Nothing was done to many at once yet</h2>
+        <NoRows title="No action fits" filters={{ action, after: after && 'this place' }} onChange={change}>
+          <h2>No action on many chains yet</h2>
           <p>
             Select chains with <Keys keys="x" />, or all that match a filter, and resubmit, retry, cancel or terminate
-            them together. What became of each of them stays here.
+            them together. The outcome of each is kept here.
           </p>
           <Link to="/chains" search={{ state: 'failed' }} className="button">
             To the failed chains

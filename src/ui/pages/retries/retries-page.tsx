@@ -18,7 +18,7 @@ const Confirm = lazy(async () => ({ default: (await import('../../app/confirm.ts
 
 const route = getRouteApi('/frame/retries')
 
-/** The queue of retries: what is due when, what is held and why, and what can be done about it. */
+/** The queue of retries: due times, holds with their reasons, and actions. */
 export function RetriesPage() {
   const search = route.useSearch()
   const queue = useRetries(search)
@@ -129,7 +129,7 @@ function Filters({ search }: { search: SearchOf<'retries'> }) {
   )
 }
 
-/** In the place of no retries: how to see others, or what a retry is. */
+/** Shown where there are no retries: how to see others, or what a retry is. */
 function Empty({ search, head }: { search: SearchOf<'retries'>; head: Retries['first'] }) {
   const change = useChangeSearch<'retries'>()
   const { phase, reason, cause, project } = search

@@ -14,7 +14,7 @@ import { UiRetriesDocument, type UiRetriesQuery, type UiRetryRowFragment } from 
 
 interface Options {
   showsProject: boolean
-  /** Ids of the retries to which something is being done. */
+  /** Ids of the retries with an action under way. */
   busy: ReadonlySet<string>
   onRetryNow: (retry: Retry) => void
   onCancel: (retry: Retry) => void
@@ -75,7 +75,7 @@ export function columnsOf({ showsProject, busy, onRetryNow, onCancel }: Options)
   ]
 }
 
-/** Actions that the viewer may not use have no button; a disabled button says why. */
+/** The button of an action. Actions that the user may not use have none. */
 function Act(props: {
   retry: Retry
   action: 'RETRY_NOW' | 'CANCEL_RETRY'
@@ -129,7 +129,7 @@ function Due({ retry: { phase, dueAt, heldSince } }: { retry: Retry }) {
   )
 }
 
-/** The delay; or why it is held, and since when. */
+/** The delay; for a held retry the reason and since when. */
 function Wait({ retry: { phase, holdReason, heldSince, delaySeconds } }: { retry: Retry }) {
   const moments = useMoments()
   if (phase === 'HELD' && holdReason !== null) {
@@ -144,7 +144,7 @@ function Wait({ retry: { phase, holdReason, heldSince, delaySeconds } }: { retry
   return delaySeconds === null ? null : <>after {duration(delaySeconds)}</>
 }
 
-/** `isGone`: it is no longer in the queue. */
+/** A row of the queue. `isGone`: it has left the queue. */
 export type Retry = Steady<UiRetryRowFragment>
 export type Queue = UiRetriesQuery
 
@@ -153,7 +153,7 @@ const EVERY_MS = 1_000
 
 export type Retries = List<Retry, Queue> & Required<Pick<List<Retry>, 'hold' | 'release'>>
 
-/** The queue of retries, a page of it, read each second. */
+/** Reads a page of the queue each second. */
 export function useRetries(search: SearchOf<'retries'>): Retries {
   const variables = { ...retryFiltersOf(search), first: PAGE_ROWS }
   const list = useList(UiRetriesDocument, variables, ({ retryDecisions }) => retryDecisions, EVERY_MS)

@@ -33,12 +33,12 @@ const RUNS_SHOWN = 20
 const EVERY_MS = 2_000
 
 const OVERLAPS = {
-  SKIP: 'it is skipped',
-  QUEUE: 'it waits until that has ended',
-  CANCEL_OTHER: 'that is ended, and it starts',
+  SKIP: 'the new one is skipped',
+  QUEUE: 'the new one waits until that has ended',
+  CANCEL_OTHER: 'that is ended, and the new one starts',
 } as const
 
-/** One schedule: when it runs next, what it runs, and what became of its runs. */
+/** One schedule: its next runs, its session, and the outcomes of its runs. */
 export function SchedulePage() {
   const { scheduleId } = route.useParams()
   const variables = { id: scheduleId, first: RUNS_SHOWN }
@@ -145,7 +145,7 @@ function Facts({ schedule }: { schedule: Schedule }) {
   ]
   return (
     <FactsCard title="What it runs" facts={facts}>
-      {session === null && <p className="card-none">What it runs is not valid any more; its runs are refused.</p>}
+      {session === null && <p className="card-none">Its session is no longer valid, so its runs are refused.</p>}
     </FactsCard>
   )
 }
@@ -160,9 +160,9 @@ function sessionFacts(session: NonNullable<Schedule['session']>): Fact[] {
     ...some('image', image === null ? [] : [image]),
     ['group', resourceGroup],
     ['takes', session.resourceSlots.map(({ slot, amount }) => `${slot} ${amountWords(slot, amount)}`).join(', ')],
-    ['retries', maxRetries === null ? 'as its project has it' : String(maxRetries)],
+    ['retries', maxRetries === null ? 'the default of its project' : String(maxRetries)],
     ['priority', String(priority)],
-    // Values may be secret to whoever looks over a shoulder.
+    // Values are not shown, as they may be secret.
     ...some('variables', [...environ.map((each) => each.name), ...secretEnviron]),
     ...some(
       'labels',
@@ -180,7 +180,7 @@ interface Options {
 }
 
 interface ScheduleActions {
-  /** Why it cannot be changed; null if it can. */
+  /** The reason why it cannot be changed; null if it can. */
   refusal: string | null
   pause: () => void
   resume: () => void
@@ -246,8 +246,7 @@ function useScheduleActions({ schedule: { scheduleId, name }, onDone, onDeleted 
             }
             onClose={() => setAsked(false)}
           >
-            {name} makes no runs any more, and the record of its runs is deleted with it. The chains that it made stay,
-            and go on.
+            {name} makes no more runs, and the record of its runs is deleted with it. Its chains stay, and go on.
           </Confirm>
         )}
       </Suspense>

@@ -33,7 +33,7 @@ export function ScheduleMark({ schedule: { paused } }: { schedule: Pick<Schedule
   )
 }
 
-/** `in 5 m`, by the server's clock; when that is, if it is pointed at. */
+/** `in 5 m`, by the server's clock; its tooltip has the exact time. */
 export function Until({ at }: { at: string }) {
   const then = Date.parse(at)
   const now = useServerNow()
@@ -67,7 +67,7 @@ export function outcomeOf({ session, outcome }: Run): { words: string; mark: Str
   return session ? STATES[session.chain.state] : OUTCOMES[outcome]
 }
 
-/** The last runs as marks, oldest first, and what became of the last one. */
+/** The last runs as marks, oldest first, and the outcome of the last one. */
 export function LastRuns({ runs }: { runs: readonly Run[] }) {
   const [last] = runs
   if (last === undefined) return <span className="schedule-none">none yet</span>

@@ -38,7 +38,7 @@ export function SchedulesPage() {
       columns={columnsOf(showsProjects(project, rows))}
       empty={
         <NoRows title="No schedule fits" filters={{ status, q, project }} onChange={change}>
-          <h2>There is no schedule</h2>
+          <h2>No schedules yet</h2>
           <p>A schedule creates a session again and again, at the times of a cron expression or at an interval:</p>
           <pre className="empty-command">
             <code>npx reprise schedules create nightly --cron &apos;30 2 * * *&apos; --retries 3 -- ./report.sh</code>

@@ -8,7 +8,7 @@ import '../../design/panel.css'
 
 const route = getRouteApi('/frame/sessions/$sessionId')
 
-/** Where the id of a session leads: to its chain, with this attempt chosen. */
+/** The page of a session id: leads to its chain, with this attempt chosen. */
 export function SessionPage() {
   const { sessionId } = route.useParams()
   const navigate = useNavigate()

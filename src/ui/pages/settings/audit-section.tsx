@@ -13,7 +13,7 @@ const EVERY_MS = 5_000
 const ROWS = 100
 const route = getRouteApi('/frame/settings/audit')
 
-/** Who changed what, and what was refused. */
+/** The audit log: changes with their authors, and refusals. */
 export function AuditSection() {
   const search = route.useSearch()
   const { projectNames } = useNames()
@@ -132,7 +132,7 @@ function columnsWith(projectNames: ReadonlyMap<string, string>): readonly Column
   ]
 }
 
-/** In a line; all of it when it is opened. */
+/** The details of an entry: a line, and everything when it is opened. */
 function Details({ entry: { details, sessionId, requestId } }: { entry: Entry }) {
   const given = JSON.parse(details) as Record<string, unknown>
   const refusal = typeof given['message'] === 'string' ? given['message'] : null
@@ -152,7 +152,7 @@ function Details({ entry: { details, sessionId, requestId } }: { entry: Entry })
   )
 }
 
-/** What says most: names and numbers, without what they were before. */
+/** The most telling part: names and numbers, without earlier values. */
 function lineOf(given: Record<string, unknown>): string {
   const after = given['after']
   const shown = typeof after === 'object' && after !== null ? { ...given, before: null, after: null, ...after } : given

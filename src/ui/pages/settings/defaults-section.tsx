@@ -33,7 +33,7 @@ export function DefaultsSection() {
   }
   return (
     <Section
-      says="What the retry policy of a new session is where it says nothing itself. Narrower scopes win, field by field; sessions that there are keep theirs."
+      says="The retry policy of new sessions, for fields that they do not set. Narrower scopes win, field by field; existing sessions keep their policy."
       dropped={dropped}
       acts={
         <GuardedButton refusal={noAdministration(viewer, 'PROJECT')} onClick={() => setOpen({ changed: undefined })}>
@@ -99,8 +99,8 @@ export function DefaultsSection() {
             onAct={() => void clear(cleared)}
             onClose={() => setCleared(null)}
           >
-            New sessions {scopeWords(cleared.scope, cleared.name)} have what wider scopes say. Those that there are keep
-            their policy.
+            New sessions {scopeWords(cleared.scope, cleared.name)} get the defaults of wider scopes. Existing sessions
+            keep their policy.
           </Confirm>
         )}
       </Suspense>

@@ -13,7 +13,7 @@ import {
 
 interface MemberFormProps {
   changed: Member | undefined
-  /** That is looked at. */
+  /** The project that is chosen in the bar. */
   project: string | undefined
   onDone: () => void
   onClose: () => void
@@ -79,7 +79,7 @@ export function MemberForm({ changed, project, onDone, onClose }: MemberFormProp
 export type Made = 'user' | 'project' | 'domain'
 
 const NOTES: Readonly<Record<Made, string>> = {
-  user: 'Somebody who creates sessions. What they may do, their roles in projects say.',
+  user: 'A person who creates sessions. Their roles in projects determine what they may do.',
   project: 'Sessions belong to a project, and tokens see one of them or all.',
   domain: 'A group of projects, which share a quota and retry defaults.',
 }
@@ -92,7 +92,7 @@ interface TenantFormProps {
   onClose: () => void
 }
 
-/** A name, unique among its kind. */
+/** The form for a new user, project or domain. */
 export function TenantForm({ made, onDone, onClose }: TenantFormProps) {
   const send = useSend()
   const { domains } = useNames()
@@ -127,7 +127,7 @@ export function TenantForm({ made, onDone, onClose }: TenantFormProps) {
               label="Domain"
               name="domain"
               names={domains}
-              hint="nothing: default"
+              hint="empty: default"
               fault={faults['domain']}
               wide
             />
@@ -140,7 +140,7 @@ export function TenantForm({ made, onDone, onClose }: TenantFormProps) {
 
 export type User = UiMembersQuery['users']['edges'][number]['node']
 
-/** A membership; of a user without any, the user alone. */
+/** A membership; for a user without any, only the user. */
 export interface Member {
   id: string
   user: User

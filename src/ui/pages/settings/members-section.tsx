@@ -17,7 +17,7 @@ const EVERY_MS = 5_000
 const ROWS = 100
 const route = getRouteApi('/frame/settings/members')
 
-/** Who has which role where. */
+/** The members of projects with their roles. */
 export function MembersSection() {
   const { dropped, project } = route.useSearch()
   const refusal = noAdministration(useViewer(), 'CLUSTER')
@@ -45,7 +45,7 @@ export function MembersSection() {
   )
   return (
     <Section
-      says="Who has which role in which project. What a token of a user may do ends with this."
+      says="The roles of users in projects. The tokens of a user can do no more than these roles allow."
       dropped={dropped}
       acts={
         <>
@@ -107,7 +107,7 @@ export function MembersSection() {
             onAct={() => void remove(asked)}
             onClose={() => setAsked(null)}
           >
-            Tokens of {asked.user.name} in {asked.membership!.project.name} can do nothing any more. What was started
+            Tokens of {asked.user.name} in {asked.membership!.project.name} can do nothing any more. Running sessions
             goes on.
           </Confirm>
         )}

@@ -42,7 +42,7 @@ export function QuotaForm({ changed, onDone, onClose }: Props) {
   return (
     <FormDialog
       title={changed ? `Quota of ${changed.scope.toLowerCase()} ${changed.name}` : 'Set a quota'}
-      note="Nothing typed is no limit. What there is stays, even if it is more."
+      note="An empty field is no limit. Existing sessions stay, even above the limit."
       act="Set"
       fields={FIELDS}
       codes={CODES}

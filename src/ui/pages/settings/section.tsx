@@ -12,15 +12,15 @@ import { relativeMoment } from '../../words/time.ts'
 import { UiNamesDocument } from './settings.generated.ts'
 
 interface SectionProps {
-  /** What is set here, in a sentence. */
+  /** A sentence about what is set here. */
   says: string
   dropped?: readonly string[] | undefined
-  /** What can be done here. */
+  /** The actions of the section. */
   acts?: ReactNode
   children: ReactNode
 }
 
-/** Below the tabs: what it is about, what can be done, and the rest. */
+/** A section of the settings: its purpose, its actions, and its content. */
 export function Section({ says, dropped, acts, children }: SectionProps) {
   return (
     <>
@@ -39,7 +39,7 @@ interface PartProps<Data> {
   children: (data: Data) => ReactNode
 }
 
-/** What was read, or why not; in a panel of its own. */
+/** A panel with the data, or with the reason why it could not be read. */
 export function Part<Data>({ read: { data, error, again }, children }: PartProps<Data>) {
   const problem = error && problemOf(error)
   return (
@@ -50,7 +50,7 @@ export function Part<Data>({ read: { data, error, again }, children }: PartProps
           children(data)
         ) : problem?.code === 'FORBIDDEN' ? (
           <div className="empty" role="alert">
-            <h2>This is not for your token</h2>
+            <h2>Your token may not see this</h2>
             <p>{problem.message}</p>
           </div>
         ) : error ? (
@@ -64,7 +64,7 @@ export function Part<Data>({ read: { data, error, again }, children }: PartProps
 }
 
 interface RowsProps<Row> extends TableProps<Row> {
-  /** What can be done with a row. */
+  /** The actions on a row. */
   renderActs?: (row: Row) => ReactNode
   empty: ReactNode
 }
@@ -88,12 +88,12 @@ export function Rows<Row extends { id: string }>({ className, columns, renderAct
   )
 }
 
-/** The row is no longer in force. */
+/** Attributes of a row that is no longer in force. */
 export function over(isOver: boolean) {
   return { 'data-over': isOver || undefined }
 }
 
-/** To other pages of a list. */
+/** Buttons to other pages of a list. */
 export function Foot({ list: { first, next }, children }: { list: List<unknown>; children?: ReactNode }) {
   return (
     <footer className="table-foot">
@@ -104,7 +104,7 @@ export function Foot({ list: { first, next }, children }: { list: List<unknown>;
   )
 }
 
-/** Names that there are, as far as the viewer sees them: proposed while one is typed. */
+/** The names that the user can see, as suggestions for fields. */
 export function useNames() {
   const [{ data }] = useQuery({ query: UiNamesDocument, requestPolicy: 'cache-and-network' })
   const namesOf = (edges: readonly { node: { name: string } }[] = []) => edges.map(({ node }) => node.name)
@@ -113,7 +113,7 @@ export function useNames() {
     users: namesOf(data?.users.edges),
     domains: namesOf(data?.domains.edges),
     resourceGroups: (data?.resourceGroups ?? []).map(({ name }) => name),
-    /** By its id. */
+    /** The names of projects by id. */
     projectNames: new Map(data?.projects.edges.map(({ node }) => [node.projectId, node.name])),
   }
 }
@@ -128,7 +128,7 @@ interface UseNamesProps {
   wide?: boolean
 }
 
-/** A name that is typed, with those that there are. */
+/** A text field with suggestions. */
 export function NameField({ label, name, names, first = '', hint, fault, wide = false }: UseNamesProps) {
   const list = useId()
   return (
@@ -147,7 +147,7 @@ export function NameField({ label, name, names, first = '', hint, fault, wide = 
   )
 }
 
-/** `3 d ago`, `in 2 h`; when exactly, if it is pointed at. */
+/** `3 d ago`, `in 2 h`; its tooltip has the exact time. */
 export function When({ at }: { at: string }) {
   const { absolute } = useMoments()
   return (
@@ -157,7 +157,7 @@ export function When({ at }: { at: string }) {
   )
 }
 
-/** `23 Nov, 12:04:31`; of another year `2040-01-31 12:00:00 UTC`. */
+/** `23 Nov, 12:04:31`; in another year `2040-01-31 12:00:00 UTC`. */
 export function At({ at }: { at: string }) {
   const { absolute, day, clock } = useMoments()
   const time = Date.parse(at)

@@ -17,7 +17,7 @@ export function SwitchesSection() {
   const read = usePolled(UiSwitchSettingsDocument, {}, EVERY_MS)
   return (
     <Section
-      says="Holds all retries that are due, or those beyond a rate: everywhere, in a domain or in a project. What runs goes on."
+      says="Holds all retries that are due, or those beyond a rate: everywhere, in a domain or in a project. Running sessions continue."
       dropped={dropped}
       acts={
         <SwitchButton retries="off" onDone={read.again}>
@@ -57,7 +57,7 @@ export function SwitchesSection() {
             empty={
               <>
                 <h2>Nothing holds retries back</h2>
-                <p>Each goes as soon as its delay is over.</p>
+                <p>Each retry starts when its delay is over.</p>
               </>
             }
           />

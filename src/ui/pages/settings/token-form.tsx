@@ -15,7 +15,7 @@ const ROLES = {
   AGENT: 'agent: runs kernels',
   METRICS: 'metrics: reads /metrics and service discovery',
 } satisfies Record<Role, string>
-/** An administrator of one project makes none for what belongs to all. */
+/** An administrator of one project cannot make tokens for agents, which belong to all projects. */
 const { AGENT: _, ...ROLES_OF_PROJECT } = ROLES
 
 const FIELDS = ['name', 'role', 'project', 'user', 'expiresAt', 'resourceGroups']
@@ -64,7 +64,7 @@ export function TokenForm({ onDone, onClose }: Props) {
               label="Resource groups"
               name="resourceGroups"
               names={names.resourceGroups}
-              hint="the only ones that its agents may join; nothing: any"
+              hint="the only ones that its agents may join; empty: any"
               fault={faults['resourceGroups']}
               wide
             />
@@ -75,7 +75,7 @@ export function TokenForm({ onDone, onClose }: Props) {
                   label="Project"
                   name="project"
                   names={names.projects}
-                  hint={role === 'VIEWER' || role === 'MEMBER' ? 'the only one that it sees' : 'nothing: all'}
+                  hint={role === 'VIEWER' || role === 'MEMBER' ? 'the only one that it sees' : 'empty: all'}
                   fault={faults['project']}
                 />
               )}
@@ -84,7 +84,7 @@ export function TokenForm({ onDone, onClose }: Props) {
           )}
           <TextField
             label="Expires"
-            hint="nothing: never"
+            hint="empty: never"
             fault={faults['expiresAt']}
             wide
             name="expiresAt"

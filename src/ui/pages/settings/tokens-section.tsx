@@ -17,7 +17,7 @@ const EVERY_MS = 5_000
 const ROWS = 100
 const route = getRouteApi('/frame/settings/tokens')
 
-/** Who may do what. */
+/** The tokens and their roles. */
 export function TokensSection() {
   const { dropped, show } = route.useSearch()
   const change = useChangeSearch<'tokens'>()
@@ -36,7 +36,7 @@ export function TokensSection() {
   const rows = show === 'all' ? list.rows : list.rows.filter((token) => endOf(token) === null)
   return (
     <Section
-      says="A token is what somebody, a program or an agent is known by. Revoking one ends its use within seconds, pages in browsers included."
+      says="A token identifies a person, a program or an agent. Revoking one ends its use within seconds, in open pages too."
       dropped={dropped}
       acts={
         <>
@@ -46,7 +46,7 @@ export function TokensSection() {
             aria-pressed={show === 'all'}
             onClick={() => change({ show: show === 'all' ? undefined : 'all' })}
           >
-            {show === 'all' ? 'Only valid ones' : 'Revoked and expired, too'}
+            {show === 'all' ? 'Only valid ones' : 'Also revoked and expired'}
           </GuardedButton>
           <GuardedButton kind="primary" refusal={refusal} onClick={() => setMaking(true)}>
             New token…
@@ -77,7 +77,7 @@ export function TokensSection() {
             empty={
               <>
                 <h2>No tokens here</h2>
-                <p>Those that were revoked or have expired are left out.</p>
+                <p>Revoked and expired ones are left out.</p>
               </>
             }
           />
@@ -97,14 +97,14 @@ export function TokensSection() {
         )}
         {asked && (
           <Confirm title="Revoke 1 token?" act="Revoke" onAct={() => void revoke(asked)} onClose={() => setAsked(null)}>
-            Whoever uses {asked.name} ({asked.prefix}…) is refused from now on
+            Everyone who uses {asked.name} ({asked.prefix}…) is refused from now on
             {asked.role === 'AGENT' && ', and agents that use it are cut off'}. This cannot be undone.
           </Confirm>
         )}
         {made && (
           <SecretDialog
             title={`The token ${made.name}`}
-            says="Give it to whoever it is for. Only a hash of it is stored."
+            says="Give it to its user. Only a hash of it is stored."
             secret={made.secret}
             onClose={() => setMade(null)}
           />
@@ -114,7 +114,7 @@ export function TokensSection() {
   )
 }
 
-/** Since when it is not valid, and why; null while it is. */
+/** The time and reason of a token's end; null while it is valid. */
 function endOf({ revokedAt, expiresAt }: UiTokenFragment): { words: string; at: string } | null {
   if (revokedAt !== null) return { words: 'revoked', at: revokedAt }
   return expiresAt !== null && Date.parse(expiresAt) <= serverNow() ? { words: 'expired', at: expiresAt } : null

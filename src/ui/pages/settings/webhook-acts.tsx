@@ -69,12 +69,13 @@ export function WebhookActs({ webhook, again }: { webhook: UiWebhookFragment; ag
         {open === 'change' && <WebhookForm changed={webhook} onDone={done} onClose={close} />}
         {open === 'off' && (
           <Confirm title="Switch off 1 webhook?" act="Switch off" onAct={() => void enable(false)} onClose={close}>
-            Nothing is sent to {url} while it is off. What happens then can be replayed later, for 14 days.
+            Nothing is sent to {url} while it is off. Events of that time can be replayed for 14 days.
           </Confirm>
         )}
         {open === 'delete' && (
           <Confirm title="Delete 1 webhook?" act="Delete" onAct={() => void remove()} onClose={close}>
-            {url} gets nothing any more; its deliveries go, too, those that wait included. This cannot be undone.
+            {url} receives nothing any more. Its deliveries are deleted too, pending ones included. This cannot be
+            undone.
           </Confirm>
         )}
         {open === 'rotate' && (
@@ -122,7 +123,7 @@ function Rotate({ webhookId, onDone, onClose }: DialogProps<(secret: string) => 
   return (
     <FormDialog
       title="New secret"
-      note="For a while requests are signed with both, so that the endpoint can be told."
+      note="For a while requests are signed with both, so that the endpoint can be updated."
       act="Make a new secret"
       fields={['overlapSeconds']}
       onSend={submit}
@@ -131,7 +132,7 @@ function Rotate({ webhookId, onDone, onClose }: DialogProps<(secret: string) => 
       {(faults) => (
         <TextField
           label="The old one signs for, hours"
-          hint="nothing: a day; at most 7 days"
+          hint="empty: a day; at most 7 days"
           fault={faults['overlapSeconds']}
           wide
           name="hours"
@@ -161,7 +162,7 @@ function Replay({ webhookId, onDone, onClose }: DialogProps<() => void>) {
   return (
     <FormDialog
       title="Replay"
-      note="Sends what the endpoint has missed: failed deliveries, and what happened while it was off."
+      note="Sends what the endpoint has missed: failed deliveries, and events while it was off."
       act="Replay"
       fields={['since']}
       onSend={submit}
@@ -181,7 +182,7 @@ function Replay({ webhookId, onDone, onClose }: DialogProps<() => void>) {
   )
 }
 
-/** Whether it is sent to, and whether that works. */
+/** Whether the webhook is on, and whether its deliveries succeed. */
 export function WebhookState({ webhook }: { webhook: UiWebhookFragment }) {
   const { enabled, disabledAt, disabledReason, failingSince, restingUntil } = webhook
   if (!enabled)

@@ -8,9 +8,9 @@ import { UiCreateWebhookDocument, UiUpdateWebhookDocument, type UiWebhookFragmen
 
 interface Props {
   changed: UiWebhookFragment | undefined
-  /** That is looked at. */
+  /** The project that is chosen in the bar. */
   project?: string | undefined
-  /** With the secret of a new one. */
+  /** Called with the secret of a new webhook. */
   onDone: (secret: string | null) => void
   onClose: () => void
 }
@@ -78,7 +78,7 @@ export function WebhookForm({ changed, project, onDone, onClose }: Props) {
               name="project"
               names={names.projects}
               first={project}
-              hint="nothing: all"
+              hint="empty: all"
               fault={faults['project']}
               wide
             />

@@ -25,7 +25,7 @@ const EVERY_MS = 3_000
 const ROWS = 50
 const route = getRouteApi('/frame/settings/webhooks/$webhookId')
 
-/** A webhook, and what was sent to it. */
+/** A webhook and its deliveries. */
 export function WebhookSection() {
   const { webhookId } = route.useParams()
   const { dropped, status } = route.useSearch()
@@ -42,7 +42,7 @@ export function WebhookSection() {
     return (
       <div className="empty">
         <h2>There is no such webhook</h2>
-        <p>It was deleted, or is not for your token.</p>
+        <p>It was deleted, or your token may not see it.</p>
         <Link to="/settings/webhooks" className="button">
           All webhooks
         </Link>
@@ -106,7 +106,7 @@ interface Props {
   again: () => void
 }
 
-/** Deliveries that were sent, with their answers, and those still to be sent. */
+/** The deliveries with their answers, and those that are pending. */
 function Deliveries({ deliveries, isNarrowed, again }: Props) {
   const refusal = noChange(useViewer())
   const act = useAct()
@@ -179,7 +179,7 @@ const COLUMNS: readonly Column<UiDeliveryFragment>[] = [
   { title: 'Happened', isNamed: true, cell: ({ occurredAt }) => <At at={occurredAt} /> },
 ]
 
-/** What the last one came to; all of them, and what was sent, when it is opened. */
+/** The outcome of the last attempt; all attempts and the payload when it is opened. */
 function Attempts({ delivery }: { delivery: UiDeliveryFragment }) {
   const { attempts, nextAttemptAt } = delivery
   const [isOpen, setOpen] = useState(false)

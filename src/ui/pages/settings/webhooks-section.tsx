@@ -43,7 +43,7 @@ export function WebhooksSection() {
             empty={
               <>
                 <h2>No webhooks</h2>
-                <p>One is told of events as they happen, like a chain that failed for good.</p>
+                <p>A webhook receives events as they happen, like a chain that failed for good.</p>
               </>
             }
           />
@@ -66,7 +66,7 @@ export function WebhooksSection() {
         {secret !== null && (
           <SecretDialog
             title="The secret of the webhook"
-            says="With it the endpoint checks the signature of what it is sent."
+            says="The endpoint checks the signature of requests with it."
             secret={secret}
             onClose={() => setSecret(null)}
           />
