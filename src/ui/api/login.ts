@@ -81,9 +81,9 @@ export async function logOut(): Promise<void> {
 }
 
 /**
- * Saves what is at the path as a file. The browser follows a link without the key of the page, so the link has a code
- * that the server has made for it, and that is good once.
- * @throws Error with a sentence
+ * Saves the file at a path. The browser follows a link without the page's key, so the link carries a code that the
+ * server has made for it, valid once.
+ * @throws Error with a message for the user
  */
 export async function download(path: string): Promise<void> {
   const to = new URLSearchParams({ to: path })
