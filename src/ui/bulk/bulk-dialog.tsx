@@ -148,7 +148,7 @@ function Begun(props: { action: SessionAction; first: UiOutcomeFragment; onClose
         </Link>
         {isRunning && <AbortButton id={outcome.resubmissionId} onAborted={put} />}
         <Button kind="primary" onClick={onClose}>
-          {isRunning ? 'Close, it continues' : 'Close'}
+          {isRunning ? 'Close; it continues' : 'Close'}
         </Button>
       </div>
     </Dialog>

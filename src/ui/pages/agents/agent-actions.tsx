@@ -80,7 +80,8 @@ export function useAgentActions(onDone: () => void): { actsOn: (agent: Agent) =>
             onAct={() => void remove(asked.agent)}
             onClose={close}
           >
-            {asked.agent.name} is no longer listed among the agents. It comes back when its program is started again.
+            {asked.agent.name} will no longer be listed among the agents. It comes back when its program is started
+            again.
           </Confirm>
         )}
       </Suspense>

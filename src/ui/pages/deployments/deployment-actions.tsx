@@ -53,7 +53,7 @@ export function useDeploymentActions(deployment: UiDeploymentRowFragment, onDone
       act(
         UiUpdateDeploymentDocument,
         { input: rollBackInput(deploymentId, revision) },
-        { about: name, done: `${name} goes back to revision ${revision.number} was.` },
+        { about: name, done: `${name} goes back to revision ${revision.number}.` },
       ),
     )
   const destroy = () =>
@@ -85,7 +85,7 @@ export function useDeploymentActions(deployment: UiDeploymentRowFragment, onDone
             onAct={() => void rollBack(asked.revision)}
             onClose={close}
           >
-            {name} gets a new revision equal to revision {asked.revision.number} was, and its replicas are replaced one
+            {name} gets a new revision equal to revision {asked.revision.number}, and its replicas are replaced one
             after the other. Secret variables stay as they are now.
           </Confirm>
         )}

@@ -108,7 +108,7 @@ export function MembersSection() {
             onClose={() => setAsked(null)}
           >
             Tokens of {asked.user.name} in {asked.membership!.project.name} can do nothing any more. Running sessions
-            goes on.
+            continue.
           </Confirm>
         )}
       </Suspense>
