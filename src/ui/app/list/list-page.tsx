@@ -101,7 +101,7 @@ export function NoRows({ title, filters, onChange, children }: NoRowsProps) {
   return (
     <div className="empty">
       <h2>{title}</h2>
-      <p>Remove a filter to see more:</p>
+      <p>Take away what leaves out too much:</p>
       <div className="empty-filters">
         {set.map(([name, value]) => (
           <Button key={name} className="chip" onClick={() => onChange({ [name]: undefined })}>

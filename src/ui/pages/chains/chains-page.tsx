@@ -243,7 +243,7 @@ export function Empty({ search }: { search: SearchOf<'chains'> }) {
     return (
       <div className="empty">
         <h2>No chain fits</h2>
-        <p>Remove a filter to see more:</p>
+        <p>Take away what leaves out too much:</p>
         <div className="empty-filters">
           {filters.map(([name, value]) => (
             <Button key={name} className="chip" onClick={() => change({ [name]: undefined })}>
