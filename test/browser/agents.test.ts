@@ -58,7 +58,7 @@ describe.skipIf(missing !== null)('the agents', () => {
     await page.getByRole('heading', { name: 'No retry waits' }).waitFor()
     await page.keyboard.press('g')
     await page.keyboard.press('a')
-    await page.getByRole('heading', { name: 'No agent is there' }).waitFor()
+    await page.getByRole('heading', { name: 'No agents yet' }).waitFor()
     expect(await page.locator('.empty-command').innerText()).toContain(`--server ${fleet.url} `)
     expect(await opened.violations()).toEqual([])
     expect(opened.faults).toEqual([])
@@ -70,7 +70,7 @@ describe.skipIf(missing !== null)('the agents', () => {
     await using opened = await open()
     const { page } = opened
     await page.goto('/agents')
-    await page.getByRole('heading', { name: 'No agent is there' }).waitFor()
+    await page.getByRole('heading', { name: 'No agents yet' }).waitFor()
     await fleet.startAgent({ name: 'steady', token: agentToken, args: ['--label', 'zone=a'] })
     mortal = await fleet.startAgent({
       name: LONG,
@@ -135,7 +135,7 @@ describe.skipIf(missing !== null)('the agents', () => {
     await drain.focus()
     await page.keyboard.press('Enter')
     await page.getByRole('dialog', { name: 'Drain steady?' }).waitFor()
-    await page.getByText('What it runs goes on: 1 kernel.').waitFor()
+    await page.getByText('Its kernels continue: 1 kernel.').waitFor()
     expect(await opened.violations()).toEqual([])
     await page.keyboard.press('Escape')
     await page.getByRole('dialog').waitFor({ state: 'detached' })

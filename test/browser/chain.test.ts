@@ -137,7 +137,7 @@ describe.skipIf(missing !== null)('the page of a chain', () => {
     const line = (text: string) => page.locator('.log-line').filter({ hasText: new RegExp(`^${text}$`) })
     await line('1000000').waitFor()
     await page.getByRole('log').evaluate((element) => element.scrollTo(0, 0))
-    await page.getByRole('button', { name: 'Read all that came before' }).click()
+    await page.getByRole('button', { name: 'Read all earlier lines' }).click()
     await page.getByText('1\u202f000\u202f000 lines', { exact: true }).waitFor()
     await page.getByRole('log').focus()
     await page.keyboard.press('/')

@@ -67,7 +67,7 @@ describe.skipIf(missing !== null)('the deployments', () => {
     await page.getByRole('heading', { name: 'No retry waits' }).waitFor()
     await page.keyboard.press('g')
     await page.keyboard.press('d')
-    await page.getByRole('heading', { name: 'No deployment is there' }).waitFor()
+    await page.getByRole('heading', { name: 'No deployments yet' }).waitFor()
     expect(await opened.violations()).toEqual([])
     web = await deploy('web', [process.execPath, '--input-type=module', '--eval', PROGRAM, 'served', control, '1'], {
       replicas: 2,
@@ -141,7 +141,7 @@ describe.skipIf(missing !== null)('the deployments', () => {
     await page.getByRole('button', { name: 'Go back to revision 1' }).click()
     await page.getByRole('dialog', { name: 'Go back to revision 1?' }).waitFor()
     await page.getByRole('button', { name: 'Go back', exact: true }).click()
-    await page.getByText('web goes back to what revision 1 was.').waitFor()
+    await page.getByText('web goes back to revision 1.').waitFor()
     await revisions.filter({ hasText: 'VERSION: 2 to 1' }).getByText('in use').waitFor()
     const { revision } = await look(web)
     expect(revision).toEqual({

@@ -205,7 +205,7 @@ describe.skipIf(missing !== null)('a session from a form', () => {
     expect(await field(page, 'Retries').getAttribute('placeholder')).toBe('0')
     await field(page, 'Project').selectOption('research')
     await page.getByRole('img', { name: /^Reprise: 45.s, 1.m 30.s, 3.m, 6.m$/ }).waitFor()
-    await page.getByText('What is not typed is set by project research.').waitFor()
+    await page.getByText('Empty fields are set by project research.').waitFor()
     expect(await field(page, 'Retries').getAttribute('placeholder')).toBe('4')
     expect(await field(page, 'First delay').getAttribute('placeholder')).toBe('45s')
     await field(page, 'Retries').fill('2')

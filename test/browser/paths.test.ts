@@ -280,7 +280,7 @@ describe.skipIf(missing !== null)('somebody', () => {
     await page.getByRole('button', { name: 'True time', pressed: true }).waitFor()
     await keyboard.press('Control+k')
     await keyboard.type('no such thing at all')
-    await palette.getByText('Nothing has these words.').waitFor()
+    await palette.getByText('Nothing matches these words.').waitFor()
     await keyboard.press('Escape')
     await palette.waitFor({ state: 'detached' })
     await keyboard.press('Control+k')

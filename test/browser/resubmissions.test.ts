@@ -72,7 +72,7 @@ describe.skipIf(missing !== null)('the record of actions on many chains', () => 
     await page.getByRole('heading', { name: 'No chains yet' }).waitFor()
     await page.keyboard.press('g')
     await page.keyboard.press('b')
-    await page.getByRole('heading', { name: 'Nothing was done to many at once yet' }).waitFor()
+    await page.getByRole('heading', { name: 'No action on many chains yet' }).waitFor()
     expect(new URL(page.url()).pathname).toBe('/resubmissions')
     expect(await opened.violations()).toEqual([])
     expect(opened.faults).toEqual([])
@@ -82,7 +82,7 @@ describe.skipIf(missing !== null)('the record of actions on many chains', () => 
     await using opened = await ui.open()
     const { page } = opened
     await page.goto('/resubmissions')
-    await page.getByRole('heading', { name: 'Nothing was done to many at once yet' }).waitFor()
+    await page.getByRole('heading', { name: 'No action on many chains yet' }).waitFor()
     const ids = await Promise.all([
       ui.create('broken', 'exit 3', {}, { labels: [{ key: 'study', value: 'mixed' }] }),
       ui.create('well', 'true', {}, { labels: [{ key: 'study', value: 'mixed' }] }),

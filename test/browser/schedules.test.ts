@@ -34,7 +34,7 @@ describe.skipIf(missing !== null)('the schedules', () => {
     await page.getByRole('heading', { name: 'No retry waits' }).waitFor()
     await page.keyboard.press('g')
     await page.keyboard.press('h')
-    await page.getByRole('heading', { name: 'There is no schedule' }).waitFor()
+    await page.getByRole('heading', { name: 'No schedules yet' }).waitFor()
     await page.getByRole('link', { name: 'New schedule' }).click()
     await page.getByRole('heading', { name: 'New schedule' }).waitFor()
 

@@ -123,7 +123,7 @@ describe.skipIf(missing !== null)('the settings', () => {
     await dialog(page).getByRole('button', { name: 'Revoke' }).click()
     await page.getByText('grafana is revoked.').waitFor()
     await rowOf(page, 'grafana').waitFor({ state: 'detached' })
-    await page.getByRole('button', { name: 'Revoked and expired, too' }).click()
+    await page.getByRole('button', { name: 'Also revoked and expired' }).click()
     await rowOf(page, 'grafana').getByText('revoked').waitFor()
     expect(new URL(page.url()).search).toBe('?show=all')
     expect(opened.faults).toEqual([])

@@ -12,7 +12,7 @@ test.each([
   expect(slotWords(slot, amount)).toBe(words)
 })
 
-test('pairs are read however they are written; one without an amount stays, for the server to refuse', () => {
+test('pairs are read in any notation; one without an amount is kept, for the server to refuse', () => {
   expect(readSlots('cpu 8, mem=64g\ncuda.device: 2,,lots')).toEqual([
     { slot: 'cpu', amount: '8' },
     { slot: 'mem', amount: '64g' },

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { oneAtATime } from '../../../../src/ui/api/poll.ts'
 
-/** Work that ends when it is told to, and notes how much of it runs. */
+/** Work that ends on request, and counts its runs. */
 function work() {
   const ends: (() => void)[] = []
   let running = 0
@@ -17,7 +17,7 @@ function work() {
 }
 const settle = () => new Promise((resolve) => setTimeout(resolve))
 
-test('who asks during a run gets one that begins after it, shared with the others', async () => {
+test('calls during a run share one run that begins after it', async () => {
   const { run, ends, most } = work()
   const ask = oneAtATime(run)
   const first = ask()
@@ -37,7 +37,7 @@ test('who asks during a run gets one that begins after it, shared with the other
   expect(ends).toHaveLength(2)
 })
 
-test('after it has ended it runs anew, also where it failed', async () => {
+test('runs again after it has ended, also after a failure', async () => {
   let runs = 0
   const ask = oneAtATime(async () => {
     runs++

@@ -17,7 +17,7 @@ describe('an answer with errors', () => {
     },
   ]
 
-  test('has the part that is there, and says what of it is missing and why', () => {
+  test('has the present part, and the missing parts with their reasons', () => {
     const data = { now: '2026-11-23T12:00:00Z', auditLog: null, deployments: { totalCount: 3 } }
     const result = resultOfError(operation, errorOfFaults(faults, data))
     expect(result.data).toEqual(data)
@@ -40,7 +40,7 @@ describe('an answer with errors', () => {
     expect(problemOf(result.error)).toMatchObject({ code: 'FORBIDDEN', requestId: 'request-1' })
   })
 
-  test('of the way to the server is itself', () => {
+  test('an error on the way to the server is returned unchanged', () => {
     const result = resultOfError(operation, 'cut')
     expect(problemOf(result.error)).toMatchObject({ message: 'cut', code: null })
   })

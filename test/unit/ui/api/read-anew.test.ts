@@ -9,7 +9,7 @@ const DOCUMENT = gql`
   }
 `
 
-/** A client whose requests are answered when the test says so. */
+/** A client whose requests are answered when the test decides. */
 function openClient() {
   const sent: { operation: Operation; answer: (state: string) => void }[] = []
   const exchange: Exchange = () => (operations) =>
@@ -29,7 +29,7 @@ function openClient() {
   return { client: new Client({ url: 'http://localhost', preferGetMethod: false, exchanges: [exchange] }), sent }
 }
 
-test('what is read anew is asked for anew, also while the same is being read', async () => {
+test('a new read sends a new request, even while an equal one is under way', async () => {
   const { client, sent } = openClient()
   const shown: string[] = []
   const { unsubscribe } = pipe(

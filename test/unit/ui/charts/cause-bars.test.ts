@@ -25,7 +25,7 @@ describe('bars of causes', () => {
     { KERNEL_NONZERO_EXIT: 6 },
   ])
 
-  test('have the most frequent cause on the ground of each', () => {
+  test('have the most frequent cause at the bottom of each', () => {
     expect(causesOf(buckets)).toEqual([
       { cause: 'KERNEL_NONZERO_EXIT', failed: 9 },
       { cause: 'OOM_KILLED', failed: 6 },
@@ -47,7 +47,7 @@ describe('bars of causes', () => {
     ])
   })
 
-  test('parts add up, without a gap and without an overlap', () => {
+  test('parts add up, without gaps or overlaps', () => {
     const counts = fc.dictionary(fc.constantFrom('A', 'B', 'C', 'D'), fc.nat(50))
     checkProperty(
       fc.property(fc.array(counts, { maxLength: 20 }), fc.boolean(), (failed, isShare) => {
@@ -73,7 +73,7 @@ describe('bars of causes', () => {
 })
 
 describe('times below the bars', () => {
-  test('say the day where it is not the whole of it', () => {
+  test('have the day where they are not a whole one', () => {
     const [hour] = bucketsBy(HOUR_MS, [{}])
     const [day] = bucketsBy(24 * HOUR_MS, [{}])
     expect(spanWords(hour!, UTC)).toBe('23 Nov, 00:00 to 01:00')
@@ -83,7 +83,7 @@ describe('times below the bars', () => {
     expect(spanWords(day!, momentsIn('local'))).toBe('23 Nov, 05:30 to 05:30')
   })
 
-  test('have room, and are all the same apart', () => {
+  test('have room, and equal distances', () => {
     for (const [bucketMs, length] of [
       [120_000, 30],
       [HOUR_MS, 24],

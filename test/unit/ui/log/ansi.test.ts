@@ -64,12 +64,12 @@ describe('colours of terminals', () => {
     expect(plainText(line)).toBe(wanted)
   })
 
-  test('what cannot be seen, or turns the text around, is shown', () => {
+  test('invisible characters, and those that reverse the text, are made visible', () => {
     expect(parseAnsi('a\u0000b\u202ec\u2066d\u0007e')).toEqual([{ text: 'a\ufffdb\ufffdc\ufffdd\ufffde' }])
     expect(plainText('a\u202eb')).toBe('ab')
   })
 
-  test('only addresses of the web lead anywhere, all of which is shown', () => {
+  test('only web addresses become links, shown in full', () => {
     expect(parseAnsi('see https://a.example/x?y=1. Or (http://b.example) or javascript:alert(1)')).toEqual([
       { text: 'see ' },
       { text: 'https://a.example/x?y=1', href: 'https://a.example/x?y=1' },
@@ -80,7 +80,7 @@ describe('colours of terminals', () => {
     expect(parseAnsi('ftp://x https://')).toEqual([{ text: 'ftp://x https://' }])
   })
 
-  test('whatever bytes come, there are few spans, no control characters, and nothing is made up', () => {
+  test('any bytes give few spans without control characters, and nothing is invented', () => {
     const unit = fc.constantFrom(
       E,
       '[',
@@ -103,7 +103,7 @@ describe('colours of terminals', () => {
       fc.property(fc.string({ unit, maxLength: 200 }), (line) => {
         const spans = parseAnsi(line)
         const text = spans.map((span) => span.text).join('')
-        // oxlint-disable-next-line no-control-regex -- what must not be there
+        // oxlint-disable-next-line no-control-regex -- the test looks for them
         expect(text).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202e]/)
         expect(plainText(line)).toBe(text.replaceAll('\ufffd', ''))
         for (const { colour } of spans) expect(colour === undefined || (colour >= 0 && colour < 16)).toBe(true)
@@ -111,7 +111,7 @@ describe('colours of terminals', () => {
     )
   })
 
-  test('a line of nothing but changes has a bounded number of spans', () => {
+  test('a line of style changes alone has a bounded number of spans', () => {
     const line = Array.from({ length: 20_000 }, (_, index) => `${E}[${31 + (index % 6)}mx`).join('')
     const spans = parseAnsi(line)
     expect(spans).toHaveLength(500)

@@ -10,7 +10,7 @@ function linesOf(log: LogText): string[] {
   return Array.from({ length: log.lineCount }, (_, index) => log.line(index).text)
 }
 
-/** Lines of one stream, by the simplest means. */
+/** Lines of one stream, computed in the simplest way. */
 function expectedLines(pieces: readonly LogPiece[]): string[] {
   const text = pieces.map((piece) => piece.text).join('')
   if (text === '') return []
@@ -34,14 +34,14 @@ describe('the lines of a log', () => {
     expect(linesOf(log)).toEqual(wanted)
   })
 
-  test('say which stream they are of', () => {
+  test('have their stream', () => {
     const log = new LogText()
     log.append([out('a'), err('b\n'), out('c')])
     expect([0, 1, 2].map((index) => log.line(index).stream)).toEqual(['STDOUT', 'STDERR', 'STDOUT'])
     expect(() => log.line(3)).toThrow(RangeError)
   })
 
-  test('longer than anybody reads are cut', () => {
+  test('are cut if they are very long', () => {
     const log = new LogText()
     log.append([out('x'.repeat(30_000)), out('y'.repeat(200_000)), out('\nz')])
     expect(log.line(0)).toEqual({ stream: 'STDOUT', text: 'x'.repeat(LINE_UNITS_MAX), isCut: true })
@@ -51,7 +51,7 @@ describe('the lines of a log', () => {
   const text = fc.string({ unit: fc.constantFrom('a', 'b', '\n', '\r\n', 'é', '😀'), maxLength: 30 })
   const pieces = fc.array(text.map(out), { maxLength: 12 })
 
-  test('are those of the text, however it came', () => {
+  test('are the lines of the text, however it is split into chunks', () => {
     checkProperty(
       fc.property(pieces, (all) => {
         const log = new LogText()
@@ -61,7 +61,7 @@ describe('the lines of a log', () => {
     )
   })
 
-  test('added before the others move those, by as many as is said', () => {
+  test('move by the returned number when earlier ones are added', () => {
     const mixed = fc.array(fc.tuple(fc.boolean(), text).map(([isErr, each]) => (isErr ? err(each) : out(each))))
     checkProperty(
       fc.property(mixed, mixed, mixed, (first, second, third) => {
@@ -78,7 +78,7 @@ describe('the lines of a log', () => {
     )
   })
 
-  test('are found in whatever case, over chunks, each once', () => {
+  test('are found in any case, across chunks, each once', () => {
     const log = new LogText()
     log.append([out('first\nan er'), out('r'), out('OR and error\nno (match)\nx'), err('ERROR')])
     expect(log.search('error')).toEqual([
@@ -90,7 +90,7 @@ describe('the lines of a log', () => {
     expect(log.search('')).toEqual([])
   })
 
-  test('found are those that have it', () => {
+  test('a search finds exactly the lines that contain the text', () => {
     const query = fc.string({ unit: fc.constantFrom('a', 'b'), minLength: 1, maxLength: 4 })
     checkProperty(
       fc.property(pieces, query, (all, wanted) => {
@@ -105,7 +105,7 @@ describe('the lines of a log', () => {
     )
   })
 
-  test('of a log of a million lines are there, and found', () => {
+  test('of a log of a million lines can be read and found', () => {
     const perChunk = 8000
     const chunks = Array.from({ length: 125 }, (_, chunk) =>
       out(Array.from({ length: perChunk }, (__, line) => `${chunk * perChunk + line}\n`).join('')),

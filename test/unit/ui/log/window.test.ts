@@ -7,7 +7,7 @@ import { checkProperty } from '../../../support/seeds.ts'
 const million: Rows = { count: 1_000_000, height: 20, viewHeight: 600 }
 
 describe('the window of a log', () => {
-  test('few rows are drawn where they are', () => {
+  test('few rows are drawn at their own positions', () => {
     const rows = { count: 100, height: 20, viewHeight: 600 }
     expect(scrollHeight(rows)).toBe(2000)
     expect(windowAt(rows, 0)).toEqual({ first: 0, end: 30, top: 0 })
@@ -15,14 +15,14 @@ describe('the window of a log', () => {
     expect(windowAt(rows, 1400)).toEqual({ first: 70, end: 100, top: 0 })
   })
 
-  test('none, and fewer than there is room for', () => {
+  test('no rows, and fewer rows than fit', () => {
     expect(windowAt({ count: 0, height: 20, viewHeight: 600 }, 0)).toEqual({ first: 0, end: 0, top: 0 })
     const few = { count: 3, height: 20, viewHeight: 600 }
     expect(windowAt(few, 500)).toEqual({ first: 0, end: 3, top: 0 })
     expect(scrollTopOf(few, 2)).toBe(0)
   })
 
-  test('no element is higher than browsers draw, and the end of a million is reached', () => {
+  test('no element is higher than browsers can draw, and the last of a million rows is reached', () => {
     expect(scrollHeight(million)).toBe(ELEMENT_PX_MAX)
     expect(windowAt(million, ELEMENT_PX_MAX - 600)).toEqual({ first: 999_970, end: 1_000_000, top: 0 })
     expect(windowAt(million, 0).first).toBe(0)
@@ -34,7 +34,7 @@ describe('the window of a log', () => {
     viewHeight: fc.integer({ min: 40, max: 3000 }),
   })
 
-  test('never goes back while one scrolls on, fills the view, and starts at its top', () => {
+  test('moves only forwards while scrolling forwards, fills the view, and starts at its top', () => {
     const places = fc.array(fc.integer({ min: 0, max: ELEMENT_PX_MAX }), { minLength: 2 })
     checkProperty(
       fc.property(rows, places, (all, tops) => {

@@ -4,7 +4,7 @@ import { differenceWords } from '../../../../src/ui/pages/chain/spec-words.ts'
 import { amountWords, roughAmount } from '../../../../src/ui/words/numbers.ts'
 
 describe('the address of a chain', () => {
-  test('is understood', () => {
+  test('is parsed', () => {
     const search = { attempt: 5, tab: 'decision', scale: true, from: 1000, to: 2000, line: 420 }
     expect(readChainSearch(search)).toEqual(search)
   })

@@ -15,7 +15,7 @@ describe('words of a line', () => {
     ['', []],
   ])('%j', (line, wanted) => {
     expect(shellWords(line)).toEqual(wanted)
-    // What a shell itself makes of it.
+    // The words that a real shell makes of it.
     const printed = spawnSync('sh', ['-c', `printf '%s\\0' x ${line.replaceAll('\n', ' ').replaceAll('\\ ', '" "')}`])
     if (!line.includes('\n')) expect(printed.stdout.toString().split('\0').slice(1, -1)).toEqual(wanted)
   })
@@ -24,7 +24,7 @@ describe('words of a line', () => {
     expect(shellWords(line)).toBeNull()
   })
 
-  test('what is quoted is one word again', () => {
+  test('a quoted text is one word again', () => {
     checkProperty(
       fc.property(fc.array(fc.string()), (words) => {
         expect(shellWords(words.map(shellQuoted).join(' '))).toEqual(words)
@@ -34,7 +34,7 @@ describe('words of a line', () => {
 })
 
 describe('what is typed of a session', () => {
-  test('is sent as it is typed, and what is empty is not sent', () => {
+  test('is sent as typed, without empty fields', () => {
     const { input, faults } = readSession({
       command: '/usr/bin/python train.py',
       env: 'A=1\nB=x=y\n',
@@ -63,7 +63,7 @@ describe('what is typed of a session', () => {
     })
   })
 
-  test('has its faults at their fields, and so has what the server says', () => {
+  test("has faults at their fields, the server's too", () => {
     const { faults, places } = readSession({ env: 'A', priority: 'high', timeout: 'soon', cpu: '1', slots: 'x=1\ny=2' })
     expect(Object.keys(faults).toSorted()).toEqual(['command', 'env', 'priority', 'timeout'])
     expect(places).toMatchObject({
@@ -74,7 +74,7 @@ describe('what is typed of a session', () => {
     })
   })
 
-  test('is a command with its options, and with the policy from standard input where options do not do', () => {
+  test('is a command with options, and with the policy from standard input where options are not enough', () => {
     const draft = {
       command: `sh -c 'exit 3'`,
       name: 'two words',
@@ -100,14 +100,14 @@ describe('what is typed of a session', () => {
     )
   })
 
-  test('of those with its concurrency key runs so many at once', () => {
+  test('has a concurrency key with its limit', () => {
     const draft = { command: 'true', concurrencyKey: 'customer-17', concurrencyLimit: '2' }
     const { input } = readSession(draft)
     expect(input).toMatchObject({ concurrencyKey: 'customer-17', concurrencyLimit: 2 })
     expect(sessionAsCommand(draft, input, null)).toContain('--concurrency-key customer-17 \\\n  --concurrency-limit 2')
   })
 
-  test('again and again is a command of a schedule', () => {
+  test('with times is a command for a schedule', () => {
     const draft = {
       command: './report.sh',
       cron: '30 2 * * *',

@@ -20,7 +20,7 @@ describe('the next runs that a form draws', () => {
     expect(nextRunsOf({ cron, timeZone }, NOW, 12)).toEqual({ times: planned })
   })
 
-  test('of an interval are counted from when it is created', () => {
+  test('of an interval are counted from its creation', () => {
     expect(nextRunsOf({ every: 90 }, NOW, 2)).toEqual({ times: [NOW + 90_000, NOW + 180_000] })
   })
 

@@ -22,7 +22,7 @@ const POLICY = {
   rules: [{ action: 'STOP', delay: undefined, match: { exitCodes: [1, '64-78'] } }],
 }
 
-test('a policy that is set stands in the form, and is the same when it is sent again', () => {
+test('a policy is shown in the form, and is unchanged when it is sent again', () => {
   const set = { ...POLICY, given: Object.keys(POLICY) }
   const { input, faults } = readDraft(draftOfPolicy(set), POLICY_FIELDS)
   expect(faults).toEqual({})
@@ -30,12 +30,12 @@ test('a policy that is set stands in the form, and is the same when it is sent a
   expect(untypedOf(set)).toEqual({ trustVerdicts: true, emitRetryEvents: false })
 })
 
-test('no cause at all is not the same as any', () => {
+test('no cause differs from any cause', () => {
   const draft = draftOfPolicy({ given: ['eligibleCauses'], eligibleCauses: [] })
   expect(readDraft(draft, POLICY_FIELDS).input).toEqual({ eligibleCauses: [] })
 })
 
-test('what is not set is left empty', () => {
+test('fields that are not set are empty', () => {
   const unset = Object.fromEntries(Object.keys(POLICY).map((path) => [path, null]))
   expect(draftOfPolicy({ ...unset, given: [] })).toEqual({})
   expect(untypedOf({ ...unset, given: ['maxElapsed'] })).toEqual({})

@@ -24,7 +24,7 @@ const DRAFT = {
   'ignore-verdicts': 'true',
 }
 
-test('what holds where nothing is typed is what holds on the server', () => {
+test("the defaults of empty fields are the server's", () => {
   const standard = Object.fromEntries(POLICY_FIELDS.flatMap(({ name, standard: text }) => (text ? [[name, text]] : [])))
   const { input, faults } = readDraft(standard, POLICY_FIELDS)
   expect(faults).toEqual({})
@@ -55,7 +55,7 @@ test('a policy with rules is given as text', () => {
   })
 })
 
-test('what is typed is the address, and the address is what is typed', () => {
+test('the typed texts are the address, and the address gives the same texts', () => {
   const draft = { ...DRAFT, rules: '[{"match":{},"action":"FAIL"}]' }
   const search = searchOf(draft, 'airflow')
   expect(search).toMatchObject({ retries: 6, uncounted: true, within: '2h', rules: [{ match: {}, action: 'FAIL' }] })
@@ -66,7 +66,7 @@ test('what is typed is the address, and the address is what is typed', () => {
   })
 })
 
-describe('what is no value', () => {
+describe('texts that are not valid', () => {
   test.each([
     ['retries', 'many', 'whole number'],
     ['delay', '5 years', 'duration'],
@@ -81,7 +81,7 @@ describe('what is no value', () => {
   })
 })
 
-test('what the server says is said at its field', () => {
+test("the server's faults are placed at their fields", () => {
   const issues = [
     { path: 'policy.rules.0.delay', message: 'Too small' },
     { path: 'policy.retryDelay', message: 'Must be more than 0' },

@@ -28,7 +28,7 @@ test('a chain for a chat: its drawing, and a line for each attempt', () => {
   )
 })
 
-test('what attempts found of the checkpoint of earlier ones', () => {
+test('the checkpoints that attempts found', () => {
   const none = { fromAttempt: null, bytes: null, note: null }
   const { segments, end } = segmentsOf([
     { running: 1000, backoff: 1000 },
@@ -47,7 +47,7 @@ test('what attempts found of the checkpoint of earlier ones', () => {
   ])
 })
 
-test('of a long chain, the newest attempts', () => {
+test('a long chain shows its newest attempts', () => {
   const { segments, end } = segmentsOf(Array.from({ length: 30 }, () => ({ running: 1000, backoff: 1000 })))
   const lines = timelineText(timelineOf(segments, end), { name: 'long', now: end, moments }).split('\n')
   expect(lines[2]).toBe('10 earlier attempts are left out')

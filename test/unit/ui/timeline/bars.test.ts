@@ -53,7 +53,7 @@ describe('bars', () => {
     expect(barsOf(timelineOf([{ ...segments[0]!, session, cause }], end))[0]!.outcome).toBe(outcome)
   })
 
-  test('what goes on ends at now; the reason is that of the end', () => {
+  test('an attempt that goes on ends now; the reason is that of its end', () => {
     const { segments } = segmentsOf([{ queued: 1000, running: 5000 }], { open: true })
     segments[1]!.reason = 'runs'
     const [bar] = barsOf(timelineOf(segments, START + 60_000))
@@ -61,7 +61,7 @@ describe('bars', () => {
     expect(bar!.parts.at(-1)).toEqual({ kind: 'RUNNING', from: START + 1000, to: START + 60_000 })
   })
 
-  test('the planned retry is a ghost; one that is held stands at now', () => {
+  test('the planned retry is a ghost; a held one is drawn at the present time', () => {
     const waiting = segmentsOf([{ running: 1000, backoff: 2000 }], { open: true, due: 6000 })
     expect(timelineOf(waiting.segments, waiting.end).ghost).toEqual({
       attempt: 2,
@@ -75,11 +75,11 @@ describe('bars', () => {
     expect(timelineOf(held.segments, later)).toMatchObject({ to: later, ghost: { at: later, isHeld: true } })
   })
 
-  test('of nothing is nothing', () => {
+  test('no segments give no bars', () => {
     expect(timelineOf([], START)).toEqual({ from: START, to: START, items: [], ghost: null })
   })
 
-  test('keep the order, and cover all without gap or overlap', () => {
+  test('keep the order, and cover the time without gaps or overlaps', () => {
     checkProperty(
       fc.property(anySegments(30), ({ segments, now }) => {
         const { items, from, to } = timelineOf(segments, now)
@@ -106,7 +106,7 @@ describe('bars', () => {
     )
   })
 
-  test('what is drawn as waiting is what the chain waited', () => {
+  test("the time drawn as waiting is the chain's waiting time", () => {
     checkProperty(
       fc.property(anySegments(30), ({ segments, now }) => {
         const started = new Map<number, number>()

@@ -29,7 +29,7 @@ describe('bundles', () => {
   )
   const bars = barsOf(timelineOf(segments, end))
 
-  test('narrow bars that are near are one, in the colour of their most frequent cause', () => {
+  test('narrow neighbours are one bar, in the colour of their most frequent cause', () => {
     const xs = [0, 2.5, 5, 30, 31]
     const all = bundled(bars, ({ attempt }) => ({ x: xs[attempt - 1]!, width: 1 }))
     expect(all.map((each) => each.bars.map(({ attempt }) => attempt))).toEqual([
@@ -43,7 +43,7 @@ describe('bundles', () => {
     expect(all.map((each) => representative(each.bars).attempt)).toEqual([2, 5])
   })
 
-  test('wide ones stay alone, and narrow ones are drawn as wide as there is room', () => {
+  test('wide bars stay single, and narrow ones are widened as far as there is room', () => {
     const spans = [
       { x: 0, width: 0.2 },
       { x: 1.2, width: 8 },
@@ -58,7 +58,7 @@ describe('bundles', () => {
 })
 
 describe('the drawing', () => {
-  test('of a hundred attempts has no more elements than are drawn at once, of a thousand neither', () => {
+  test('of a hundred or a thousand attempts has no more elements than the limit', () => {
     for (const attempts of [100, 400, 1000]) {
       for (const width of [320, 1100, 3000]) {
         const chain = segmentsOf(
@@ -74,14 +74,14 @@ describe('the drawing', () => {
     }
   })
 
-  test('zoomed to has only what is seen', () => {
+  test('has only the visible part when zoomed', () => {
     const chain = segmentsOf(Array.from({ length: 100 }, () => ({ running: 1000, backoff: 1000 })))
     const { drawing } = drawn(chain, 1000, 20, 0.5)
     const [first, last] = [drawing.bars[0]!.bars[0]!.attempt, drawing.bars.at(-1)!.bars[0]!.attempt]
     expect([first, last]).toEqual([48, 53])
   })
 
-  test('bars neither overlap nor change places; texts do not touch', () => {
+  test('bars do not overlap or change their order; texts do not touch', () => {
     const zoom = fc.double({ min: 1, max: 50, noNaN: true })
     const place = fc.double({ min: 0, max: 1, noNaN: true })
     const width = fc.integer({ min: 200, max: 3000 })
@@ -110,7 +110,7 @@ describe('the drawing', () => {
 })
 
 describe('the axis', () => {
-  test('has round moments, and the beginning of what is between cuts', () => {
+  test('has round times, and the beginning of each stretch between cuts', () => {
     const chain = segmentsOf([
       { running: 300_000, backoff: 3_600_000 * 9 },
       { running: 600_000, cause: null },

@@ -55,7 +55,7 @@ describe('the elastic scale', () => {
     expect(outline(scale)).toEqual(['100 run', '100 wait', '28 cut', '100 run'])
   })
 
-  test('up to the planned retry is one wait with what has passed of it, and the retry as long as the median run', () => {
+  test('the past and future of a wait are one piece, and the planned retry is as long as the median run', () => {
     const waiting = segmentsOf([{ running: 5000, backoff: 2000 }], { open: true, due: 3000 })
     const all = stretchesOf(timelineOf(waiting.segments, waiting.end))
     expect(all.map(({ from, to, isWait }) => [to - from, isWait])).toEqual([
@@ -65,7 +65,7 @@ describe('the elastic scale', () => {
     ])
   })
 
-  test('of what has taken no time yet shares the width', () => {
+  test('divides the width equally where nothing has taken time yet', () => {
     const scale = createScale([{ from: START, to: START, isWait: true }], 500, true)
     expect(scale.pieces).toEqual([{ from: START, to: START, isWait: true, isCut: false, x: 0, width: 500 }])
     expect(createScale([], 500, true).x(START)).toBe(0)
@@ -87,7 +87,7 @@ describe('the elastic scale', () => {
     )
   })
 
-  test.each([true, false])('never falls, and its inverse is exact (elastic: %s)', (elastic) => {
+  test.each([true, false])('is monotonic, and its inverse is exact (elastic: %s)', (elastic) => {
     checkProperty(
       fc.property(stretches, width, fc.array(fc.double({ min: 0, max: 1, noNaN: true })), (all, px, places) => {
         const scale = createScale(all, px, elastic)

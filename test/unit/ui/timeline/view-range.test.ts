@@ -12,7 +12,7 @@ const anyChain = anySegments(30)
 const place = fc.double({ min: 0, max: 1, noNaN: true })
 const factor = fc.double({ min: 1.05, max: 40, noNaN: true })
 
-test('without a range, all is seen', () => {
+test('without a range, everything is visible', () => {
   checkProperty(
     fc.property(anyChain, fc.boolean(), (stretches, elastic) => {
       expect(seenOf(stretches, WIDTH, elastic, null)).toMatchObject({ offset: 0, scale: { width: WIDTH } })
@@ -20,7 +20,7 @@ test('without a range, all is seen', () => {
   )
 })
 
-test('what is under the pointer stays there while one zooms in, and what one zoomed to is what an address brings back', () => {
+test('the time under the pointer stays there while zooming in, and an address restores the zoomed range', () => {
   checkProperty(
     fc.property(anyChain, fc.boolean(), place, factor, (stretches, elastic, at, by) => {
       const all = seenOf(stretches, WIDTH, elastic, null)
@@ -33,7 +33,7 @@ test('what is under the pointer stays there while one zooms in, and what one zoo
   )
 })
 
-test('zoomed out again, all is seen', () => {
+test('zooming out again shows everything', () => {
   checkProperty(
     fc.property(anyChain, place, factor, (stretches, at, by) => {
       const seen = seenOf(
@@ -60,7 +60,7 @@ test('panning moves by as many pixels, and stops at both ends', () => {
   )
 })
 
-test('what is outside is brought into view, and what is inside stays', () => {
+test('a span outside is brought into view, and one inside stays', () => {
   checkProperty(
     fc.property(anyChain, place, place, (stretches, at, target) => {
       const all = seenOf(stretches, WIDTH, true, null)

@@ -4,7 +4,7 @@ import { bytes, count, counted, percentage } from '../../../../src/ui/words/numb
 import { countdown, duration, momentsIn, relativeMoment, shortDuration } from '../../../../src/ui/words/time.ts'
 import { checkProperty } from '../../../support/seeds.ts'
 
-/** With ordinary spaces, and the thin one as `'`. */
+/** Replaces special spaces by ordinary ones, and the thin one by `'`. */
 function plain(text: string): string {
   return text.replaceAll('\u00a0', ' ').replaceAll('\u202f', "'")
 }
@@ -50,7 +50,7 @@ describe('durations', () => {
     expect(plain(countdown(seconds))).toBe(wanted)
   })
 
-  test('a longer one never reads as a shorter one', () => {
+  test('a longer one never shows as a shorter one', () => {
     const seconds = fc.double({ min: 0, max: 1e8, noNaN: true })
     checkProperty(
       fc.property(seconds, seconds, (a, b) => {
@@ -74,7 +74,7 @@ describe('moments', () => {
   const at = Date.UTC(2026, 10, 3, 23, 4, 9)
   afterEach(() => vi.unstubAllEnvs())
 
-  /** On a machine in that zone. */
+  /** The formats on a machine in that zone. */
   function localIn(name: string) {
     vi.stubEnv('TZ', name)
     return momentsIn('local')
@@ -90,14 +90,14 @@ describe('moments', () => {
     expect([moments.zone(at), moments.offsetMinutes(at)]).toEqual([zone, offset])
   })
 
-  test('say which zone they are in', () => {
+  test('have their zone', () => {
     expect(momentsIn('UTC').absolute(at)).toBe('2026-11-03 23:04:09 UTC')
     expect(localIn('Europe/Berlin').absolute(at)).toBe('2026-11-04 00:04:09 +01:00')
     expect(localIn('America/St_Johns').absolute(at)).toBe('2026-11-03 19:34:09 -03:30')
     expect(localIn('Europe/London').absolute(at)).toBe('2026-11-03 23:04:09 +00:00')
   })
 
-  test('keep to the clocks of their day', () => {
+  test("use the zone's offset of their day", () => {
     const { absolute } = localIn('Europe/Berlin')
     expect(absolute(Date.UTC(2026, 9, 25, 0, 30))).toBe('2026-10-25 02:30:00 +02:00')
     expect(absolute(Date.UTC(2026, 9, 25, 1, 30))).toBe('2026-10-25 02:30:00 +01:00')
