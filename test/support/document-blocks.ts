@@ -15,7 +15,7 @@ export interface DocumentBlock {
 
 type Place = Partial<Pick<DocumentBlock, 'page' | 'heading' | 'language'>>
 
-/** Which test runs which blocks. A block without a test, or with two, fails test/guard/document-blocks.test.ts. */
+/** Which test runs which blocks. A block without a test, or with two, fails test/guard/documentation.test.ts. */
 export const TESTS_OF_BLOCKS: Readonly<Record<string, readonly Place[]>> = {
   'test/e2e/backup.test.ts': [{ page: 'docs/operation.md', heading: 'Of the embedded database' }],
   'test/e2e/database-user.test.ts': [{ page: 'docs/operation.md', heading: 'Database' }],
@@ -70,7 +70,7 @@ export const TESTS_OF_BLOCKS: Readonly<Record<string, readonly Place[]>> = {
     { page: 'docs/configuration.md', language: 'ini' },
   ],
   'test/guard/operation.test.ts': [{ page: 'docs/operation.md', language: 'yaml' }],
-  'test/guard/policy-reference.test.ts': [{ page: 'docs/retry-policy.md', language: 'json' }],
+  'test/guard/retries.test.ts': [{ page: 'docs/retry-policy.md', language: 'json' }],
   'test/integration/agent/program-verdicts.test.ts': [{ page: 'docs/retry-policy.md', language: 'sh' }],
   'test/guard/security.test.ts': [{ page: 'docs/security.md', language: 'mermaid' }],
   'test/integration/webhook/deliver.test.ts': [{ page: 'docs/webhooks.md', language: 'json' }],
