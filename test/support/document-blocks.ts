@@ -71,7 +71,7 @@ export const TESTS_OF_BLOCKS: Readonly<Record<string, readonly Place[]>> = {
   ],
   'test/guard/operation.test.ts': [{ page: 'docs/operation.md', language: 'yaml' }],
   'test/guard/retries.test.ts': [{ page: 'docs/retry-policy.md', language: 'json' }],
-  'test/integration/agent/program-verdicts.test.ts': [{ page: 'docs/retry-policy.md', language: 'sh' }],
+  'test/integration/agent/agent-program.test.ts': [{ page: 'docs/retry-policy.md', language: 'sh' }],
   'test/guard/security.test.ts': [{ page: 'docs/security.md', language: 'mermaid' }],
   'test/integration/webhook/deliver.test.ts': [{ page: 'docs/webhooks.md', language: 'json' }],
 }

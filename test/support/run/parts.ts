@@ -39,8 +39,8 @@ export const PARTS = {
     'test/e2e/deployments/*.test.ts',
     'test/e2e/remote/{checkpoints,embedded-agents,full-disks,partitions,published-checkpoints,relay-crashes,relay-faults,remote-agents,standstill,upload}.test.ts',
     'test/integration/access/{admission,strangers}.test.ts',
-    'test/integration/agent/{agent-logs,agent-outages,agent-swarm,chain-directories,full-agent-disk,uploaded-code}.test.ts',
-    'test/integration/agent/{checkpoints,checkpoint-failures,decided-isolation,published-checkpoints,relayed-checkpoints,relayed-placement,snapshot-checkpoint}.test.ts',
+    'test/integration/agent/{agent-faults,agent-files}.test.ts',
+    'test/integration/agent/{checkpoints,checkpoint-failures,decided-isolation,published-checkpoints,relayed-checkpoints,snapshot-checkpoint}.test.ts',
     'test/integration/chain/chain-pages.test.ts',
     'test/integration/client/{retries,streams}.test.ts',
     'test/integration/graphql/{one-state,request-bounds}.test.ts',
@@ -48,9 +48,9 @@ export const PARTS = {
     'test/integration/resubmission/{bulk,session-actions}.test.ts',
     'test/integration/retention/drop-old-checkpoints.test.ts',
     'test/integration/scheduling/concurrency-keys.test.ts',
-    'test/integration/store/{chain,deployment,outbox,scheduler,session}-plans.test.ts',
+    'test/integration/store/{chain,outbox,session}-plans.test.ts',
     'test/storm/storm.test.ts',
-    'test/integration/store/{embedded-postgres,migrate,read-pool,silent-database,statements}.test.ts',
+    'test/integration/store/{embedded-postgres,migrate,read-pool}.test.ts',
   ],
 } as const satisfies Record<string, readonly string[]>
 
