@@ -55,14 +55,17 @@ describe('the suite', () => {
    * that are written as a number of at most 200 ms need none.
    */
   const WAITS: Record<string, readonly [times: number, reason: string]> = {
-    'test/contract/executor/container-stops.test.ts': [1, 'a grace passes while nobody holds the kernels'],
-    'test/contract/executor/process-stops.test.ts': [1, 'each stop comes 8 ms later in the start than the one before'],
+    'test/contract/executor/container-silence.test.ts': [1, 'a grace passes while nobody holds the kernels'],
+    'test/contract/executor/process-leftovers.test.ts': [
+      1,
+      'each stop comes 8 ms later in the start than the one before',
+    ],
     'test/contract/executor/slurm-jobs.test.ts': [1, 'shows that nothing happens while Slurm is asked several times'],
     'test/contract/executor/slurm-shared-directory.test.ts': [
       4,
       'shows that nothing happens while a directory is away',
     ],
-    'test/contract/graphql/slow-consumers.test.ts': [
+    'test/contract/graphql/large-answers.test.ts': [
       1,
       'shows that the time of stalled readers is not for those who wait',
     ],

@@ -14,7 +14,7 @@ const LONGEST = [
   'e2e/remote/published-checkpoints',
   'e2e/command-line/administration',
   'e2e/stop-signals',
-  'contract/fuzz/every-place',
+  'contract/fuzz/inputs',
   'contract/tenancy/tenancy',
   'e2e/demo',
   'e2e/channels',
@@ -41,7 +41,6 @@ const LONGEST = [
   'e2e/tls',
   'integration/agent/checkpoints',
   'contract/caches/relay',
-  'contract/fuzz/random-inputs',
   'integration/graphql/request-bounds',
   'integration/graphql/one-state',
   'contract/executor/process-warden',
@@ -66,7 +65,6 @@ const LONGEST = [
   'integration/agent/agent-faults',
   'integration/agent/snapshot-checkpoint',
   'integration/agent/agent-program',
-  'contract/executor/process-kernels',
   'integration/session/session-input',
   'integration/graphql/limits',
   'integration/properties/chain-record.property',
@@ -78,10 +76,9 @@ const LONGEST = [
   'e2e/container-entry',
   'e2e/containers',
   'contract/executor/container-crashes',
-  'contract/executor/container-garbage',
+  'contract/executor/container-volumes',
   'contract/executor/container-crash-points',
-  'contract/executor/container-memory',
-  'contract/executor/container-logs',
+  'contract/executor/container-resources',
 ].map((name) => join(import.meta.dirname, '../..', `${name}.test.ts`))
 
 for (const path of LONGEST) if (!existsSync(path)) throw new Error(`${path}: it is gone, and here it is still awaited`)

@@ -20,7 +20,7 @@ export const PARTS = {
   ],
   /** Other programs of the distribution, and isolation: proxies, poolers, promtool, namespaces, users. */
   machine: [
-    'test/contract/executor/process-{directories,exec,isolated,leftovers,limits,removal,stops,usage}.test.ts',
+    'test/contract/executor/process-{isolated,leftovers,limits}.test.ts',
     'test/e2e/{alerts,backup,database-user,hostile-member,isolation,pgbouncer,proxies,python,restored-database}.test.ts',
     'test/e2e/remote/{namespace,ordinary-user,relay-users}.test.ts',
   ],
@@ -28,9 +28,9 @@ export const PARTS = {
   /** Many seeds, many processes, large tables, large answers, or clocks that have to pass. */
   long: [
     'test/contract/caches/*.test.ts',
-    'test/contract/executor/process-{control-files,exec-size,fence,log-bound,restart,warden}.test.ts',
+    'test/contract/executor/process-{control-files,restart,warden}.test.ts',
     'test/contract/fuzz/*.test.ts',
-    'test/contract/graphql/{compression,slow-consumers}.test.ts',
+    'test/contract/graphql/large-answers.test.ts',
     'test/contract/tenancy/*.test.ts',
     'test/e2e/{bench,bundle,channels,client-package,client-restarts,cold-server,database-outage,demo}.test.ts',
     'test/e2e/{hostile-reader,installed,large-answers,large-logs,readiness,readme-tour,resubmission}.test.ts',
