@@ -213,7 +213,6 @@ describe('stops', () => {
 })
 
 describe('watching', () => {
-
   const missing = whyNoEngine('podman')
 
   /** Only what watches a container learns of its end, and tells Podman. */
