@@ -87,7 +87,7 @@ describe('the suite', () => {
     'test/support/containers/throttled-proxy.ts': [1, 'a slow network'],
     'test/support/programs/client-program.ts': [1, 'a program that is busy'],
     'test/support/programs/killed-in-deployment-program.ts': [1, 'a program that is killed meanwhile'],
-    'test/support/servers/loop-hold.ts': [1, '2 ms between two probes'],
+    'test/support/servers/event-loop-delay.ts': [1, '2 ms between two probes'],
   }
 
   const PAUSE_MAX_MS = 200

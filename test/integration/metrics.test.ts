@@ -8,7 +8,7 @@ import { metricValue, sampleIn } from '../support/servers/metric-value.ts'
 import { DEFAULT_PROJECT_ID, testServer } from '../support/servers/test-server.ts'
 import { failWith, sessionIn } from '../support/sessions/drive-session.ts'
 import { dueRetries } from '../support/sessions/due-retries.ts'
-import { passTime } from '../support/sessions/pass-time.ts'
+import { advanceClock } from '../support/sessions/advance-clock.ts'
 import { useScheduling } from '../support/sessions/scheduling-fixture.ts'
 
 describe('the metrics page', () => {
@@ -179,7 +179,7 @@ describe('metrics of retries', () => {
   /** The retry of what has failed, run until its own exit. */
   async function retryEnds(exitCode: number): Promise<void> {
     const { server, agent, db } = given
-    await passTime(db, 5)
+    await advanceClock(db, 5)
     await server.run('dispatch-retries', 'schedule-sessions')
     await agent.comply()
     await server.run('promote-to-prepared')
@@ -216,7 +216,7 @@ describe('metrics of retries', () => {
     await setRetrySwitch(server.context, { scope: 'CLUSTER', disabled: true })
     for (let look = 0; look < 3; look++) {
       await server.run('dispatch-retries')
-      await passTime(db, 1_000)
+      await advanceClock(db, 1_000)
     }
     expect(await counted('held_total{reason="DISABLED"}')).toBe(2)
     await setRetrySwitch(server.context, {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { lastingPort } from '../../support/agents/lasting-port.ts'
+import { fixedPort } from '../../support/agents/fixed-port.ts'
 import { describeEngines } from '../../support/containers/describe-engines.ts'
 import { whyNoEngine } from '../../support/containers/engines.ts'
 import { sharedEngine } from '../../support/containers/shared-engine.ts'
@@ -53,7 +53,7 @@ describe('commands in a container', () => {
     const missing = whyNoEngine(name)
 
     async function echoServer(): Promise<string[]> {
-      const port = await lastingPort()
+      const port = await fixedPort()
       return ['sh', '-c', `echo port ${port}; exec nc -ll -p ${port} -e cat`]
     }
 

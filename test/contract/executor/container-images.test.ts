@@ -9,7 +9,7 @@ import { type Engine, openEngine } from '../../../src/agent/executors/container/
 import { createImagePuller, type PullPolicy } from '../../../src/agent/executors/container/engine/pull-image.ts'
 import { openPulledImages } from '../../../src/agent/executors/container/engine/pulled-images.ts'
 import { FOREVER } from '../../../src/domain/retention.ts'
-import { lastingPort } from '../../support/agents/lasting-port.ts'
+import { fixedPort } from '../../support/agents/fixed-port.ts'
 import { describeEngines } from '../../support/containers/describe-engines.ts'
 import { BASE_IMAGE, type ContainerEngine, whyNoEngine } from '../../support/containers/engines.ts'
 import {
@@ -49,7 +49,7 @@ describe('images', () => {
       root = await temporaryDirectory(`images-${name}`)
       open = `${await sharedRegistry()}/images-${name}`
       locked = await startRegistry(join(root, 'locked'), { locked: true })
-      silent = `127.0.0.1:${await lastingPort()}`
+      silent = `127.0.0.1:${await fixedPort()}`
       shared = await sharedEngine(name)
       await pushBase(shared, open, 'tool:1')
       await pushBase(shared, locked.host, 'team/secret:1', REGISTRY_USER)

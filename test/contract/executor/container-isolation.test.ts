@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, t
 import { addressesOf } from '../../../src/agent/executors/container/session-networks.ts'
 import type { Executor } from '../../../src/agent/executors/executor.ts'
 import type { KernelSpec } from '../../../src/domain/agent/protocol.ts'
-import { lastingPort } from '../../support/agents/lasting-port.ts'
+import { fixedPort } from '../../support/agents/fixed-port.ts'
 import { describeEngines } from '../../support/containers/describe-engines.ts'
 import { type ContainerEngine, whyNoEngine } from '../../support/containers/engines.ts'
 import { networksOfAgent } from '../../support/containers/networks-of-agent.ts'
@@ -325,7 +325,7 @@ describe('networks', () => {
         const own = await createContainerFixture(full, { pull: 'never', network: 'default' })
         const agent = own.create({ changed: () => undefined })
         await agent.recover()
-        const { main, sub } = pair(await lastingPort())
+        const { main, sub } = pair(await fixedPort())
         for (const spec of [main, sub]) agent.start(spec, 1)
         const notes = () => agent.observe().map(({ status, waiting }) => `${status} ${waiting?.reason}`)
         const waiting = 'PREPARED the container engine has no network left for the kernels of this session'

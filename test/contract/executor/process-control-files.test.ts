@@ -25,7 +25,7 @@ import {
   LOG_FILE_CUT_BYTES,
   LOG_HEAD_BYTES_PER_STREAM_MAX,
 } from '../../../src/domain/limits.ts'
-import { busyMachine } from '../../support/busy-machine.ts'
+import { cpuLoad } from '../../support/cpu-load.ts'
 import { skipReason } from '../../support/distribution.ts'
 import { eventually, pause } from '../../support/eventually.ts'
 import { find, kernelSpec, reaches, readAll } from './executor-subject.ts'
@@ -300,7 +300,7 @@ describe('the bound of logs', () => {
   }
 
   test('a faster one, on a busy machine, takes no more than the limit and what it has written since the last look', async () => {
-    using _ = busyMachine()
+    using _ = cpuLoad()
     using looks = slowestLook()
     const samples = await samplesOf(fastest)
     const pauseMs = 1.5 * Math.max(LOG_FILE_CHECK_MS, looks.ms())

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Executor } from '../../../src/agent/executors/executor.ts'
 import { readProcStat } from '../../../src/agent/executors/process/proc-stat.ts'
-import { busyMachine } from '../../support/busy-machine.ts'
+import { cpuLoad } from '../../support/cpu-load.ts'
 import { skipReason } from '../../support/distribution.ts'
 import { eventually, pause } from '../../support/eventually.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
@@ -186,7 +186,7 @@ describe('stops', () => {
       fixture = await createProcessFixture({ arrangement })
       executor = fixture.create({ changed: () => undefined })
       await executor.recover()
-      busy = busyMachine()
+      busy = cpuLoad()
     })
     afterEach(async () => {
       if (fault !== null) return

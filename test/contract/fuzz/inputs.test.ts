@@ -5,8 +5,8 @@ import type { ServerProcess } from '../../../src/cli/demo/server-process.ts'
 import { schema } from '../../../src/graphql/schema.ts'
 import { forEachSeed, type Random, randomOf } from '../../support/seeds.ts'
 import { textOfAnswer } from '../../support/servers/event-source.ts'
-import { threadTimeOf, watchLoop } from '../../support/servers/loop-hold.ts'
-import { startServerBeside } from '../../support/servers/server-beside.ts'
+import { threadTimeOf, watchEventLoop } from '../../support/servers/event-loop-delay.ts'
+import { startSecondServer } from '../../support/servers/second-server.ts'
 import { type FuzzServer, startFuzzServer } from './fuzz-server.ts'
 import { HOSTILE_TEXTS, hostileValues } from './hostile-places.ts'
 import { type PlainOperation, plainOperations } from './input-places.ts'
@@ -144,7 +144,7 @@ describe('random inputs', () => {
   beforeAll(async () => {
     server = await startFuzzServer()
     viewer = await server.factory.token({ role: 'VIEWER', projectId: server.tenant.projectId })
-    target = await startServerBeside(
+    target = await startSecondServer(
       server.database,
       (line) => void (/"level":[4-6]0/.test(line) && complaints.push(line)),
     )
@@ -258,7 +258,7 @@ describe('random inputs', () => {
         const before = await counts()
         const faults: string[] = []
         const seen = { executed: 0, refused: 0 }
-        const loop = watchLoop(target.url, threadTimeOf(target.pid))
+        const loop = watchEventLoop(target.url, threadTimeOf(target.pid))
         onTestFinished(() => loop.stop())
 
         async function sender(number: number): Promise<void> {

@@ -7,8 +7,8 @@ import { writeEvents } from '../../support/database/outbox.ts'
 import { pause } from '../../support/eventually.ts'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
 import { connect } from '../../support/servers/graphql-stream.ts'
-import { threadTimeOf, watchLoop } from '../../support/servers/loop-hold.ts'
-import { startServerBeside } from '../../support/servers/server-beside.ts'
+import { threadTimeOf, watchEventLoop } from '../../support/servers/event-loop-delay.ts'
+import { startSecondServer } from '../../support/servers/second-server.ts'
 
 describe('compression', () => {
   let server: TestServer
@@ -132,7 +132,7 @@ describe('compression', () => {
 
   test('large answers keep nobody else waiting', async () => {
     // In a process of its own: what the test does itself must not count.
-    const target = await startServerBeside(server.database)
+    const target = await startSecondServer(server.database)
     onTestFinished(async () => void (await target.stop()))
     const { url } = target
     const big = 'x'.repeat(500_000)
@@ -144,7 +144,7 @@ describe('compression', () => {
     for (const encoding of Object.keys(DECODERS)) {
       await ask('/graphql', { url, query, headers: { 'accept-encoding': encoding } })
     }
-    const loop = watchLoop(url, threadTimeOf(target.pid))
+    const loop = watchEventLoop(url, threadTimeOf(target.pid))
     onTestFinished(() => loop.stop())
     await loop.begin()
     for (const encoding of Object.keys(DECODERS)) {

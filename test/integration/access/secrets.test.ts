@@ -16,8 +16,8 @@ import { openEnviron } from '../../../src/services/session/plan-attempt.ts'
 import { updateDeployment } from '../../../src/services/deployment/change-deployment.ts'
 import { failWith, sessionIn } from '../../support/sessions/drive-session.ts'
 import { readChainChanges, readChainEpochs } from '../../../src/services/chain.ts'
-import { passTime } from '../../support/sessions/pass-time.ts'
-import { playedAgent } from '../../support/agents/played-agent.ts'
+import { advanceClock } from '../../support/sessions/advance-clock.ts'
+import { fakeAgent } from '../../support/agents/fake-agent.ts'
 import { useResubmission } from '../../support/sessions/resubmission.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 import { TEST_SECRETS } from '../../support/servers/test-secrets.ts'
@@ -54,7 +54,7 @@ describe('secret variables', () => {
     const { server, agent, db } = given
     const first = await sessionIn(server, agent, 'RUNNING', { secretEnviron: KEY, retryPolicy: { maxRetries: 1 } })
     await failWith(server, agent, 1)
-    await passTime(db, 3_600)
+    await advanceClock(db, 3_600)
     await server.run('dispatch-retries')
     const childOf = async (id: string) =>
       (await given.sql('SELECT id FROM sessions WHERE parent_session_id = $1', [id]))[0]!['id'] as string
@@ -126,7 +126,7 @@ describe('secret variables', () => {
       onAgent: server.hub.onAgent,
       logged: () => {},
     })
-    const stranded = playedAgent(gateway, { id: agent.id, instanceId: agent.instanceId })
+    const stranded = fakeAgent(gateway, { id: agent.id, instanceId: agent.instanceId })
     for (const [kernelId, kernel] of agent.kernels) stranded.kernels.set(kernelId, kernel)
     await given.sql('UPDATE agents SET last_sequence = 0')
     expect((await stranded.sync()).orders).toEqual([])

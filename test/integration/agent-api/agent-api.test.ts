@@ -13,7 +13,7 @@ import { createAgentOwnership } from '../../../src/services/agent/register-agent
 import { createAuthenticator } from '../../../src/services/access/authenticate.ts'
 import { sessionIn } from '../../support/sessions/drive-session.ts'
 import { eventually } from '../../support/eventually.ts'
-import { playedAgent } from '../../support/agents/played-agent.ts'
+import { fakeAgent } from '../../support/agents/fake-agent.ts'
 import { startGraphQLServer } from '../../support/servers/graphql-server.ts'
 import { PATHS, useAgentApi } from './agent-api-fixture.ts'
 
@@ -236,12 +236,12 @@ describe('an agent', () => {
     away.api.end()
     const { api, token } = given
     const gateway = createHttpGateway({ urls: [await deadUrl(), away.url, `${api.url}/`], token, log })
-    const agent = playedAgent(gateway)
+    const agent = fakeAgent(gateway)
     await expect(agent.register()).rejects.toThrow(/^http:\/\/127\.0\.0\.1:\d+: .*ECONNREFUSED/)
     await expect(agent.register()).rejects.toMatchObject({ code: 'SERVER_STOPPING' })
     await agent.register()
     await agent.sync()
-    await expect(playedAgent(gateway).sync()).rejects.toMatchObject({ code: 'AGENT_UNKNOWN' })
+    await expect(fakeAgent(gateway).sync()).rejects.toMatchObject({ code: 'AGENT_UNKNOWN' })
     expect(gateway.url).toBe(`${api.url}/`)
   })
 
@@ -252,8 +252,7 @@ describe('an agent', () => {
     }).listen(0, '127.0.0.1')
     await once(other, 'listening')
     const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`
-    const register = (address: string) =>
-      playedAgent(createHttpGateway({ urls: [address], token: 'x', log })).register()
+    const register = (address: string) => fakeAgent(createHttpGateway({ urls: [address], token: 'x', log })).register()
     await expect(register(url)).rejects.toThrow(`${url} answers 200 and is no Reprise server: <h1>Welcome to somewhere`)
     await expect(register(`${url}/moved`)).rejects.toThrow(`${url}: unexpected redirect`)
     await expect(register('http://nowhere.invalid')).rejects.toThrow('nowhere.invalid')

@@ -9,14 +9,14 @@ import { setQuota } from '../../../src/services/quota.ts'
 import { emptyDatabase } from '../../support/database/database.ts'
 import { migrateUpTo } from '../../support/database/migrate-up-to.ts'
 import { kernelRows, sessionRow } from '../../support/database/session-rows.ts'
-import type { PlayedAgent } from '../../support/agents/played-agent.ts'
+import type { FakeAgent } from '../../support/agents/fake-agent.ts'
 import { sessionIn } from '../../support/sessions/drive-session.ts'
 import { PATHS, useAgentApi } from './agent-api-fixture.ts'
 
 const given = useAgentApi()
 
 const STORE = randomUUID()
-let victim: PlayedAgent
+let victim: FakeAgent
 let chainId: string
 let tokens: Record<'victim' | 'attacker' | 'both' | 'all', string>
 

@@ -12,21 +12,21 @@ import {
 } from '../../../src/domain/limits.ts'
 import { DEFAULT_PROJECT_ID } from '../../support/servers/test-server.ts'
 import { sessionIn, sessionTriedAgain } from '../../support/sessions/drive-session.ts'
-import { observed, type PlayedAgent } from '../../support/agents/played-agent.ts'
+import { observed, type FakeAgent } from '../../support/agents/fake-agent.ts'
 import { kernelRows } from '../../support/database/session-rows.ts'
 import { PATHS, useAgentApi } from './agent-api-fixture.ts'
 
 const given = useAgentApi('once')
 
 interface Scene {
-  agent: PlayedAgent
+  agent: FakeAgent
   /** Kernels of `agent`, booked like this. */
   running: string
   prepared: string
   preparing: string
   scheduled: string
   /** Of another agent with another token. */
-  foreign: { agent: PlayedAgent; instanceId: string; kernelId: string }
+  foreign: { agent: FakeAgent; instanceId: string; kernelId: string }
   /** What is true, as the agent's next sync. */
   readonly truth: Sync
 }

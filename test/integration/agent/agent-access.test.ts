@@ -7,10 +7,10 @@ import { readWarnings } from '../../../src/program/read-warnings.ts'
 import { createProject } from '../../../src/services/access/tenants.ts'
 import { createToken } from '../../../src/services/access/tokens.ts'
 import { drainAgent, removeAgent, resumeAgent } from '../../../src/services/agent/agents.ts'
-import { playedAgent } from '../../support/agents/played-agent.ts'
+import { fakeAgent } from '../../support/agents/fake-agent.ts'
 import { history, sessionRow } from '../../support/database/session-rows.ts'
 import { failWith, sessionIn } from '../../support/sessions/drive-session.ts'
-import { passTime } from '../../support/sessions/pass-time.ts'
+import { advanceClock } from '../../support/sessions/advance-clock.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 
 const given = useScheduling()
@@ -177,7 +177,7 @@ describe('draining, resuming and removing agents', () => {
     await failWith(server, agent, 0)
     expect(await sessionRow(db, running)).toMatchObject({ status: 'TERMINATED', result: 'SUCCESS' })
     await resume()
-    await passTime(db, 5)
+    await advanceClock(db, 5)
     await server.run('schedule-sessions')
     expect(await status()).toBe('ALIVE')
     expect((await sessionRow(db, next)).status).toBe('PREPARING')
@@ -204,12 +204,12 @@ describe('draining, resuming and removing agents', () => {
   it('stays drained over a restart of its program, over silence, and over being lost', async () => {
     const { server, agent, db } = given
     await drain()
-    await passTime(db, 20, { silentAgents: [agent.id] })
+    await advanceClock(db, 20, { silentAgents: [agent.id] })
     await server.run('watch-agents')
     expect(await status()).toBe('DRAINING')
     await agent.register()
     expect(await status()).toBe('DRAINING')
-    await passTime(db, 60, { silentAgents: [agent.id] })
+    await advanceClock(db, 60, { silentAgents: [agent.id] })
     await server.run('watch-agents')
     expect(await status()).toBe('LOST')
     await agent.sync()
@@ -222,12 +222,12 @@ describe('draining, resuming and removing agents', () => {
 
   it('one that is drained while it is suspected or lost is drained when it is heard again', async () => {
     const { server, agent, db } = given
-    await passTime(db, 20, { silentAgents: [agent.id] })
+    await advanceClock(db, 20, { silentAgents: [agent.id] })
     await server.run('watch-agents')
     expect(await status()).toBe('SUSPECT')
     await drain()
     expect(await status()).toBe('DRAINING')
-    await passTime(db, 60, { silentAgents: [agent.id] })
+    await advanceClock(db, 60, { silentAgents: [agent.id] })
     await server.run('watch-agents')
     await resume()
     expect(await status()).toBe('LOST')
@@ -248,7 +248,7 @@ describe('draining, resuming and removing agents', () => {
     expect(await status()).toBe('TERMINATED')
     expect(await remove()).toBe('nothing')
     await agent.sync()
-    await passTime(db, 300, { silentAgents: [agent.id] })
+    await advanceClock(db, 300, { silentAgents: [agent.id] })
     await server.run('watch-agents')
     expect(await status()).toBe('TERMINATED')
     await agent.register()
@@ -258,17 +258,17 @@ describe('draining, resuming and removing agents', () => {
   it('a lost one is removed only when what ran there has stopped for certain', async () => {
     const { server, agent, db } = given
     await sessionIn(server, agent, 'RUNNING')
-    await passTime(db, 60, { silentAgents: [agent.id] })
+    await advanceClock(db, 60, { silentAgents: [agent.id] })
     await server.settle()
     expect(await status()).toBe('LOST')
     expect(await remove()).toMatchObject({ code: 'AGENT_IN_USE', message: /is LOST and has 1 kernels/ })
-    await passTime(db, 100, { silentAgents: [agent.id] })
+    await advanceClock(db, 100, { silentAgents: [agent.id] })
     expect(await remove()).toBe('nothing')
   })
 
   it('equal events in a row are one that counts up', async () => {
     const { server, sql, db } = given
-    const agent = playedAgent(server.gateway, { slots: { cpu: '1' } })
+    const agent = fakeAgent(server.gateway, { slots: { cpu: '1' } })
     const restarts = 3
     for (let start = 0; start <= restarts; start++) {
       await agent.register()

@@ -10,7 +10,7 @@ import type {
 } from '../../../src/domain/agent/protocol.ts'
 import { REPORTED_CHAINS_MAX } from '../../../src/domain/limits.ts'
 import type { Database } from '../../../src/store/database.ts'
-import { observed, playedAgent, type PlayedAgent } from '../../support/agents/played-agent.ts'
+import { observed, fakeAgent, type FakeAgent } from '../../support/agents/fake-agent.ts'
 import { kernelRows, sessionRow } from '../../support/database/session-rows.ts'
 import { testServer, type TestServer } from '../../support/servers/test-server.ts'
 import { failWith, sessionIn } from '../../support/sessions/drive-session.ts'
@@ -22,7 +22,7 @@ describe('one agent and several servers', () => {
   const kernelOf = async (id: string) => (await kernelRows(given.db, id))[0]!
 
   /** What an agent says to one server, by number. */
-  function tell(server: TestServer, agent: PlayedAgent, sequence: number, kernels: ObservedKernel[]) {
+  function tell(server: TestServer, agent: FakeAgent, sequence: number, kernels: ObservedKernel[]) {
     const { id: agentId, instanceId } = agent
     const request = { agentId, instanceId, sequence, observed: kernels, logs: [], waitMs: 0 }
     return server.gateway.sync(request, new AbortController().signal)
@@ -60,7 +60,7 @@ describe('one agent and several servers', () => {
     const id = await sessionIn(server, agent, 'CREATING')
     const { id: kernelId } = await kernelOf(id)
     await tell(server, agent, 500, [observed(kernelId, 1, { status: 'RUNNING', startedAt: 'now' })])
-    const next = playedAgent(server.gateway, { id: agent.id })
+    const next = fakeAgent(server.gateway, { id: agent.id })
     const late = testServer(beforeBooking(db, () => next.register()))
     await tell(late, agent, 501, [])
     expect(await kernelOf(id)).toMatchObject({ status: 'RUNNING' })
@@ -214,7 +214,7 @@ describe('long polls', () => {
 
   it('does not wait where there is an order already, nor for a signal to another agent', async () => {
     const { server, agent } = given
-    const other = playedAgent(server.gateway)
+    const other = fakeAgent(server.gateway)
     await other.register({ cpu: '0' })
     const { waiting, abort } = await poll()
     await waiting()
@@ -253,7 +253,7 @@ describe('long polls', () => {
     const { server, agent } = given
     const { answer, waiting } = await poll()
     await waiting()
-    await playedAgent(server.gateway, { id: agent.id }).register()
+    await fakeAgent(server.gateway, { id: agent.id }).register()
     server.hub.wakeAgents([agent.id])
     await expect(answer).rejects.toMatchObject({ code: 'AGENT_SUPERSEDED' })
   })
@@ -264,7 +264,7 @@ describe('reports on chain directories', () => {
 
   let sequence = 1_000
 
-  async function report(agent: PlayedAgent, chainIds: string[], bounds: Partial<ChainReport> = {}) {
+  async function report(agent: FakeAgent, chainIds: string[], bounds: Partial<ChainReport> = {}) {
     const chains = { after: null, upTo: null, ...bounds, chainIds }
     const { id: agentId, instanceId } = agent
     const request = { agentId, instanceId, sequence: ++sequence, observed: [], logs: [], waitMs: 0, chains }
@@ -301,7 +301,7 @@ describe('reports on chain directories', () => {
 
   test('an agent learns nothing of chains that ran elsewhere', async () => {
     const [chain] = (await endedChains(1)) as [string]
-    const other = playedAgent(given.server.gateway)
+    const other = fakeAgent(given.server.gateway)
     await other.register()
     const answers = [await report(other, [chain])]
     await remove(chain)

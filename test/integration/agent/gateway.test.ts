@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import type { LogPiece, RegisterRequest } from '../../../src/domain/agent/protocol.ts'
 import { LOG_CHUNK_BYTES_MAX, OBSERVED_KERNELS_MAX } from '../../../src/domain/limits.ts'
 import { sessionIn, sessionTriedAgain } from '../../support/sessions/drive-session.ts'
-import { observed, playedAgent, type Report } from '../../support/agents/played-agent.ts'
+import { observed, fakeAgent, type Report } from '../../support/agents/fake-agent.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 import { history, kernelRows, sessionRow, statuses } from '../../support/database/session-rows.ts'
 
@@ -87,7 +87,7 @@ describe('a report that cannot be', () => {
   it('from an agent that the kernel was not given to changes nothing', async () => {
     const { server, agent, db } = given
     const id = await sessionIn(server, agent, 'RUNNING')
-    const liar = playedAgent(server.gateway)
+    const liar = fakeAgent(server.gateway)
     await liar.register()
     liar.observe((await kernelOf(id)).id, { status: 'EXITED', exitCode: 0, startedAt: 'now' })
     const before = await world()
@@ -179,14 +179,14 @@ describe('a kernel that has ended', () => {
 
 describe('who may speak', () => {
   it('an agent that nobody knows is told to register', async () => {
-    const stranger = playedAgent(given.server.gateway)
+    const stranger = fakeAgent(given.server.gateway)
     await expect(stranger.sync()).rejects.toMatchObject({ code: 'AGENT_UNKNOWN' })
   })
 
   it('the last process that registered under an id supersedes those before', async () => {
     const { server, agent, db } = given
     const id = await sessionIn(server, agent, 'RUNNING')
-    const successor = playedAgent(server.gateway, { id: agent.id, slots: { cpu: '64' } })
+    const successor = fakeAgent(server.gateway, { id: agent.id, slots: { cpu: '64' } })
     await successor.register()
     agent.exitAll(1)
     await expect(agent.sync()).rejects.toMatchObject({ code: 'AGENT_SUPERSEDED' })
@@ -308,7 +308,7 @@ describe('logs', () => {
     })
     await agent.sync([piece(0, 'one '), piece(4, 'two ')])
     await agent.sync([piece(0, 'one '), piece(4, 'two '), piece(8, 'three')])
-    const liar = playedAgent(server.gateway)
+    const liar = fakeAgent(server.gateway)
     await liar.register()
     await liar.sync([piece(13, 'lies')])
     const [row] = await sql(`SELECT string_agg(text, '' ORDER BY "offset") AS text FROM kernel_logs`)

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { analysedPlanOf, readWhole, rowsRead } from '../../support/database/plans.ts'
 import { recordQueries, recordStatements } from '../../support/database/record-statements.ts'
 import { driveAll, failWith } from '../../support/sessions/drive-session.ts'
-import { playedAgent } from '../../support/agents/played-agent.ts'
+import { fakeAgent } from '../../support/agents/fake-agent.ts'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
 import { testServer } from '../../support/servers/test-server.ts'
 
@@ -204,7 +204,7 @@ test('a session says who had it made and ended, what waits for it, and how long 
   const { db } = server
   const scheduler = testServer(db)
   await db.query(`DELETE FROM sessions WHERE status = 'PENDING'`)
-  const agent = playedAgent(scheduler.gateway, { slots: { cpu: '64' }, resourceGroup: 'default' })
+  const agent = fakeAgent(scheduler.gateway, { slots: { cpu: '64' }, resourceGroup: 'default' })
   await agent.register()
   const id = await scheduler.create({ name: 'first', allowAgents: [agent.id] })
   const dependents = [

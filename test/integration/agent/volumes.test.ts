@@ -3,14 +3,14 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import type { AgentVolume } from '../../../src/domain/agent/protocol.ts'
 import { NO_SYNC_POINTS } from '../../../src/observability/sync-points.ts'
 import { resubmitSessions } from '../../../src/services/resubmission/resubmit-sessions.ts'
-import type { PlayedAgent } from '../../support/agents/played-agent.ts'
+import type { FakeAgent } from '../../support/agents/fake-agent.ts'
 import { chainRows, kernelRows, sessionRow } from '../../support/database/session-rows.ts'
 import { deploymentServer } from '../../support/servers/deployment-server.ts'
-import { usePlayedApi } from '../../support/servers/played-api.ts'
+import { useFakeAgentApi } from '../../support/servers/fake-agent-api.ts'
 import { driveAll, failWith } from '../../support/sessions/drive-session.ts'
-import { passTime } from '../../support/sessions/pass-time.ts'
+import { advanceClock } from '../../support/sessions/advance-clock.ts'
 
-const given = usePlayedApi()
+const given = useFakeAgentApi()
 
 const DATA: AgentVolume = { name: 'data', readOnly: true, projects: null }
 const SECRET: AgentVolume = { name: 'secret', readOnly: false, projects: ['theirs'] }
@@ -77,7 +77,7 @@ describe('volumes of sessions', () => {
       const { session } = await create({ mounts: [MOUNT], retryPolicy: { maxRetries: 1, retryDelay: 1 } })
       await driveAll(given.server, agent, 'RUNNING')
       await failWith(given.server, agent, 1)
-      await passTime(given.api.db, 5)
+      await advanceClock(given.api.db, 5)
       await given.server.run('dispatch-retries')
       await driveAll(given.server, agent, 'PREPARING')
       expect((await agent.sync()).orders).toMatchObject([{ spec: { attempt: 2, mounts: [MOUNT] } }])
@@ -183,7 +183,7 @@ describe('volumes of sessions', () => {
 
     let ours: string
     let theirs: string
-    let agent: PlayedAgent
+    let agent: FakeAgent
 
     beforeEach(async () => {
       const project = async (name: string) =>

@@ -6,7 +6,7 @@ import type { CreateSessionInput } from '../../../src/services/session/create-se
 import { terminateSession } from '../../../src/services/session/terminate-session.ts'
 import { chainEvents } from '../../support/database/session-rows.ts'
 import { driveAll } from '../../support/sessions/drive-session.ts'
-import { passTime } from '../../support/sessions/pass-time.ts'
+import { advanceClock } from '../../support/sessions/advance-clock.ts'
 import { useResubmission } from '../../support/sessions/resubmission.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 
@@ -32,13 +32,13 @@ async function stopped(): Promise<void> {
 async function ended(code: number, input: Partial<CreateSessionInput> = RETRIED): Promise<string> {
   const id = await given.server.create(input)
   await driveAll(given.server, given.agent, 'RUNNING')
-  await passTime(given.db, 10)
+  await advanceClock(given.db, 10)
   await end(code)
   return id
 }
 
 async function dispatched(): Promise<void> {
-  await passTime(given.db, 60)
+  await advanceClock(given.db, 60)
   await given.server.run('dispatch-retries')
 }
 
@@ -110,7 +110,7 @@ const WAYS: Record<string, [() => Promise<string>, string[]]> = {
     async () => {
       const id = await ended(1, { retryPolicy: { ...RETRIED.retryPolicy, maxElapsed: 50 } })
       await setRetrySwitch(given.server.context, { scope: 'CLUSTER', disabled: true })
-      await passTime(given.db, 6)
+      await advanceClock(given.db, 6)
       await given.server.run('dispatch-retries')
       await expectUntold(id)
       await setRetrySwitch(given.server.context, { scope: 'CLUSTER', disabled: false })
@@ -135,7 +135,7 @@ const WAYS: Record<string, [() => Promise<string>, string[]]> = {
       await given.server.run('schedule-sessions')
       await driveAll(given.server, given.agent, 'RUNNING').catch(() => {})
       await end(1)
-      await passTime(given.db, 60)
+      await advanceClock(given.db, 60)
       await given.server.run('schedule-sessions', 'decide-retries')
       return id
     },
@@ -167,7 +167,7 @@ describe('a chain that fails, is retried and fails again', () => {
     await expectUntold(id)
     await dispatched()
     await driveAll(given.server, given.agent, 'RUNNING')
-    await passTime(given.db, 20)
+    await advanceClock(given.db, 20)
     await expectUntold(id)
     await end(4)
   })

@@ -10,7 +10,7 @@ import { recordStatements } from '../../support/database/record-statements.ts'
 import { eventually } from '../../support/eventually.ts'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
 import { connect } from '../../support/servers/graphql-stream.ts'
-import { startServerBeside } from '../../support/servers/server-beside.ts'
+import { startSecondServer } from '../../support/servers/second-server.ts'
 
 let server: TestServer
 
@@ -304,7 +304,7 @@ describe('changes on another server', () => {
   let here: Connection
   let there: Connection
   beforeAll(async () => {
-    other = await startServerBeside(server.database)
+    other = await startSecondServer(server.database)
     here = createConnection({ url: server.url, token: server.adminToken })
     there = createConnection({ url: other.url, token: server.adminToken })
   })

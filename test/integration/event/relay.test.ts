@@ -8,7 +8,7 @@ import { createRelay, type Relay } from '../../../src/events/relay.ts'
 import { createWakeExchange, WAKES_CHANNEL } from '../../../src/events/wake-exchange.ts'
 import { createTopics } from '../../../src/events/wake-hub.ts'
 import { type Database, openDatabase } from '../../../src/store/database.ts'
-import { playedAgent } from '../../support/agents/played-agent.ts'
+import { fakeAgent } from '../../support/agents/fake-agent.ts'
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { numbered, writeEvents } from '../../support/database/outbox.ts'
 import { recordStatements } from '../../support/database/record-statements.ts'
@@ -309,7 +309,7 @@ describe('wakes between servers', () => {
   test('an agent that waits at one server hears at once what the scheduler of another did', async () => {
     const scheduling = await server()
     const agents = await server()
-    const agent = playedAgent(agents.gateway)
+    const agent = fakeAgent(agents.gateway)
     await agent.register()
     await scheduling.run('watch-agents')
     for (let round = 0; round < 20; round++) {

@@ -3,8 +3,8 @@ import { connect as connectSocket } from 'node:net'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
 import { connect } from '../../support/servers/graphql-stream.ts'
-import { threadTimeOf, watchLoop, type LoopHold } from '../../support/servers/loop-hold.ts'
-import { startServerBeside } from '../../support/servers/server-beside.ts'
+import { threadTimeOf, watchEventLoop, type EventLoopDelay } from '../../support/servers/event-loop-delay.ts'
+import { startSecondServer } from '../../support/servers/second-server.ts'
 import type { ServerProcess } from '../../../src/cli/demo/server-process.ts'
 
 let server: TestServer
@@ -12,17 +12,17 @@ let server: TestServer
 let target: ServerProcess
 let member: string
 let viewer: string
-let loop: LoopHold
+let loop: EventLoopDelay
 
 beforeAll(async () => {
   server = await startGraphQLServer()
   const tenant = { projectId: '00000000-0000-7000-8000-000000000002' }
   member = await server.factory.token({ role: 'MEMBER', ...tenant })
   viewer = await server.factory.token({ role: 'VIEWER', ...tenant })
-  target = await startServerBeside(server.database)
+  target = await startSecondServer(server.database)
   // What is loaded and compiled with the first request is no request's fault.
   await post(filtered({ status: ['PENDING'] }))
-  loop = watchLoop(target.url, threadTimeOf(target.pid))
+  loop = watchEventLoop(target.url, threadTimeOf(target.pid))
 })
 afterAll(async () => {
   await loop?.stop()

@@ -2,14 +2,14 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { FailureError } from '../../../src/domain/session/failure.ts'
-import { playedAgent, type PlayedAgent } from '../../support/agents/played-agent.ts'
+import { fakeAgent, type FakeAgent } from '../../support/agents/fake-agent.ts'
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { insertRows } from '../../support/database/insert-rows.ts'
 import { misbookedSlots } from '../../support/database/session-rows.ts'
 import { checkProperty, forEachSeed } from '../../support/seeds.ts'
 import { DEFAULT_PROJECT_ID, testServer, type TestServer } from '../../support/servers/test-server.ts'
 import { driveAll } from '../../support/sessions/drive-session.ts'
-import { passTime } from '../../support/sessions/pass-time.ts'
+import { advanceClock } from '../../support/sessions/advance-clock.ts'
 import { useResubmission } from '../../support/sessions/resubmission.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 import { type ModelAttempt, newChain, RESCHEDULES_MAX, step, type Step, TRIES_MAX } from './counters.model.ts'
@@ -225,7 +225,7 @@ describe('counters', () => {
   }
 
   /** One server after the other on the same database, with one agent. */
-  function world(server: TestServer, agent: PlayedAgent, chainId: string) {
+  function world(server: TestServer, agent: FakeAgent, chainId: string) {
     let present = server
     const { db } = given
 
@@ -237,7 +237,7 @@ describe('counters', () => {
 
     /** The agent cannot prepare the kernel that it is told to prepare. */
     async function interrupt(): Promise<void> {
-      await passTime(db, 60)
+      await advanceClock(db, 60)
       await present.run('schedule-sessions', 'prepare-sessions')
       agent.kernels.clear()
       const { orders } = await agent.sync()
@@ -251,7 +251,7 @@ describe('counters', () => {
     return async (what: Step, before: ModelAttempt): Promise<void> => {
       switch (what.does) {
         case 'run':
-          await passTime(db, 60)
+          await advanceClock(db, 60)
           return driveAll(present, agent, 'RUNNING')
         case 'exit':
           agent.exitAll(what.code)
@@ -263,7 +263,7 @@ describe('counters', () => {
           await present.run('decide-retries')
           return
         case 'dispatch':
-          await passTime(db, 5)
+          await advanceClock(db, 5)
           await present.run('dispatch-retries')
           return
         case 'resubmit': {
@@ -288,7 +288,7 @@ describe('counters', () => {
         await given.database.fresh()
         await given.sql(`UPDATE resource_groups SET tries_max = $1, reschedules_max = $2`, [TRIES_MAX, RESCHEDULES_MAX])
         const server = testServer(given.db)
-        const agent = playedAgent(server.gateway, { slots: { cpu: '64' } })
+        const agent = fakeAgent(server.gateway, { slots: { cpu: '64' } })
         await agent.register()
         const chainId = await server.create({ retryPolicy: { maxRetries: budget, retryDelay: 1 } })
         const happen = world(server, agent, chainId)

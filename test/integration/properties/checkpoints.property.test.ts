@@ -18,7 +18,7 @@ import { testDatabase, type TestDatabase } from '../../support/database/database
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import { TEST_CHECKPOINT_DIR, TEST_RELAY } from '../../support/servers/test-code.ts'
 import { ALL_SERVICES, DEFAULT_PROJECT_ID, testServer } from '../../support/servers/test-server.ts'
-import { passTime } from '../../support/sessions/pass-time.ts'
+import { advanceClock } from '../../support/sessions/advance-clock.ts'
 import { type Beginning, type Sending, storingAgent, type StoringAgent } from './storing-agent.ts'
 import { checkProperty } from '../../support/seeds.ts'
 
@@ -242,7 +242,7 @@ async function fleetOf(db: TestDatabase['db']) {
         for (const each of agents) await each.release()
         return
       case 'wait':
-        await passTime(db, it.seconds, { silentAgents: [...silent.keys()].map(({ id }) => id) })
+        await advanceClock(db, it.seconds, { silentAgents: [...silent.keys()].map(({ id }) => id) })
         for (const [each, seconds] of silent) {
           silent.set(each, seconds + it.seconds)
           if (seconds + it.seconds < 120) continue

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type PromotionName, PROMOTIONS } from '../../../src/domain/session/lifecycle.ts'
-import { observed, playedAgent, type PlayedAgent, type Report } from '../../support/agents/played-agent.ts'
+import { observed, fakeAgent, type FakeAgent, type Report } from '../../support/agents/fake-agent.ts'
 import { misbookedSlots } from '../../support/database/session-rows.ts'
 import { checkProperty } from '../../support/seeds.ts'
 import type { ServiceName } from '../../support/servers/test-server.ts'
@@ -106,7 +106,7 @@ FROM sessions s ORDER BY s.id`
     return new Map(rows.map(({ id, ...session }) => [id, session]))
   }
 
-  async function report(agents: readonly PlayedAgent[], { obeyed, reports }: Turn): Promise<void> {
+  async function report(agents: readonly FakeAgent[], { obeyed, reports }: Turn): Promise<void> {
     for (const agent of agents) {
       const { orders } = await agent.sync()
       for (const [n, order] of orders.entries()) {
@@ -152,7 +152,7 @@ FROM sessions s ORDER BY s.id`
         async (clusters, turns) => {
           const { server, sql, database } = given
           await database.fresh()
-          const agents = [0, 1].map(() => playedAgent(server.gateway, { slots: { cpu: '7' } }))
+          const agents = [0, 1].map(() => fakeAgent(server.gateway, { slots: { cpu: '7' } }))
           for (const agent of agents) await agent.register()
           for (const clusterSize of clusters) {
             await server.create({ clusterSize, clusterMode: 'MULTI_NODE', resourceSlots: [{ slot: 'cpu', amount: 1 }] })
@@ -235,7 +235,7 @@ describe('slots', () => {
       fc.array(step, { minLength: 5, maxLength: 25 }),
       async (declared, steps) => {
         await database.fresh()
-        const agent = playedAgent(server.gateway, { slots: declared })
+        const agent = fakeAgent(server.gateway, { slots: declared })
         await agent.register()
         let now: Record<string, string> = declared
         for (const one of steps) {

@@ -5,11 +5,11 @@ import { createDeployment } from '../../../src/services/deployment/create-deploy
 import { createResourceGroup, deleteResourceGroup, updateResourceGroup } from '../../../src/services/resource-group.ts'
 import type { ServiceContext, Viewer } from '../../../src/services/service-context.ts'
 import { explainPendingSessions } from '../../../src/services/session/explain-pending.ts'
-import { type PlayedAgent, playedAgent } from '../../support/agents/played-agent.ts'
+import { type FakeAgent, fakeAgent } from '../../support/agents/fake-agent.ts'
 import { decisionRow, kernelRows, sessionRow } from '../../support/database/session-rows.ts'
 import { failWith, sessionIn } from '../../support/sessions/drive-session.ts'
 import { dueRetries } from '../../support/sessions/due-retries.ts'
-import { passTime } from '../../support/sessions/pass-time.ts'
+import { advanceClock } from '../../support/sessions/advance-clock.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 
 const given = useScheduling()
@@ -144,7 +144,7 @@ describe('a resource group', () => {
     const { deploymentId } = await createDeployment(server.context, service)
     expect(await attempt()).toMatchObject({ code: 'RESOURCE_GROUP_IN_USE', message: /not finished, 1 deployments/ })
     await updateDeployment(server.context, { deploymentId, resourceGroup: 'default' })
-    const agent = playedAgent(server.gateway, { slots: { cpu: '1' }, resourceGroup: 'gpu' })
+    const agent = fakeAgent(server.gateway, { slots: { cpu: '1' }, resourceGroup: 'gpu' })
     await agent.register()
     expect(await attempt()).toMatchObject({ code: 'RESOURCE_GROUP_IN_USE', message: /has 1 agents/ })
     await sql(`UPDATE agents SET status = 'TERMINATED' WHERE id = $1`, [agent.id])
@@ -186,7 +186,7 @@ describe('a group whose agent is a cluster without ports', () => {
     // Nobody knows yet what its agents will be.
     await createDeployment(server.context, service)
     expect(await interactive()).toBe('nothing')
-    const agent = playedAgent(server.gateway, CLUSTER)
+    const agent = fakeAgent(server.gateway, CLUSTER)
     await agent.register()
     expect(await interactive()).toMatchObject({ code: 'VALIDATION_FAILED', issues: [{ path: 'sessionType', message }] })
     expect(await refusal(createDeployment(server.context, { ...service, name: 't' }))).toMatchObject({
@@ -205,7 +205,7 @@ describe('a group whose agent is a cluster without ports', () => {
     const reasons = await explainPendingSessions(server.context, [large])
     expect(reasons.get(large)).toBe('no machine of resource group cluster has more than cpu 4, it asks for 5')
 
-    await playedAgent(server.gateway, { resourceGroup: 'cluster' }).register()
+    await fakeAgent(server.gateway, { resourceGroup: 'cluster' }).register()
     expect(await interactive()).toBe('nothing')
   })
 
@@ -213,8 +213,8 @@ describe('a group whose agent is a cluster without ports', () => {
     const { server, db } = given
     await createResourceGroup(server.context, { name: 'cluster' })
     const [cluster, other] = [CLUSTER, { resourceGroup: 'cluster', slots: { cpu: '2' } }].map((one) =>
-      playedAgent(server.gateway, one),
-    ) as [PlayedAgent, PlayedAgent]
+      fakeAgent(server.gateway, one),
+    ) as [FakeAgent, FakeAgent]
     for (const agent of [cluster, other]) await agent.register()
     const create = (sessionType: 'BATCH' | 'INTERACTIVE') =>
       server.create({ resourceGroup: 'cluster', sessionType, resourceSlots: TWO })
@@ -235,9 +235,9 @@ describe('a group whose agent is a cluster without ports', () => {
   it('is not kept from BATCH sessions by those that wait for ports, however many', async () => {
     const { server, db } = given
     await createResourceGroup(server.context, { name: 'cluster' })
-    const [cluster, other] = [CLUSTER, { resourceGroup: 'cluster' }].map((one) => playedAgent(server.gateway, one)) as [
-      PlayedAgent,
-      PlayedAgent,
+    const [cluster, other] = [CLUSTER, { resourceGroup: 'cluster' }].map((one) => fakeAgent(server.gateway, one)) as [
+      FakeAgent,
+      FakeAgent,
     ]
     for (const agent of [cluster, other]) await agent.register()
     const create = (sessionType: 'BATCH' | 'INTERACTIVE') =>
@@ -260,10 +260,10 @@ describe('a fence that is made shorter', () => {
     const { server, agent, db } = given
     const id = await sessionIn(server, agent, 'RUNNING', { retryPolicy: { maxRetries: 1, retryDelay: 0.001 } })
     await updateResourceGroup(server.context, SHORT)
-    await passTime(db, 60, { silentAgents: [agent.id] })
+    await advanceClock(db, 60, { silentAgents: [agent.id] })
     await server.settle()
     expect(await decisionRow(db, id)).toMatchObject({ phase: 'HELD', holdReason: 'PARENT_ALIVE' })
-    await passTime(db, 100, { silentAgents: [agent.id] })
+    await advanceClock(db, 100, { silentAgents: [agent.id] })
     await server.run('dispatch-retries')
     expect(await decisionRow(db, id)).toMatchObject({ phase: 'DISPATCHED' })
   })
@@ -312,7 +312,7 @@ describe('a group that is drained', () => {
         ...(name === 'a-drained' && { draining: true }),
         ...(name === 'b-interactive' && { allowedSessionTypes: ['INTERACTIVE' as const] }),
       })
-      await playedAgent(server.gateway, { slots: { cpu: '4' }, resourceGroup: name }).register()
+      await fakeAgent(server.gateway, { slots: { cpu: '4' }, resourceGroup: name }).register()
     }
     const [failed] = await dueRetries(server.context, { count: 1 })
     await sql(`UPDATE retry_decisions SET details = jsonb_set(details, '{avoid,groups}', '["default"]')`)

@@ -6,7 +6,7 @@ import { type Database, openDatabase } from '../../../src/store/database.ts'
 import { untilBlocked } from '../../support/database/blocked.ts'
 import { failWith, sessionIn } from '../../support/sessions/drive-session.ts'
 import { dueRetries } from '../../support/sessions/due-retries.ts'
-import { passTime } from '../../support/sessions/pass-time.ts'
+import { advanceClock } from '../../support/sessions/advance-clock.ts'
 import { refusals, useResubmission } from '../../support/sessions/resubmission.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 import { chainRows, decisionRow, events } from '../../support/database/session-rows.ts'
@@ -36,7 +36,7 @@ async function dueRetry(): Promise<string> {
   const { server, agent, db } = given
   const id = await sessionIn(server, agent, 'RUNNING', { retryPolicy: { maxRetries: 3, retryDelay: 1 } })
   await failWith(server, agent, 1)
-  await passTime(db, 5)
+  await advanceClock(db, 5)
   return id
 }
 

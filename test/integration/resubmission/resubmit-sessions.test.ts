@@ -5,7 +5,7 @@ import { ENVIRON_BYTES_MAX } from '../../../src/domain/limits.ts'
 import type { CreateSessionInput } from '../../../src/services/session/create-session-input.ts'
 import { createFactories } from '../../support/sessions/factories.ts'
 import { failWith, sessionIn, driveAll } from '../../support/sessions/drive-session.ts'
-import { passTime } from '../../support/sessions/pass-time.ts'
+import { advanceClock } from '../../support/sessions/advance-clock.ts'
 import { terminateSession } from '../../../src/services/session/terminate-session.ts'
 import { useResubmission, refusals, resubmissionRow } from '../../support/sessions/resubmission.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
@@ -48,7 +48,7 @@ describe('a session whose retries are used up', () => {
       retryPolicy: { maxRetries: 1, retryDelay: 1, jitter: 'NONE' },
     })
     await failWith(server, agent, 3)
-    await passTime(db, 5)
+    await advanceClock(db, 5)
     await server.run('dispatch-retries')
     await driveAll(server, agent, 'RUNNING')
     await failWith(server, agent, 4)
@@ -128,7 +128,7 @@ describe('a session whose retries are used up', () => {
     expect(await spec(shown.sessionIds[0]!)).toMatchObject({ ...expected, retryCount: 0, attempt: 3 })
     await driveAll(server, agent, 'RUNNING')
     await failWith(server, agent, 1)
-    await passTime(db, 5)
+    await advanceClock(db, 5)
     await server.run('dispatch-retries')
     const retry = (await chainRows(db, first))[3]!
     expect(await spec(retry.id)).toMatchObject({
@@ -366,14 +366,14 @@ describe('each of these is refused by name, and the others go through', () => {
   it('what may still run on a silent agent', async () => {
     const { server, agent, db } = given
     const id = await sessionIn(server, agent, 'RUNNING', { retryPolicy: { maxRetries: 0 } })
-    await passTime(db, 60, { silentAgents: [agent.id] })
+    await advanceClock(db, 60, { silentAgents: [agent.id] })
     await server.run('watch-agents')
     await server.run('detect-termination', 'terminate-sessions', 'promote-to-terminated', 'decide-retries')
     expect(await sessionRow(db, id)).toMatchObject({ status: 'ERROR', cause: 'AGENT_TRANSIENT' })
     const tooEarly = await resubmit({ sessionIds: [id] })
     expect(refusals(tooEarly)).toEqual([`SESSION_MAY_BE_ALIVE ${id}`])
     expect(tooEarly.refused[0]!.message).toMatch(/for (7[0-9]|6[0-9]) s$/)
-    await passTime(db, 80, { silentAgents: [agent.id] })
+    await advanceClock(db, 80, { silentAgents: [agent.id] })
     expect((await resubmit({ sessionIds: [id] })).sessionIds).toHaveLength(1)
   })
 
@@ -446,7 +446,7 @@ describe('a retry that waits', () => {
       `SELECT data ->> 'reason' AS reason FROM session_events WHERE type = 'session.retry_cancelled'`,
     )
     expect(event!.reason).toBe(`superseded by resubmission ${resubmissionId} by ada`)
-    await passTime(db, 100)
+    await advanceClock(db, 100)
     expect(await server.run('dispatch-retries')).toEqual([0])
     expect(await chainRows(db, id)).toHaveLength(2)
   })

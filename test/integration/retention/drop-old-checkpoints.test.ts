@@ -3,10 +3,10 @@ import fc from 'fast-check'
 import { beforeEach, expect, test } from 'vitest'
 import type { ChainReport, SyncAnswer, SyncRequest } from '../../../src/domain/agent/protocol.ts'
 import { dropOldCheckpoints } from '../../../src/store/sql/retention.sql.ts'
-import { playedAgent, type PlayedAgent } from '../../support/agents/played-agent.ts'
+import { fakeAgent, type FakeAgent } from '../../support/agents/fake-agent.ts'
 import { driveAll, failWith, sessionIn } from '../../support/sessions/drive-session.ts'
 import { eventually, pause } from '../../support/eventually.ts'
-import { passTime } from '../../support/sessions/pass-time.ts'
+import { advanceClock } from '../../support/sessions/advance-clock.ts'
 import { useResubmission } from '../../support/sessions/resubmission.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 import { checkProperty } from '../../support/seeds.ts'
@@ -18,7 +18,7 @@ const DAY = { ageSeconds: 86_400, count: null }
 const AT_ONCE = { ageSeconds: 0, count: null }
 const FAILED = ['FAILED', 'CANCELLED'] as const
 
-let agent: PlayedAgent
+let agent: FakeAgent
 /** The generation that each attempt was told of, by chain and attempt. */
 let told: Map<string, number>
 /** What was said to be dropped. */
@@ -44,7 +44,7 @@ beforeEach(async () => {
     dropped.push(...(answer.dropGenerations ?? []))
     return answer
   }
-  agent = playedAgent({ ...gateway, sync }, { slots: { cpu: '64' } })
+  agent = fakeAgent({ ...gateway, sync }, { slots: { cpu: '64' } })
   await given.sql(`DELETE FROM agents`)
   await agent.register()
   await given.server.run('watch-agents')
@@ -103,7 +103,7 @@ test('an agent is told of chains that ran on it, or whose checkpoint is in its s
   const chainId = await endedChain(1)
   await agent.sync()
   expect(await dropOldCheckpoints(given.db, FAILED, AT_ONCE, 10)).toBe(1)
-  const other = playedAgent(given.server.gateway)
+  const other = fakeAgent(given.server.gateway)
   await other.register()
   const request = { agentId: other.id, instanceId: other.instanceId, sequence: 1, observed: [], logs: [], waitMs: 0 }
   const chains = { after: null, upTo: null, chainIds: [chainId] }
@@ -168,7 +168,7 @@ test('whatever happens at once, the directory of a chain that goes on is never o
       const chains = [await endedChain(1, policy), await endedChain(1)]
       await agent.sync()
       for (const { anyone, agent: name, later } of moments) {
-        await passTime(given.db, 5)
+        await advanceClock(given.db, 5)
         await Promise.all([...anyone.map((each) => STEPS[each]()), pause(later).then(STEPS[name])])
         for (const chainId of chains) {
           const [row] = await given.sql(

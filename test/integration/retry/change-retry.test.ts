@@ -6,7 +6,7 @@ import { setRetrySwitch } from '../../../src/services/retry/retry-switches.ts'
 import { terminateSession } from '../../../src/services/session/terminate-session.ts'
 import { chainRows, decisionRow, events } from '../../support/database/session-rows.ts'
 import { driveAll, endAll, failWith, sessionIn } from '../../support/sessions/drive-session.ts'
-import { passTime } from '../../support/sessions/pass-time.ts'
+import { advanceClock } from '../../support/sessions/advance-clock.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 
 const given = useScheduling()
@@ -38,7 +38,7 @@ describe('changes of a retry', () => {
     it('gets another delay, counted from now, and the child inherits the policy', async () => {
       const { server, agent, db } = given
       const id = await failed()
-      await passTime(db, 600)
+      await advanceClock(db, 600)
       await update(id, { retryDelay: 60, maxRetries: 5 })
       expect(await row(id)).toMatchObject({
         phase: 'SCHEDULED',
@@ -50,9 +50,9 @@ describe('changes of a retry', () => {
         policy: { maxRetries: 5, retryDelay: 60, jitter: 'NONE' },
         sources: { maxRetries: 'SESSION', retryDelay: 'SESSION', jitter: 'SESSION' },
       })
-      await passTime(db, 40)
+      await advanceClock(db, 40)
       expect(await server.run('dispatch-retries')).toEqual([0])
-      await passTime(db, 21)
+      await advanceClock(db, 21)
       expect(await server.run('dispatch-retries')).toEqual([1])
       await driveAll(server, agent, 'RUNNING')
       await failWith(server, agent, 3)
@@ -95,7 +95,7 @@ describe('changes of a retry', () => {
     it('is exhausted by a smaller budget', async () => {
       const { server, agent, db } = given
       const id = await failed({ retryDelay: 1 })
-      await passTime(db, 2)
+      await advanceClock(db, 2)
       await server.run('dispatch-retries')
       await driveAll(server, agent, 'RUNNING')
       await failWith(server, agent, 3)
@@ -138,7 +138,7 @@ describe('changes of a retry', () => {
     it('draws from the delay before, though the policy did not ask for it before', async () => {
       const { server, agent, db } = given
       const id = await failed({ retryDelay: 100 })
-      await passTime(db, 101)
+      await advanceClock(db, 101)
       await server.run('dispatch-retries')
       await driveAll(server, agent, 'RUNNING')
       await failWith(server, agent, 3)
@@ -154,12 +154,12 @@ describe('changes of a retry', () => {
     const { server, db } = given
     const id = await failed({ retryDelay: 1 })
     await setRetrySwitch(server.context, { scope: 'CLUSTER', disabled: true })
-    await passTime(db, 2)
+    await advanceClock(db, 2)
     await server.run('dispatch-retries')
     expect(await decisionRow(db, id)).toMatchObject({ phase: 'HELD' })
     await update(id, { maxElapsed: 600, retryDelay: 2 })
     expect(await decisionRow(db, id)).toMatchObject({ phase: 'SCHEDULED', holdReason: null })
-    await passTime(db, 3)
+    await advanceClock(db, 3)
     await server.run('dispatch-retries')
     expect(await decisionRow(db, id)).toMatchObject({ phase: 'HELD', holdReason: 'DISABLED' })
   })
@@ -195,7 +195,7 @@ describe('changes of a retry', () => {
     for (const name of ['ada', 'bob; made due at once by eve', 'bob', 'ada', 'ada']) {
       await retryNow({ ...server.context, viewer: { ...server.context.viewer, name } }, { sessionId: id })
       expect(await decisionRow(db, id)).toMatchObject({ explanation: `${explanation} ${name}` })
-      await passTime(db, 2)
+      await advanceClock(db, 2)
       await server.run('dispatch-retries')
       expect(await decisionRow(db, id)).toMatchObject({ phase: 'HELD', explanation: `${explanation} ${name}` })
     }
@@ -225,7 +225,7 @@ describe('termination of a waiting session', () => {
     })
     expect((await events(db, id)).at(-1)).toBe('session.retry_cancelled')
     expect(await sql(`SELECT actor FROM audit_log WHERE action = 'retry.cancel'`)).toEqual([{ actor: 'ada' }])
-    await passTime(db, 60)
+    await advanceClock(db, 60)
     expect(await server.run('dispatch-retries')).toEqual([0])
     expect(await chainRows(db, id)).toHaveLength(1)
     await expect(terminate(id)).rejects.toMatchObject({ code: 'SESSION_ALREADY_FINISHED' })
@@ -235,7 +235,7 @@ describe('termination of a waiting session', () => {
     const { server, db } = given
     const id = await failed()
     await setRetrySwitch(server.context, { scope: 'CLUSTER', disabled: true })
-    await passTime(db, 11)
+    await advanceClock(db, 11)
     await server.run('dispatch-retries')
     await terminate(id)
     expect(await decisionRow(db, id)).toMatchObject({ phase: 'CANCELLED', holdReason: null })
@@ -274,7 +274,7 @@ describe('termination of a waiting session', () => {
   it('a session that was retried has ended: its child is what runs', async () => {
     const { server, db } = given
     const id = await failed()
-    await passTime(db, 11)
+    await advanceClock(db, 11)
     await server.run('dispatch-retries')
     await expect(terminate(id)).rejects.toMatchObject({ code: 'SESSION_ALREADY_FINISHED' })
     expect(await chainRows(db, id)).toMatchObject([{ status: 'ERROR' }, { status: 'PENDING' }])

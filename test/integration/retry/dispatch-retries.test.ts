@@ -14,7 +14,7 @@ import { syncGates } from '../../support/servers/sync-gates.ts'
 import { testServer } from '../../support/servers/test-server.ts'
 import { driveAll, endAll, failWith, sessionIn } from '../../support/sessions/drive-session.ts'
 import { dueRetries } from '../../support/sessions/due-retries.ts'
-import { passTime } from '../../support/sessions/pass-time.ts'
+import { advanceClock } from '../../support/sessions/advance-clock.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 
 const given = useScheduling()
@@ -40,7 +40,7 @@ describe('races', () => {
     const { server, agent, db } = given
     const id = await sessionIn(server, agent, 'RUNNING', { retryPolicy: { maxRetries: 3, retryDelay: 1 } })
     await failWith(server, agent, 1)
-    await passTime(db, 5)
+    await advanceClock(db, 5)
     return id
   }
 
@@ -167,7 +167,7 @@ describe('races', () => {
     const id = await dueRetry()
     const { server } = given
     await cancelRetry(server.context, { sessionId: id })
-    await passTime(given.db, 100)
+    await advanceClock(given.db, 100)
     expect(await server.run('dispatch-retries')).toEqual([0])
     expect(await decisionRow(given.db, id)).toMatchObject({
       phase: 'CANCELLED',
@@ -182,10 +182,10 @@ describe('races', () => {
     const { server, agent, db } = given
     const id = await sessionIn(server, agent, 'RUNNING', { retryPolicy: { maxRetries: 3, retryDelay: 3_600 } })
     await failWith(server, agent, 1)
-    await passTime(db, 5)
+    await advanceClock(db, 5)
     expect(await server.run('dispatch-retries')).toEqual([0])
     await retryNow(server.context, { sessionId: id })
-    await passTime(db, 1)
+    await advanceClock(db, 1)
     expect(await server.run('dispatch-retries')).toEqual([1])
     await expectOneChild(id)
   })
@@ -202,7 +202,7 @@ describe('races', () => {
     await failWith(server, agent, 1)
     await sessionIn(server, agent, 'RUNNING')
     await failWith(server, agent, 1)
-    await passTime(db, 5)
+    await advanceClock(db, 5)
     await server.run('dispatch-retries')
     expect(await decisionRow(db, id)).toMatchObject({
       phase: 'NOT_ELIGIBLE',

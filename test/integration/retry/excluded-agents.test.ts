@@ -1,16 +1,16 @@
 /** Agents and resource groups that retries exclude or avoid. */
 import { beforeEach, describe, expect, it } from 'vitest'
-import { type PlayedAgent, playedAgent } from '../../support/agents/played-agent.ts'
+import { type FakeAgent, fakeAgent } from '../../support/agents/fake-agent.ts'
 import { chainRows, kernelRows } from '../../support/database/session-rows.ts'
-import { usePlayedApi } from '../../support/servers/played-api.ts'
+import { useFakeAgentApi } from '../../support/servers/fake-agent-api.ts'
 import { driveAll, failWith, sessionIn } from '../../support/sessions/drive-session.ts'
-import { passTime } from '../../support/sessions/pass-time.ts'
+import { advanceClock } from '../../support/sessions/advance-clock.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 
 describe('excluded agents', () => {
-  const given = usePlayedApi()
-  let large: PlayedAgent
-  let small: PlayedAgent
+  const given = useFakeAgentApi()
+  let large: FakeAgent
+  let small: FakeAgent
 
   beforeEach(async () => {
     // An idle session goes to the large one, unless something speaks against it.
@@ -57,7 +57,7 @@ describe('excluded agents', () => {
     const agent = agentId === large.id ? large : small
     await driveAll(given.server, agent, 'RUNNING')
     await failWith(given.server, agent, 3)
-    await passTime(given.api.db, 5)
+    await advanceClock(given.api.db, 5)
     await given.server.run('dispatch-retries')
     return { agentId, childId: (await chainRows(given.api.db, chainId)).at(-1)!.id }
   }
@@ -190,7 +190,7 @@ describe('avoided resource groups', () => {
   beforeEach(() => given.sql(`INSERT INTO resource_groups (name) VALUES ('b'), ('a')`))
 
   async function agentIn(resourceGroup: string, cpu = '4') {
-    const agent = playedAgent(given.server.gateway, { resourceGroup, slots: { cpu } })
+    const agent = fakeAgent(given.server.gateway, { resourceGroup, slots: { cpu } })
     await agent.register()
     return agent
   }
@@ -200,7 +200,7 @@ describe('avoided resource groups', () => {
     const { server, agent, db } = given
     const id = await sessionIn(server, agent, 'RUNNING', { retryPolicy: ELSEWHERE, ...input })
     await failWith(server, agent, 1)
-    await passTime(db, 5)
+    await advanceClock(db, 5)
     await server.run('dispatch-retries')
     return given.sql(
       'SELECT resource_group AS group, avoid_groups AS avoids FROM sessions WHERE chain_id = $1 ORDER BY attempt',
@@ -245,7 +245,7 @@ describe('avoided resource groups', () => {
       await agent.comply()
       await server.run('promote-to-running')
       await failWith(server, agent, 1)
-      await passTime(db, 5)
+      await advanceClock(db, 5)
       await server.run('dispatch-retries')
     }
     expect(

@@ -14,7 +14,7 @@ import { createSession } from '../../../src/services/session/create-sessions.ts'
 import { chainRows, decisionRow, events } from '../../support/database/session-rows.ts'
 import { DEFAULT_PROJECT_ID } from '../../support/servers/test-server.ts'
 import { driveAll, failWith, sessionIn } from '../../support/sessions/drive-session.ts'
-import { passTime } from '../../support/sessions/pass-time.ts'
+import { advanceClock } from '../../support/sessions/advance-clock.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 
 const given = useScheduling()
@@ -190,7 +190,7 @@ describe('jitter', () => {
     const first = await sessionIn(server, agent, 'RUNNING', { retryPolicy: { maxRetries: 9, ...policy } })
     await failWith(server, agent, 1)
     for (let retry = 1; retry <= retries; retry++) {
-      await passTime(db, 86_400)
+      await advanceClock(db, 86_400)
       await server.run('dispatch-retries')
       await driveAll(server, agent, 'RUNNING')
       await failWith(server, agent, 1)
@@ -273,10 +273,10 @@ describe('the longest time of a chain', () => {
     const dependent = await server.create({ dependsOn: [id] })
     await server.run('schedule-sessions')
     await switchedOff(true)
-    await passTime(db, 30)
+    await advanceClock(db, 30)
     await server.run('dispatch-retries')
     expect(await decisionRow(db, id)).toMatchObject({ phase: 'HELD', holdReason: 'DISABLED' })
-    await passTime(db, 31)
+    await advanceClock(db, 31)
     await switchedOff(false)
     await server.run('dispatch-retries', 'schedule-sessions')
     expect(await decisionRow(db, id)).toMatchObject({ phase: 'EXHAUSTED', holdReason: null, explanation: EXPLANATION })
@@ -301,9 +301,9 @@ describe('the longest time of a chain', () => {
     const { server, db } = given
     const id = await failed()
     await switchedOff(true)
-    await passTime(db, 2)
+    await advanceClock(db, 2)
     await server.run('dispatch-retries')
-    await passTime(db, 1_000)
+    await advanceClock(db, 1_000)
     await server.run('dispatch-retries')
     expect(await decisionRow(db, id)).toMatchObject({ phase: 'EXHAUSTED', holdReason: null })
   })
@@ -311,7 +311,7 @@ describe('the longest time of a chain', () => {
   it('one that only waited for a server is exhausted all the same, and retryNow does not help', async () => {
     const { server, db } = given
     const id = await failed()
-    await passTime(db, 61)
+    await advanceClock(db, 61)
     await retryNow(server.context, { sessionId: id })
     await server.run('dispatch-retries')
     expect(await decisionRow(db, id)).toMatchObject({ phase: 'EXHAUSTED' })
@@ -321,7 +321,7 @@ describe('the longest time of a chain', () => {
     const { server, db } = given
     const id = await failed()
     await switchedOff(true)
-    await passTime(db, 30)
+    await advanceClock(db, 30)
     await server.run('dispatch-retries')
     await switchedOff(false)
     await server.run('dispatch-retries')
@@ -331,9 +331,9 @@ describe('the longest time of a chain', () => {
   it('a policy without retry events tells nothing, and the others of the batch are dispatched', async () => {
     const { server, db, sql } = given
     const late = await failed(false)
-    await passTime(db, 61)
+    await advanceClock(db, 61)
     const timely = await failed()
-    await passTime(db, 2)
+    await advanceClock(db, 2)
     await server.run('dispatch-retries')
     expect(await decisionRow(db, late)).toMatchObject({ phase: 'EXHAUSTED' })
     expect(await decisionRow(db, timely)).toMatchObject({ phase: 'DISPATCHED' })

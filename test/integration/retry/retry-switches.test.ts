@@ -16,7 +16,7 @@ import { eventually } from '../../support/eventually.ts'
 import { syncGates } from '../../support/servers/sync-gates.ts'
 import { DEFAULT_PROJECT_ID, testServer } from '../../support/servers/test-server.ts'
 import { dueRetries } from '../../support/sessions/due-retries.ts'
-import { passTime } from '../../support/sessions/pass-time.ts'
+import { advanceClock } from '../../support/sessions/advance-clock.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 
 const given = useScheduling()
@@ -53,7 +53,7 @@ describe('switches', () => {
       const [id] = await due(1)
       await set({ ...scope, disabled: true })
       expect(await dispatch()).toEqual({ 'HELD DISABLED': 1 })
-      await passTime(given.db, 3_600)
+      await advanceClock(given.db, 3_600)
       expect(await dispatch()).toEqual({ 'HELD DISABLED': 1 })
       expect((await events(given.db, id!)).filter((line) => line === 'session.retry_held')).toHaveLength(1)
       expect(
@@ -117,9 +117,9 @@ describe('switches', () => {
       expect((await dispatch()).DISPATCHED).toBe(HELD_RELEASE_RETRIES_MAX)
       const others = await given.sql(`SELECT phase FROM retry_decisions WHERE project_id <> $1`, [DEFAULT_PROJECT_ID])
       expect(others).toEqual(Array.from({ length: 3 }, () => ({ phase: 'DISPATCHED' })))
-      await passTime(given.db, 60)
+      await advanceClock(given.db, 60)
       expect((await dispatch()).DISPATCHED).toBe(2 * HELD_RELEASE_RETRIES_MAX)
-      await passTime(given.db, 60)
+      await advanceClock(given.db, 60)
       expect(await dispatch()).toEqual({ DISPATCHED: many + 3 })
     })
 
@@ -157,9 +157,9 @@ describe('switches', () => {
       await due(1)
       expect(await set({ ...PROJECT, disabled: true, until: inSeconds(60) })).toMatchObject({ disabled: true })
       await dispatch()
-      await passTime(given.db, 40)
+      await advanceClock(given.db, 40)
       expect(await dispatch()).toEqual({ 'HELD DISABLED': 1 })
-      await passTime(given.db, 21)
+      await advanceClock(given.db, 21)
       expect(await dispatch()).toEqual({ DISPATCHED: 1 })
       expect(await readRetrySwitches(given.server.context)).toEqual([])
     })
@@ -180,7 +180,7 @@ describe('switches', () => {
       })
       await due(1)
       expect(await dispatch()).toEqual({ DISPATCHED: 1 })
-      await passTime(given.db, 61)
+      await advanceClock(given.db, 61)
       await due(1)
       expect(await dispatch()).toEqual({ DISPATCHED: 1, 'HELD DISABLED': 1 })
       // Nobody made it so: it came back.
@@ -193,7 +193,7 @@ describe('switches', () => {
       await set({ ...PROJECT, rateLimit: { perSecond: 0.01, burst: 1 }, until: inSeconds(20) })
       await due(10)
       expect(await dispatch()).toEqual({ DISPATCHED: 1, 'HELD RATE_LIMITED': 9 })
-      await passTime(given.db, 22)
+      await advanceClock(given.db, 22)
       expect(await dispatch()).toEqual({ DISPATCHED: 10 })
     })
   })
@@ -280,9 +280,9 @@ describe('rate limits', () => {
     await limit(10, 5)
     const ids = await due(12)
     expect(await dispatch()).toEqual({ dispatched: 5, held: 7 })
-    await passTime(given.db, 0.35)
+    await advanceClock(given.db, 0.35)
     expect((await dispatch()).dispatched).toBeGreaterThanOrEqual(8)
-    await passTime(given.db, 0.5)
+    await advanceClock(given.db, 0.5)
     expect(await dispatch()).toEqual({ dispatched: 12, held: 0 })
     const held = (await Promise.all(ids.map((id) => events(given.db, id))))
       .flat()
@@ -325,7 +325,7 @@ describe('rate limits', () => {
 
   it('what is quiet saves up no more than the burst', async () => {
     await limit(10, 3)
-    await passTime(given.db, 3_600)
+    await advanceClock(given.db, 3_600)
     await due(10)
     expect((await dispatch()).dispatched).toBe(3)
   })

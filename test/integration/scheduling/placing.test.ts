@@ -5,7 +5,7 @@ import { CREATE_SESSIONS_MAX, HEAD_OF_LINE_SKIPS_MAX } from '../../../src/domain
 import { CAPACITY_IS_RESERVED } from '../../../src/domain/scheduling/explain-pending.ts'
 import { createSessions } from '../../../src/services/session/create-sessions.ts'
 import { explainPendingSessions } from '../../../src/services/session/explain-pending.ts'
-import { playedAgent } from '../../support/agents/played-agent.ts'
+import { fakeAgent } from '../../support/agents/fake-agent.ts'
 import { insertRows } from '../../support/database/insert-rows.ts'
 import { recordStatements } from '../../support/database/record-statements.ts'
 import { chainRows, history, kernelRows, misbookedSlots, sessionRow } from '../../support/database/session-rows.ts'
@@ -14,7 +14,7 @@ import { syncGates } from '../../support/servers/sync-gates.ts'
 import { DEFAULT_PROJECT_ID, testServer } from '../../support/servers/test-server.ts'
 import { driveAll, failWith } from '../../support/sessions/drive-session.ts'
 import { DEFAULT_DOMAIN_ID } from '../../support/sessions/factories.ts'
-import { passTime } from '../../support/sessions/pass-time.ts'
+import { advanceClock } from '../../support/sessions/advance-clock.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 
 const given = useScheduling()
@@ -65,8 +65,8 @@ describe('placing', () => {
   it('ROUND_ROBIN goes on where it stood, whichever server looks', async () => {
     const { server, agent, sql, db } = given
     const others = [
-      playedAgent(server.gateway, { slots: { cpu: '64' } }),
-      playedAgent(server.gateway, { slots: { cpu: '64' } }),
+      fakeAgent(server.gateway, { slots: { cpu: '64' } }),
+      fakeAgent(server.gateway, { slots: { cpu: '64' } }),
     ]
     for (const one of others) await one.register()
     await sql(`UPDATE resource_groups SET selector = 'ROUND_ROBIN'`)
@@ -83,7 +83,7 @@ describe('placing', () => {
   describe('agents that a session names', () => {
     it('are allowed, avoided, or told by labels; its retries name them too', async () => {
       const { server, agent, db, sql } = given
-      const second = playedAgent(server.gateway, { slots: { cpu: '64' } })
+      const second = fakeAgent(server.gateway, { slots: { cpu: '64' } })
       await second.register()
       await sql(`UPDATE agents SET labels = '{"zone": "x", "disk": "ssd"}' WHERE id = $1`, [second.id])
       const allowed = await server.create({ allowAgents: [second.id, second.id.toUpperCase()] })
@@ -98,7 +98,7 @@ describe('placing', () => {
       expect(await statusesOf([nowhere])).toBe('P')
       await driveAll(server, second, 'RUNNING')
       await failWith(server, second, 1)
-      await passTime(db, 5)
+      await advanceClock(db, 5)
       await server.run('dispatch-retries')
       const [, child] = await chainRows(db, labelled)
       const [row] = await sql('SELECT agent_labels FROM sessions WHERE id = $1', [child!.id])
@@ -110,7 +110,7 @@ describe('placing', () => {
     it('two servers that schedule two groups at once do not give the same rest out twice', async () => {
       const { server, db, sql } = given
       await sql(`INSERT INTO resource_groups (name) VALUES ('gpu')`)
-      await playedAgent(server.gateway, { slots: { cpu: '64' }, resourceGroup: 'gpu' }).register()
+      await fakeAgent(server.gateway, { slots: { cpu: '64' }, resourceGroup: 'gpu' }).register()
       await insertRows(db, 'resource_policies', [
         { scope: 'DOMAIN', scope_id: DEFAULT_DOMAIN_ID, slots: { cpu: '10' } },
         { scope: 'PROJECT', scope_id: DEFAULT_PROJECT_ID, slots: {}, max_running: 100 },
@@ -142,7 +142,7 @@ describe('placing', () => {
       const groups = ['default', 'g1', 'g2', 'g3']
       await sql(`INSERT INTO resource_groups (name) VALUES ('g1'), ('g2'), ('g3')`)
       for (const resourceGroup of groups.slice(1)) {
-        await playedAgent(server.gateway, { slots: { cpu: '64' }, resourceGroup }).register()
+        await fakeAgent(server.gateway, { slots: { cpu: '64' }, resourceGroup }).register()
       }
       await insertRows(db, 'resource_policies', [
         { scope: 'PROJECT', scope_id: DEFAULT_PROJECT_ID, slots: { cpu: '25' }, max_running: 20 },
@@ -192,7 +192,7 @@ describe('placing', () => {
     await server.run('schedule-sessions')
     const wide = Array.from({ length: 600 }, () => ({ name: 'wide', command: ['true'], resourceSlots: cpu('100') }))
     await createSessions(server.context, wide)
-    await passTime(db, 61)
+    await advanceClock(db, 61)
     for (let look = 0; look < 8; look++) await testServer(db).run('schedule-sessions')
     const [left] = await sql(`SELECT count(*) AS left FROM sessions WHERE status = 'PENDING'`)
     expect(left!['left']).toBe(0)

@@ -4,7 +4,7 @@ import { CLAIM_BATCH_SESSIONS_MAX, HEAD_OF_LINE_SKIPS_MAX } from '../../../src/d
 import { CAPACITY_IS_RESERVED } from '../../../src/domain/scheduling/explain-pending.ts'
 import { type CreatedSession, createSessions } from '../../../src/services/session/create-sessions.ts'
 import { type Database, openDatabase } from '../../../src/store/database.ts'
-import { playedAgent } from '../../support/agents/played-agent.ts'
+import { fakeAgent } from '../../support/agents/fake-agent.ts'
 import {
   chainRows,
   decisionRow,
@@ -15,7 +15,7 @@ import {
 } from '../../support/database/session-rows.ts'
 import { ALL_SERVICES, testServer } from '../../support/servers/test-server.ts'
 import { driveAll, failWith } from '../../support/sessions/drive-session.ts'
-import { passTime } from '../../support/sessions/pass-time.ts'
+import { advanceClock } from '../../support/sessions/advance-clock.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 
 const given = useScheduling()
@@ -45,7 +45,7 @@ describe('the queue', () => {
       const { restsMs, pendingReason } = await sessionRow(db, id)
       expect(pendingReason).toBe('its start time has not come')
       expect(restsMs).toBeGreaterThan(3_500_000)
-      await passTime(db, 3_601)
+      await advanceClock(db, 3_601)
       await server.run('schedule-sessions')
       expect(await sessionRow(db, id)).toMatchObject({ status: 'PREPARING', pendingReason: null })
     })
@@ -62,7 +62,7 @@ describe('the queue', () => {
         pendingReason: 'waits for 1 chain(s) that it depends on',
       })
       await failWith(server, agent, 1)
-      await passTime(db, 5)
+      await advanceClock(db, 5)
       await server.run('schedule-sessions', 'dispatch-retries')
       expect((await sessionRow(db, dependent)).status).toBe('PENDING')
       await driveAll(server, agent, 'RUNNING')
@@ -84,11 +84,11 @@ describe('the queue', () => {
       for (let attempt = 0; attempt < 2; attempt++) {
         await driveAll(server, agent, 'RUNNING')
         await failWith(server, agent, 1)
-        await passTime(db, 5)
+        await advanceClock(db, 5)
         await server.run('dispatch-retries')
       }
       await server.settle()
-      await passTime(db, 5)
+      await advanceClock(db, 5)
       await server.settle()
       const [, last] = await chainRows(db, first)
       expect(await sessionRow(db, second)).toMatchObject({
@@ -170,7 +170,7 @@ describe('the queue', () => {
   describe('places', () => {
     it('single-node kernels share an agent, multi-node ones spread', async () => {
       const { server, db, agent } = given
-      const second = playedAgent(server.gateway, { slots: { cpu: '64' } })
+      const second = fakeAgent(server.gateway, { slots: { cpu: '64' } })
       await second.register()
       const single = await server.create({ clusterSize: 3, resourceSlots: cpu('16') })
       await server.run('schedule-sessions')
@@ -190,7 +190,7 @@ describe('the queue', () => {
 
     it('avoided agents go last, and are taken where nothing else fits', async () => {
       const { server, db, agent, sql } = given
-      const second = playedAgent(server.gateway, { slots: { cpu: '2' } })
+      const second = fakeAgent(server.gateway, { slots: { cpu: '2' } })
       await second.register()
       const ids = [await server.create(), await server.create(), await server.create()]
       await sql(`UPDATE sessions SET avoid_agents = ARRAY[$1::uuid]`, [agent.id])
@@ -201,7 +201,7 @@ describe('the queue', () => {
 
     it('count exactly: forty kernels of 0.1 are four', async () => {
       const { server, sql } = given
-      const tenths = playedAgent(server.gateway, { slots: { fpga: '4' } })
+      const tenths = fakeAgent(server.gateway, { slots: { fpga: '4' } })
       await tenths.register()
       for (let n = 0; n < 41; n++) await server.create({ resourceSlots: [{ slot: 'fpga', amount: 0.1 }] })
       await server.run('schedule-sessions')
@@ -245,7 +245,7 @@ describe('two schedulers', () => {
     })
     pools.push(second)
     const servers = [server, testServer(second)] as const
-    const agents = [agent, playedAgent(servers[1].gateway, { slots: { cpu: '7.5' } })]
+    const agents = [agent, fakeAgent(servers[1].gateway, { slots: { cpu: '7.5' } })]
     await agents[1]!.register()
     const created = await createSessions(
       server.context,
@@ -268,7 +268,7 @@ describe('two schedulers', () => {
           if (round % 3 === index) one.exitAll(round % 5 === 0 ? 0 : 1)
         }),
       ])
-      await passTime(db, 5)
+      await advanceClock(db, 5)
       const [live] = await sql(`SELECT count(*) AS n FROM sessions WHERE NOT retry_decided
       OR id IN (SELECT session_id FROM retry_decisions WHERE phase IN ('SCHEDULED', 'HELD'))`)
       if (live!['n'] === 0) break

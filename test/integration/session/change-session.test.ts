@@ -17,7 +17,7 @@ import {
 } from '../../support/database/session-rows.ts'
 import { ADMIN, DEFAULT_PROJECT_ID } from '../../support/servers/test-server.ts'
 import { failWith, sessionIn } from '../../support/sessions/drive-session.ts'
-import { passTime } from '../../support/sessions/pass-time.ts'
+import { advanceClock } from '../../support/sessions/advance-clock.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 
 const given = useScheduling()
@@ -87,7 +87,7 @@ describe('changes by people', () => {
     it('keeps quiet where its policy says so, but not before the audit', async () => {
       const id = await failedSession({ retryPolicy: { maxRetries: 2, retryDelay: 100, emitRetryEvents: false } })
       await retryNow(given.server.context, { sessionId: id })
-      await passTime(given.db, 1)
+      await advanceClock(given.db, 1)
       await given.server.run('dispatch-retries')
       expect((await events(given.db, id)).filter((line) => line.includes('retry'))).toEqual([])
       expect(await given.sql(`SELECT action FROM audit_log WHERE session_id = $1 ORDER BY id`, [id])).toEqual([
@@ -318,7 +318,7 @@ describe('steps that are written together', () => {
     const id = await server.create()
     await server.run('schedule-sessions')
     await sql(`UPDATE agents SET status = 'LOST'`)
-    await passTime(db, 41, { silentAgents: [agent.id] })
+    await advanceClock(db, 41, { silentAgents: [agent.id] })
     await server.run('sweep-leftovers', 'prepare-sessions')
     expect(await statuses(db, id)).toBe('PENDING: PENDING')
   })

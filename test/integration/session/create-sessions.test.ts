@@ -6,7 +6,7 @@ import { ARGUMENT_BYTES_MAX, CREATE_SESSIONS_MAX } from '../../../src/domain/lim
 import type { CreateSessionInput } from '../../../src/services/session/create-session-input.ts'
 import { createSession, createSessions } from '../../../src/services/session/create-sessions.ts'
 import type { ServiceContext } from '../../../src/services/service-context.ts'
-import { passTime } from '../../support/sessions/pass-time.ts'
+import { advanceClock } from '../../support/sessions/advance-clock.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 import { events, sessionRow, statuses } from '../../support/database/session-rows.ts'
 import { ADMIN, DEFAULT_PROJECT_ID } from '../../support/servers/test-server.ts'
@@ -228,7 +228,7 @@ describe('faults', () => {
       [sessionId],
     )
     await server.run('decide-retries')
-    await passTime(db, 100_000)
+    await advanceClock(db, 100_000)
     await server.run('schedule-sessions', 'dispatch-retries', 'schedule-sessions')
     expect((await sessionRow(db, sessionId)).cause).toBe('SCHEDULER_TIMEOUT')
   })

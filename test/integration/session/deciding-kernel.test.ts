@@ -2,12 +2,12 @@
 import { existsSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import type { CreateSessionInput } from '../../../src/services/session/create-session-input.ts'
-import { playedAgent, type Report } from '../../support/agents/played-agent.ts'
+import { fakeAgent, type Report } from '../../support/agents/fake-agent.ts'
 import { decisionRow, kernelRows, sessionRow } from '../../support/database/session-rows.ts'
 import { eventually } from '../../support/eventually.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import type { ServiceName } from '../../support/servers/test-server.ts'
-import { passTime } from '../../support/sessions/pass-time.ts'
+import { advanceClock } from '../../support/sessions/advance-clock.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 import { useAgentProgram } from '../agent/agent-fixture.ts'
 import { signalFile } from '../agent/signal-file.ts'
@@ -97,7 +97,7 @@ describe('kernels of reports', () => {
   describe('of the kernels of a session', () => {
     it('the same one decides in whatever order their ends are told', async () => {
       const { server, db, sql } = given
-      const agent = playedAgent(server.gateway, { slots: { cpu: '10000' } })
+      const agent = fakeAgent(server.gateway, { slots: { cpu: '10000' } })
       await agent.register()
       await sql(`UPDATE agents SET status = 'DRAINING', drained_at = reprise_now() WHERE id = $1`, [given.agent.id])
       const sessions = await Promise.all(
@@ -140,7 +140,7 @@ describe('kernels of reports', () => {
 
   async function runningCluster(input: Partial<CreateSessionInput> = {}) {
     const { server, db, sql } = given
-    const agents = [0, 1].map(() => playedAgent(server.gateway, { slots: { cpu: '2' } }))
+    const agents = [0, 1].map(() => fakeAgent(server.gateway, { slots: { cpu: '2' } }))
     for (const agent of agents) await agent.register()
     await sql(`UPDATE agents SET status = 'DRAINING', drained_at = reprise_now() WHERE id = $1`, [given.agent.id])
     const id = await server.create({
@@ -223,7 +223,7 @@ describe('kernels of reports', () => {
       await agentOf(0).comply()
       await server.settle()
       expect(await decisionRow(db, id)).toMatchObject({ phase: 'SCHEDULED' })
-      await passTime(db, 100)
+      await advanceClock(db, 100)
       await server.run('dispatch-retries')
       const { child } = (await decisionRow(db, id))!
       expect((await sessionRow(db, child!)).avoidAgents).toEqual([agentOf(1).id])

@@ -4,18 +4,18 @@ import { NO_SYNC_POINTS } from '../../../src/observability/sync-points.ts'
 import { createResourceGroup, updateResourceGroup } from '../../../src/services/resource-group.ts'
 import { resubmitSessions } from '../../../src/services/resubmission/resubmit-sessions.ts'
 import type { ResubmitSessionsInput } from '../../../src/services/resubmission/resubmission-input.ts'
-import type { PlayedAgent } from '../../support/agents/played-agent.ts'
+import type { FakeAgent } from '../../support/agents/fake-agent.ts'
 import { chainRows } from '../../support/database/session-rows.ts'
-import { usePlayedApi } from '../../support/servers/played-api.ts'
+import { useFakeAgentApi } from '../../support/servers/fake-agent-api.ts'
 import { driveAll, failWith } from '../../support/sessions/drive-session.ts'
-import { passTime } from '../../support/sessions/pass-time.ts'
+import { advanceClock } from '../../support/sessions/advance-clock.ts'
 
 const PARTITION = { key: 'partition', value: 'gpu' }
 const QOS = { key: 'qos', value: 'low' }
 const HIGH = { key: 'qos', value: 'high' }
 
-const given = usePlayedApi()
-let agent: PlayedAgent
+const given = useFakeAgentApi()
+let agent: FakeAgent
 
 beforeEach(async () => {
   agent = await given.registered()
@@ -70,7 +70,7 @@ describe('executor options', () => {
     const { session } = await create({ executorOptions: [HIGH], retryPolicy: { maxRetries: 1, retryDelay: 1 } })
     await driveAll(given.server, agent, 'RUNNING')
     await failWith(given.server, agent, 1)
-    await passTime(given.api.db, 5)
+    await advanceClock(given.api.db, 5)
     await given.server.run('dispatch-retries')
     await driveAll(given.server, agent, 'PREPARING')
     expect(await told()).toEqual({ partition: 'gpu', qos: 'high' })

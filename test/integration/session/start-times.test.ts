@@ -6,15 +6,15 @@ import { COORDINATOR_INTERVAL_MS } from '../../../src/domain/limits.ts'
 import { createWakeExchange } from '../../../src/events/wake-exchange.ts'
 import { createSessions } from '../../../src/services/session/create-sessions.ts'
 import { startSwarm } from '../../support/agents/agent-swarm.ts'
-import type { PlayedAgent } from '../../support/agents/played-agent.ts'
+import type { FakeAgent } from '../../support/agents/fake-agent.ts'
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { chainRows, kernelRows, sessionRow } from '../../support/database/session-rows.ts'
 import { eventually } from '../../support/eventually.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
-import { usePlayedApi } from '../../support/servers/played-api.ts'
+import { useFakeAgentApi } from '../../support/servers/fake-agent-api.ts'
 import { testServer } from '../../support/servers/test-server.ts'
 import { driveAll, failWith, sessionIn } from '../../support/sessions/drive-session.ts'
-import { passTime } from '../../support/sessions/pass-time.ts'
+import { advanceClock } from '../../support/sessions/advance-clock.ts'
 import { useResubmission } from '../../support/sessions/resubmission.ts'
 import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 
@@ -29,13 +29,13 @@ describe('dependencies and start times', () => {
     await driveAll(server, agent, 'RUNNING')
     await failWith(server, agent, 1)
     await resubmit({ sessionIds: [first] })
-    await passTime(db, 60)
+    await advanceClock(db, 60)
     await server.run('schedule-sessions')
     expect(await chainRows(db, first)).toMatchObject([{ status: 'ERROR' }, { origin: 'RESUBMISSION' }])
     expect((await sessionRow(db, dependent)).status).toBe('PENDING')
     await driveAll(server, agent, 'RUNNING')
     await failWith(server, agent, 0)
-    await passTime(db, 60)
+    await advanceClock(db, 60)
     await server.run('schedule-sessions')
     expect((await sessionRow(db, dependent)).status).toBe('PREPARING')
   })
@@ -53,7 +53,7 @@ describe('dependencies and start times', () => {
     ]
     await driveAll(server, agent, 'RUNNING')
     await failWith(server, agent, 0)
-    await passTime(db, 60)
+    await advanceClock(db, 60)
     await server.run('schedule-sessions')
     for (const id of dependents) expect((await sessionRow(db, id)).status).toBe('PREPARING')
   })
@@ -95,8 +95,8 @@ describe('dependencies and start times', () => {
 })
 
 describe('starts that expire', () => {
-  const given = usePlayedApi()
-  let agent: PlayedAgent
+  const given = useFakeAgentApi()
+  let agent: FakeAgent
 
   beforeEach(async () => {
     agent = await registered('64')
@@ -130,18 +130,18 @@ describe('starts that expire', () => {
   test('a start that expires leaves the session and its children readable in every answer', async () => {
     await given.api.db.query('UPDATE resource_groups SET reschedules_max = 1')
     const id = await sessionIn(given.server, agent, 'PREPARING', { retryPolicy: { maxRetries: 1, retryDelay: 1 } })
-    await passTime(given.api.db, 901)
+    await advanceClock(given.api.db, 901)
     await given.server.run('prepare-sessions')
     expect((await sessionRow(given.api.db, id)).status).toBe('PENDING')
     expect(await avoided(id)).toEqual([agent.id])
     expect((await rest(`/v2/sessions/${id}`)).status).toBe(200)
 
     await driveAll(given.server, agent, 'PREPARING')
-    await passTime(given.api.db, 901)
+    await advanceClock(given.api.db, 901)
     await given.server.run('prepare-sessions', 'terminate-sessions')
     await agent.comply()
     await given.server.run('promote-to-terminated', 'decide-retries')
-    await passTime(given.api.db, 5)
+    await advanceClock(given.api.db, 5)
     await given.server.run('dispatch-retries')
     expect(await avoided(id)).toEqual([agent.id])
     const { status, body } = await rest('/v2/sessions')
@@ -159,10 +159,10 @@ describe('starts that expire', () => {
     expect(await agentOf(id)).toBe(agent.id)
     // Smaller, so that nothing but the expiry speaks for it.
     const other = await registered('2')
-    await passTime(given.api.db, seconds)
+    await advanceClock(given.api.db, seconds)
     await given.server.run(handler)
     expect(await sessionRow(given.api.db, id)).toMatchObject({ status: 'PENDING', avoidAgents: [agent.id] })
-    await passTime(given.api.db, 200)
+    await advanceClock(given.api.db, 200)
     await given.server.run('schedule-sessions')
     expect(await agentOf(id)).toBe(other.id)
   })
@@ -175,7 +175,7 @@ describe('starts that expire', () => {
       resourceSlots: [{ slot: 'cpu', amount: '40' }],
     })
     await other.comply()
-    await passTime(given.api.db, 901)
+    await advanceClock(given.api.db, 901)
     await given.server.run('prepare-sessions')
     expect(await sessionRow(given.api.db, id)).toMatchObject({ status: 'PENDING', avoidAgents: [agent.id] })
   })
@@ -188,14 +188,14 @@ describe('starts that expire', () => {
     const starting = () => sessionRow(api.db, id)
     agent.observe(kernelId, { status: 'PREPARED', waiting: { reason: 'queued by Slurm: Priority' } })
     await agent.sync()
-    await passTime(api.db, 3_000)
+    await advanceClock(api.db, 3_000)
     await agent.sync()
     await server.run('start-sessions')
     expect((await starting()).status).toBe('CREATING')
     await api.db.query('UPDATE resource_groups SET queue_timeout_ms = 3600000')
     await server.run('start-sessions')
     expect((await starting()).status).toBe('CREATING')
-    await passTime(api.db, 601)
+    await advanceClock(api.db, 601)
     await agent.sync()
     await server.run('start-sessions')
     expect(await starting()).toMatchObject({
@@ -206,7 +206,7 @@ describe('starts that expire', () => {
     await agent.comply()
     await server.run('promote-to-terminated', 'decide-retries')
     expect(await starting()).toMatchObject({ status: 'ERROR', cause: 'SCHEDULER_TIMEOUT' })
-    await passTime(api.db, 5)
+    await advanceClock(api.db, 5)
     await server.run('dispatch-retries')
     expect(await api.db.query('SELECT FROM sessions WHERE parent_session_id = $1', [id])).toMatchObject({ rowCount: 1 })
   })

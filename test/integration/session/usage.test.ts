@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, test } from 'vitest'
 import type { KernelUsage } from '../../../src/domain/agent/kernel-report.ts'
-import { playedAgent } from '../../support/agents/played-agent.ts'
+import { fakeAgent } from '../../support/agents/fake-agent.ts'
 import { recordStatements } from '../../support/database/record-statements.ts'
 import { kernelRows } from '../../support/database/session-rows.ts'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
@@ -88,7 +88,7 @@ describe('usage that agents report', () => {
 
   it('another agent has no word in it', async () => {
     const { agent, server } = given
-    const other = playedAgent(server.gateway)
+    const other = fakeAgent(server.gateway)
     await other.register()
     const { sessionId, kernelId } = await runs()
     const { assignment } = agent.kernels.get(kernelId)!

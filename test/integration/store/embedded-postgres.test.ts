@@ -12,7 +12,7 @@ import { isPostgres } from '../../../src/store/postgres/run-as.ts'
 import { addressOf, readPidFile, runsWith, stopServer } from '../../../src/store/postgres/postmaster.ts'
 import { EMBEDDED_SETTINGS, embeddedSettings } from '../../../src/store/postgres/binaries.ts'
 import { takeOwnerLock } from '../../../src/store/postgres/owner-lock.ts'
-import { lastingPort } from '../../support/agents/lasting-port.ts'
+import { fixedPort } from '../../support/agents/fixed-port.ts'
 import { isListening } from '../../support/servers/is-listening.ts'
 import { copyPreparedCluster } from '../../support/database/prepared-cluster.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
@@ -195,7 +195,7 @@ test('listens on a socket that only its own user reaches, and on no network', as
 
 test('one of an earlier version that listens on the network is moved to the socket by the next start', async () => {
   await prepare()
-  const port = await lastingPort()
+  const port = await fixedPort()
   await startOnNetwork(port)
   expect(await isListening(port)).toBe(true)
   const left = await postmasterPid()
@@ -207,7 +207,7 @@ test('one of an earlier version that listens on the network is moved to the sock
 
 test('one that a server of an earlier version still uses is left to it', async () => {
   await prepare()
-  const port = await lastingPort()
+  const port = await fixedPort()
   await startOnNetwork(port)
   const { password } = await openHere()
   const url = `postgresql://reprise:${password}@127.0.0.1:${port}/reprise?sslmode=disable`

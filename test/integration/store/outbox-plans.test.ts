@@ -23,7 +23,7 @@ import { analysedPlanOf, planOf, readWhole, rowsRead } from '../../support/datab
 import { recordedDatabase, type RecordedStatement } from '../../support/database/recorded-database.ts'
 import { testServer } from '../../support/servers/test-server.ts'
 import { webhookServer } from '../../support/servers/webhook-fixture.ts'
-import { addWhatPeopleLeft, addWhatSessionsLeft } from '../../support/sessions/what-sessions-left.ts'
+import { addRowsOfPeople, addRowsOfSessions } from '../../support/sessions/leftover-rows.ts'
 
 const SESSIONS = 12_000
 const GROWING = new Set([
@@ -45,8 +45,8 @@ let database: TestDatabase
 beforeAll(async () => {
   database = await testDatabase()
   await addManyChains(database.db, SESSIONS, 3)
-  await addWhatSessionsLeft(database.db)
-  await addWhatPeopleLeft(database.db)
+  await addRowsOfSessions(database.db)
+  await addRowsOfPeople(database.db)
   await database.db.query(
     `UPDATE settings SET value = (SELECT jsonb_build_object('xid', xid::text, 'id', id::text) FROM session_events
        ORDER BY xid DESC, id DESC LIMIT 1) WHERE key = 'webhooks.cursor'`,

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { setQuota } from '../../../src/services/quota.ts'
 import { setRetrySwitch } from '../../../src/services/retry/retry-switches.ts'
 import { terminateSession } from '../../../src/services/session/terminate-session.ts'
-import { playedAgent, type PlayedAgent } from '../../support/agents/played-agent.ts'
+import { fakeAgent, type FakeAgent } from '../../support/agents/fake-agent.ts'
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { analysedPlanOf, planOf, readWhole, rowsRead } from '../../support/database/plans.ts'
 import { recordQueries } from '../../support/database/record-statements.ts'
@@ -14,7 +14,7 @@ import { ALL_SERVICES, type TestServer as ServicesServer, testServer } from '../
 import { driveAll, failWith } from '../../support/sessions/drive-session.ts'
 import { addManyChains, withoutTriggers } from '../../support/sessions/many-chains.ts'
 import { addManyDeployments } from '../../support/sessions/many-deployments.ts'
-import { addWhatPeopleLeft, addWhatSessionsLeft } from '../../support/sessions/what-sessions-left.ts'
+import { addRowsOfPeople, addRowsOfSessions } from '../../support/sessions/leftover-rows.ts'
 
 describe('plans on sessions', () => {
   const SESSIONS = 40_000
@@ -228,12 +228,12 @@ describe('plans of the scheduler', () => {
   beforeAll(async () => {
     database = await testDatabase()
     await addManyChains(database.db, SESSIONS, 3)
-    await addWhatSessionsLeft(database.db)
-    await addWhatPeopleLeft(database.db)
+    await addRowsOfSessions(database.db)
+    await addRowsOfPeople(database.db)
     const recorded = recordedDatabase(database.db)
     statements = recorded.statements
     const server = testServer(recorded.db)
-    const agent = playedAgent(server.gateway, { slots: { cpu: '64' } })
+    const agent = fakeAgent(server.gateway, { slots: { cpu: '64' } })
     await agent.register()
     await server.run(...ALL_SERVICES)
     const retryPolicy = { maxRetries: 1, retryDelay: 0.001, jitter: 'NONE' as const }
@@ -258,7 +258,7 @@ describe('plans of the scheduler', () => {
   afterAll(() => database?.close())
 
   /** Quotas, shares, timeouts, rate limits, dependencies and resubmissions have statements of their own. */
-  async function underLimits(server: ServicesServer, agent: PlayedAgent): Promise<void> {
+  async function underLimits(server: ServicesServer, agent: FakeAgent): Promise<void> {
     const { context } = server
     await setQuota(context, { scope: 'PROJECT', name: 'default', maxRunning: 100, maxPending: 1_000 })
     await setRetrySwitch(context, { scope: 'PROJECT', name: 'default', rateLimit: { perSecond: 0.001, burst: 1 } })

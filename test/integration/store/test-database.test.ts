@@ -8,7 +8,7 @@ import { emptyDatabase, testDatabase, type TestDatabase } from '../../support/da
 import { migrateUpTo } from '../../support/database/migrate-up-to.ts'
 import { testServer } from '../../support/servers/test-server.ts'
 import { dueRetries, exhaustedSessions } from '../../support/sessions/due-retries.ts'
-import { passTime } from '../../support/sessions/pass-time.ts'
+import { advanceClock } from '../../support/sessions/advance-clock.ts'
 
 describe('the test database', () => {
   let database: TestDatabase
@@ -42,8 +42,12 @@ describe('the test database', () => {
       { now: 0, clock: 0 },
       { now: 0, clock: 0 },
     ])
-    await passTime(database.db, 60)
-    await Promise.all([passTime(database.db, 3_600), passTime(database.db, 0.5), passTime(database.db, 0.5)])
+    await advanceClock(database.db, 60)
+    await Promise.all([
+      advanceClock(database.db, 3_600),
+      advanceClock(database.db, 0.5),
+      advanceClock(database.db, 0.5),
+    ])
     expect(await ahead()).toEqual([
       { now: 3_661, clock: 3_661 },
       { now: 3_661, clock: 3_661 },

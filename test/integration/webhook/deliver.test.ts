@@ -11,7 +11,7 @@ import { blocksOfTest } from '../../support/document-blocks.ts'
 import { createFactories, type SessionRow } from '../../support/sessions/factories.ts'
 import { metricValue } from '../../support/servers/metric-value.ts'
 import { writeEvents } from '../../support/database/outbox.ts'
-import { passTime } from '../../support/sessions/pass-time.ts'
+import { advanceClock } from '../../support/sessions/advance-clock.ts'
 import { deliveryRows, webhookRow, webhookServer, type WebhookServer } from '../../support/servers/webhook-fixture.ts'
 import { type Received, webhookReceiver, type WebhookReceiver } from '../../support/servers/webhook-receiver.ts'
 
@@ -145,7 +145,7 @@ describe('a request', () => {
     expect((both!.headers['webhook-signature'] as string).split(' ')).toHaveLength(2)
     verify(old, both!)
     verify(secret, both!)
-    await passTime(database.db, 3_601)
+    await advanceClock(database.db, 3_601)
     await happens()
     await server.deliver()
     const after = receiver.received[1]!
@@ -178,9 +178,9 @@ describe('what is not delivered', () => {
       const [row] = await deliveryRows(database.db)
       expect(row!.dueInMs / 1000).toBeGreaterThan(seconds - 5)
       expect(row!.dueInMs / 1000).toBeLessThanOrEqual(Math.min(seconds * 1.1, 86_400))
-      await passTime(database.db, Math.max(0, row!.dueInMs / 1000 - 60))
+      await advanceClock(database.db, Math.max(0, row!.dueInMs / 1000 - 60))
       expect(await server.run('deliver-webhooks')).toBe(0)
-      await passTime(database.db, 61)
+      await advanceClock(database.db, 61)
       await server.deliver()
     }
     expect(await deliveryRows(database.db)).toMatchObject([{ status: 'FAILED', attempts: 10, failures: 10 }])
@@ -204,7 +204,7 @@ describe('what is not delivered', () => {
     for (let attempt = 1; attempt <= 10; attempt++) {
       if (attempt === 5) await happens('session.error')
       await server.deliver()
-      await passTime(database.db, 100_000)
+      await advanceClock(database.db, 100_000)
     }
     expect((await deliveryRows(database.db)).map(({ status }) => status)).toEqual(['FAILED', 'DELIVERED'])
     expect(await webhookRow(database.db, webhookId)).toMatchObject({ enabled: true, failingSince: expect.any(Date) })
@@ -222,7 +222,7 @@ describe('what is not delivered', () => {
       enabled: false,
       disabledReason: 'the endpoint answered 410 Gone',
     })
-    await passTime(database.db, 10)
+    await advanceClock(database.db, 10)
     await server.deliver()
     expect(receiver.received).toHaveLength(2)
     receiver.answerWith(204)
@@ -248,7 +248,7 @@ describe('what is not delivered', () => {
     await server.deliver()
     expect(receiver.received.map(({ path }) => path)).toEqual(['/hook', '/hook/other'])
     expect((await deliveryRows(database.db, busy.webhookId))[0]!.dueInMs).toBeGreaterThan(590_000)
-    await passTime(database.db, 601)
+    await advanceClock(database.db, 601)
     await server.deliver()
     expect(receiver.received).toHaveLength(4)
     expect(await webhookRow(database.db, busy.webhookId)).toMatchObject({ restingUntil: null, failingSince: null })
@@ -259,7 +259,7 @@ test('the queue and how late it is show in the metrics, without what is disabled
   const { webhookId } = await server.create({ url: receiver.url })
   await happens('session.error', 3)
   await server.fanOut()
-  await passTime(database.db, 90)
+  await advanceClock(database.db, 90)
   const figures = async () => {
     const gauges = await readGauges(database.db)
     return ['webhookQueue', 'webhookOverdue'].map((name) => gauges.find(({ gauge }) => gauge === name)!.value)
@@ -275,11 +275,11 @@ test('finished and abandoned deliveries are kept for a fortnight', async () => {
   await server.create({ url: receiver.url })
   await happens()
   await server.deliver()
-  await passTime(database.db, WEBHOOK_RETENTION_SECONDS - 60)
+  await advanceClock(database.db, WEBHOOK_RETENTION_SECONDS - 60)
   await happens()
   await server.deliver()
   expect(await server.run('expire-webhook-deliveries')).toBe(0)
-  await passTime(database.db, 61)
+  await advanceClock(database.db, 61)
   expect(await server.run('expire-webhook-deliveries')).toBe(1)
   expect(await deliveryRows(database.db)).toHaveLength(1)
   expect((await database.db.query('SELECT FROM webhook_attempts')).rowCount).toBe(1)

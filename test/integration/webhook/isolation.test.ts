@@ -13,7 +13,7 @@ import { testDatabase, type TestDatabase } from '../../support/database/database
 import { eventually } from '../../support/eventually.ts'
 import { createFactories, type SessionRow } from '../../support/sessions/factories.ts'
 import { writeEvents } from '../../support/database/outbox.ts'
-import { passTime } from '../../support/sessions/pass-time.ts'
+import { advanceClock } from '../../support/sessions/advance-clock.ts'
 import { syncGates } from '../../support/servers/sync-gates.ts'
 import { deliveryRows, webhookRow, webhookServer, type WebhookServer } from '../../support/servers/webhook-fixture.ts'
 import { webhookReceiver, type WebhookReceiver } from '../../support/servers/webhook-receiver.ts'
@@ -236,7 +236,7 @@ describe('two servers', () => {
     const other = open()
     await other.run('deliver-webhooks')
     expect(alive.received).toHaveLength(1)
-    await passTime(database.db, WEBHOOK_LEASE_MS / 1000 + 1)
+    await advanceClock(database.db, WEBHOOK_LEASE_MS / 1000 + 1)
     alive.answerWith(200)
     await other.deliver()
     expect(await deliveryRows(database.db)).toMatchObject([{ status: 'DELIVERED', attempts: 2 }])

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { lastingPort } from '../agents/lasting-port.ts'
+import { fixedPort } from '../agents/fixed-port.ts'
 import { findProgram } from '../distribution.ts'
 import { eventually } from '../eventually.ts'
 import { isListening } from './is-listening.ts'
@@ -85,7 +85,7 @@ export async function privateProxy(options: {
   await writeFile(join(directory, 'reprise.pem'), `${certificate}${key}`)
   await copyFile(`${PAIR}.cert.pem`, join(directory, 'reprise.crt'))
   await copyFile(`${PAIR}.key.pem`, join(directory, 'reprise.key'))
-  const port = await lastingPort()
+  const port = await fixedPort()
   let text = await readFile(join(ROOT, setup.example), 'utf8')
   for (const [from, to] of [...setup.changes({ directory, port, servers }), ['60s', options.timeout] as const]) {
     if (!text.includes(from)) throw new Error(`${setup.example} has no ${from}`)

@@ -6,7 +6,7 @@ import { accessSync, constants, existsSync } from 'node:fs'
 import { hostname, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { lastingPort } from '../agents/lasting-port.ts'
+import { fixedPort } from '../agents/fixed-port.ts'
 import { findProgram, skipReason } from '../distribution.ts'
 import { eventually } from '../eventually.ts'
 
@@ -97,7 +97,7 @@ export async function startSlurmCluster(directory: string, options: ClusterOptio
   const key = join(paths.munge, 'key')
   await writeFile(key, randomBytes(64), { mode: 0o600 })
   await own(key)
-  const [port, first, second] = [await lastingPort(), await lastingPort(), await lastingPort()]
+  const [port, first, second] = [await fixedPort(), await fixedPort(), await fixedPort()]
   // Cgroups are named after nodes, and several clusters may be up at a time.
   const names = [`n${first}`, `n${second}`] as const
   const config = join(directory, 'slurm.conf')

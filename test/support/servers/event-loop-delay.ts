@@ -7,18 +7,18 @@ import { expect } from 'vitest'
  * serves, because this machine has other things to do: a probe that waits for the processor has not waited for a
  * request. What the tests send takes half of it at most, before it is compiled.
  */
-const LOOP_HOLD_MAX_MS = 250
+const EVENT_LOOP_DELAY_MAX_MS = 250
 
-/** CPU time of `referenceWork` on the machine for which LOOP_HOLD_MAX_MS is promised. */
+/** CPU time of `referenceWork` on the machine for which EVENT_LOOP_DELAY_MAX_MS is promised. */
 const REFERENCE_WORK_MS = 50
 
 /** The pause between two probes. */
 const PAUSE_MS = 2
 
-export interface LoopHold {
+export interface EventLoopDelay {
   /** Forgets what was until now: the probe in progress may have waited for the test. */
   begin(): Promise<void>
-  /** Asserts that since then no probe has waited for longer than LOOP_HOLD_MAX_MS, or so much more on a slow machine. */
+  /** Asserts that since then no probe has waited for longer than EVENT_LOOP_DELAY_MAX_MS, or so much more on a slow machine. */
   expectFree(): void
   stop(): Promise<void>
 }
@@ -27,7 +27,7 @@ export interface LoopHold {
  * Asks for `/healthz` all the time, and finds how much CPU time the server's thread, which is this one unless another is
  * given, spends on something else before it answers.
  */
-export function watchLoop(url: string, spentMs: () => number = ownThreadTime): LoopHold {
+export function watchEventLoop(url: string, spentMs: () => number = ownThreadTime): EventLoopDelay {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   const seen = { worstMs: 0, probes: 0, stopped: false }
   const probing = probe()
@@ -54,7 +54,8 @@ export function watchLoop(url: string, spentMs: () => number = ownThreadTime): L
       seen.worstMs = 0
     },
     expectFree() {
-      if (seen.worstMs >= LOOP_HOLD_MAX_MS) expect(seen.worstMs).toBeLessThan(LOOP_HOLD_MAX_MS * slowness())
+      if (seen.worstMs >= EVENT_LOOP_DELAY_MAX_MS)
+        expect(seen.worstMs).toBeLessThan(EVENT_LOOP_DELAY_MAX_MS * slowness())
     },
     async stop() {
       seen.stopped = true

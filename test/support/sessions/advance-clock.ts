@@ -4,7 +4,7 @@ import type { Database } from '../../../src/store/database.ts'
  * Lets so much time pass: the database's clock goes ahead, for all connections at once, until the database is made
  * fresh. Only the agents and servers that are asked for were silent meanwhile.
  */
-export async function passTime(
+export async function advanceClock(
   db: Database,
   seconds: number,
   options: { silentAgents?: readonly string[]; serversGone?: boolean } = {},

@@ -6,7 +6,7 @@ import { writeTestSecretsKey } from './test-secrets.ts'
  * An API server on a database that tests use, in a process of its own: what a test does itself then counts neither as
  * time nor as memory of the server.
  */
-export async function startServerBeside(
+export async function startSecondServer(
   database: { connectionString: string },
   onLog: (line: string) => void = () => {},
 ): Promise<ServerProcess> {

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach } from 'vitest'
-import { playedAgent, type PlayedAgent } from '../agents/played-agent.ts'
+import { fakeAgent, type FakeAgent } from '../agents/fake-agent.ts'
 import { startGraphQLServer, type TestServer as ApiServer } from './graphql-server.ts'
 import { testServer, type TestServer } from './test-server.ts'
 
 /** Each test of the file has the API over real HTTP, a scheduler that it runs itself, and agents that it plays. */
-export function usePlayedApi() {
+export function useFakeAgentApi() {
   let api: ApiServer
   let server: TestServer
   beforeAll(async () => {
@@ -24,8 +24,8 @@ export function usePlayedApi() {
       return server
     },
     /** @returns an agent that takes work */
-    async registered(options: Parameters<typeof playedAgent>[1] = {}): Promise<PlayedAgent> {
-      const agent = playedAgent(server.gateway, options)
+    async registered(options: Parameters<typeof fakeAgent>[1] = {}): Promise<FakeAgent> {
+      const agent = fakeAgent(server.gateway, options)
       await agent.register()
       await server.run('watch-agents')
       return agent

@@ -6,7 +6,7 @@ const FIRST = 12_000
 const COUNT = 20_000
 
 /** A free port for a server that is restarted on it: no other process is assigned it in the meantime. */
-export async function lastingPort(): Promise<number> {
+export async function fixedPort(): Promise<number> {
   for (;;) {
     const port = FIRST + Math.floor(Math.random() * COUNT)
     const probe = createServer()

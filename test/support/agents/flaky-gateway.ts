@@ -1,7 +1,7 @@
 import type { Gateway, SyncRequest } from '../../../src/domain/agent/protocol.ts'
 
 /** An agent's connection to a gateway, which a test can cut, and on which it can alter the agent's reports. */
-export interface SwayedGateway extends Gateway {
+export interface FlakyGateway extends Gateway {
   /** Calls in progress end without a response, new ones are refused. */
   cut(): void
   heal(): void
@@ -9,7 +9,7 @@ export interface SwayedGateway extends Gateway {
   alter(tell: ((request: SyncRequest) => SyncRequest) | null): void
 }
 
-export function swayedGateway(server: Gateway): SwayedGateway {
+export function flakyGateway(server: Gateway): FlakyGateway {
   let outage = new AbortController()
   let tell: ((request: SyncRequest) => SyncRequest) | null = null
 

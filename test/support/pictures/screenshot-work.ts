@@ -5,14 +5,14 @@ import { setRetrySwitch } from '../../../src/services/retry/retry-switches.ts'
 import { openDatabase } from '../../../src/store/database.ts'
 import { createPrisma } from '../../../src/store/prisma.ts'
 import type { CreateSessionInput } from '../../../src/services/session/create-session-input.ts'
-import { type PlayedWork, playWork } from './played-work.ts'
+import { type FakeWork, runFakeWork } from './fake-work.ts'
 import { stoppedClock, type StoppedClock } from './stopped-clock.ts'
 
 /** The moment at which the pictures are taken. */
-export const PICTURED_AT = new Date('2026-03-17T14:29:50Z')
+export const SCREENSHOT_TIME = new Date('2026-03-17T14:29:50Z')
 const BEGUN_AT = new Date('2026-03-17T12:04:10Z')
 
-export interface PicturedWork {
+export interface ScreenshotWork {
   /** By name: chains. */
   readonly chains: ReadonlyMap<string, string>
   close(): Promise<void>
@@ -30,13 +30,13 @@ interface Attempt {
 const PATIENT = { maxRetries: 6, retryDelay: 30, backoff: 'EXPONENTIAL', jitter: 'NONE' } as const
 
 /** An afternoon of a research group, moved by the real services, at times that are always the same. */
-export async function pictureWork(connectionString: string): Promise<PicturedWork> {
+export async function createScreenshotWork(connectionString: string): Promise<ScreenshotWork> {
   const connect = { connectionString, connectionsMax: 4, onError: () => {} }
   const db = openDatabase(connect)
   const prisma = createPrisma(connect)
   const clock = stoppedClock(db, BEGUN_AT)
   await clock.set(BEGUN_AT)
-  const work = await playWork(db, clock, 'node-7')
+  const work = await runFakeWork(db, clock, 'node-7')
   const chains = new Map<string, string>()
 
   async function create(name: string, input: Partial<CreateSessionInput>): Promise<string> {
@@ -71,8 +71,8 @@ export async function pictureWork(connectionString: string): Promise<PicturedWor
   await attempt(work, clock, reco, { ran: 61, exitCode: 3, log: recoLog(7, true) })
   await attempt(work, clock, reco, { ran: 74, exitCode: 3, log: recoLog(8, true) })
   await playPresent(work, clock, create)
-  await attempt(work, clock, reco, { ran: 66, exitCode: 3, log: recoLog(9, true) }, PICTURED_AT)
-  await clock.set(PICTURED_AT)
+  await attempt(work, clock, reco, { ran: 66, exitCode: 3, log: recoLog(9, true) }, SCREENSHOT_TIME)
+  await clock.set(SCREENSHOT_TIME)
   return {
     chains,
     async close() {
@@ -86,7 +86,7 @@ export async function pictureWork(connectionString: string): Promise<PicturedWor
 type Create = (name: string, input: Partial<CreateSessionInput>) => Promise<string>
 
 /** Chains that have ended by then. */
-async function playFinished(work: PlayedWork, clock: StoppedClock, create: Create): Promise<void> {
+async function playFinished(work: FakeWork, clock: StoppedClock, create: Create): Promise<void> {
   const report = await create('nightly-report', { labels: labels({ team: 'ops' }) })
   await attempt(work, clock, report, { ran: 96, exitCode: 0 })
   const backfill = await create('backfill-nlp-7', { labels: labels({ team: 'nlp' }), retryPolicy: PATIENT })
@@ -106,7 +106,7 @@ async function playFinished(work: PlayedWork, clock: StoppedClock, create: Creat
 }
 
 /** Chains that go on: two that are held, one that runs, one that waits for what no agent has. */
-async function playPresent(work: PlayedWork, clock: StoppedClock, create: Create): Promise<void> {
+async function playPresent(work: FakeWork, clock: StoppedClock, create: Create): Promise<void> {
   const { db, context } = work.server
   await db.query(`INSERT INTO projects (id, domain_id, name) SELECT gen_random_uuid(), id, 'risk' FROM domains LIMIT 1`)
   const held = [
@@ -131,7 +131,7 @@ async function playPresent(work: PlayedWork, clock: StoppedClock, create: Create
 
 /** Its newest attempt, once it is due, from its start to its end; `endsAt` says when that is. */
 async function attempt(
-  work: PlayedWork,
+  work: FakeWork,
   clock: StoppedClock,
   chainId: string,
   { queued = 0.4, preparing = 2.5, ran, log, ...ending }: Attempt,

@@ -29,7 +29,7 @@ export type Report = Partial<
 >
 
 /** A simulated agent: the test decides what it observes; the gateway is the real one. */
-export interface PlayedAgent {
+export interface FakeAgent {
   readonly id: string
   readonly instanceId: string
   readonly kernels: Map<string, ObservedKernel>
@@ -46,7 +46,7 @@ export interface PlayedAgent {
   exitAll(exitCode: number): void
 }
 
-export function playedAgent(
+export function fakeAgent(
   gateway: Gateway,
   options: {
     slots?: Record<string, string>
@@ -56,7 +56,7 @@ export function playedAgent(
     /** What else it says when it registers. */
     says?: Pick<RegisterRequest, 'slotsPerKernelMax' | 'ports' | 'volumes' | 'chainStore' | 'judgesTime'>
   } = {},
-): PlayedAgent {
+): FakeAgent {
   const { slots = { cpu: '4' }, resourceGroup = 'default', id = randomUUID(), instanceId = randomUUID() } = options
   const kernels = new Map<string, ObservedKernel>()
   const signal = new AbortController().signal
@@ -75,7 +75,7 @@ export function playedAgent(
     kernels.set(kernelId, observed(kernelId, assignment, report))
   }
 
-  const agent: PlayedAgent = {
+  const agent: FakeAgent = {
     id,
     instanceId,
     kernels,

@@ -2,7 +2,7 @@ import type { Database } from '../../../src/store/database.ts'
 import { withoutTriggers } from './many-chains.ts'
 
 /** Kernels, events and history of the sessions that `addManyChains` made. */
-export async function addWhatSessionsLeft(db: Database): Promise<void> {
+export async function addRowsOfSessions(db: Database): Promise<void> {
   for (const statement of LEFT) await withoutTriggers(db, statement)
   await db.query('VACUUM ANALYZE')
 }
@@ -18,7 +18,7 @@ const LEFT = [
 ]
 
 /** As many logs, audit entries, webhooks with deliveries, and resubmissions with refused items. */
-export async function addWhatPeopleLeft(db: Database): Promise<void> {
+export async function addRowsOfPeople(db: Database): Promise<void> {
   for (const statement of ASKED_FOR) await withoutTriggers(db, statement)
   await db.query('VACUUM ANALYZE')
 }

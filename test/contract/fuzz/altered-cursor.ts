@@ -3,7 +3,7 @@ import { hostileMoment } from './well-typed-values.ts'
 import { hostileText } from './hostile-values.ts'
 
 /** Cursors as they were given, some with one of their values replaced, or cut off. */
-export function bentCursor(cursors: readonly string[]): fc.Arbitrary<string> {
+export function alteredCursor(cursors: readonly string[]): fc.Arbitrary<string> {
   if (cursors.length === 0) return hostileText
   const cursor = fc.constantFrom(...cursors)
   return fc.oneof(

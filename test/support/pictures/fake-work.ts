@@ -1,4 +1,4 @@
-import { playedAgent, type PlayedAgent } from '../agents/played-agent.ts'
+import { fakeAgent, type FakeAgent } from '../agents/fake-agent.ts'
 import { kernelRows } from '../database/session-rows.ts'
 import { testServer, type ServiceName, type TestServer } from '../servers/test-server.ts'
 import type { Database } from '../../../src/store/database.ts'
@@ -27,7 +27,7 @@ export interface Ending {
 }
 
 /** Sessions that the real services move, by a clock that a test sets, on an agent whose reports it makes. */
-export interface PlayedWork {
+export interface FakeWork {
   readonly server: TestServer
   create(input: Partial<CreateSessionInput>): Promise<string>
   /** Its newest attempt waits, is prepared, and runs from then on, having written this. */
@@ -38,9 +38,9 @@ export interface PlayedWork {
   settle(): Promise<void>
 }
 
-export async function playWork(db: Database, clock: StoppedClock, name: string): Promise<PlayedWork> {
+export async function runFakeWork(db: Database, clock: StoppedClock, name: string): Promise<FakeWork> {
   const server = testServer(db)
-  const agent = playedAgent(server.gateway, { slots: { cpu: '32', mem: String(128 * 2 ** 30) } })
+  const agent = fakeAgent(server.gateway, { slots: { cpu: '32', mem: String(128 * 2 ** 30) } })
   await agent.register()
   await db.query('UPDATE agents SET name = $1', [name])
 
@@ -89,7 +89,7 @@ export async function playWork(db: Database, clock: StoppedClock, name: string):
 }
 
 /** What it starts, it starts now. */
-async function comply(agent: PlayedAgent, clock: StoppedClock): Promise<void> {
+async function comply(agent: FakeAgent, clock: StoppedClock): Promise<void> {
   const ran = new Set([...agent.kernels].flatMap(([id, { status }]) => (status === 'RUNNING' ? [id] : [])))
   agent.obey(await agent.sync())
   for (const [id, { status }] of agent.kernels) {
