@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { describe, expect, test } from 'vitest'
-import { loginOf, newBrowserKey, type BrowserLogin } from '../../support/servers/browser-login.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { loginOf, logInBrowser, newBrowserKey, type BrowserLogin } from '../../support/servers/browser-login.ts'
 import { DEFAULT_PROJECT_ID } from '../../support/sessions/factories.ts'
 import { type Headers, OURS, useLoginServer } from './login-server.ts'
 

@@ -337,21 +337,15 @@ describe('registering', () => {
     expect(await given.world()).toEqual(before)
   })
 
-  test("as another token's agent", async () => {
-    const before = await given.world()
-    const agentId = scene.foreign.agent.id
-    expect(await given.post(PATHS.register, { ...registration(), agentId })).toMatchObject({
-      status: 403,
-      body: { code: 'FORBIDDEN' },
-    })
-    expect(await given.world()).toEqual(before)
-  })
-
-  test('as the embedded agent', async () => {
-    const embedded = await given.api.factory.agent()
+  const others: [string, () => Promise<string>][] = [
+    ["as another token's agent", async () => scene.foreign.agent.id],
+    ['as the embedded agent', () => given.api.factory.agent()],
+  ]
+  test.each(others)('%s', async (_, idOf) => {
+    const agentId = await idOf()
     const before = await given.world()
     for (const path of [PATHS.register, PATHS.sync]) {
-      const told = await given.post(path, { ...registration(), ...scene.truth, agentId: embedded })
+      const told = await given.post(path, { ...registration(), ...scene.truth, agentId })
       expect(told).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } })
     }
     expect(await given.world()).toEqual(before)
@@ -359,17 +353,14 @@ describe('registering', () => {
 })
 
 describe('with a token', () => {
+  const ofProject = (role: 'ADMIN' | 'MEMBER' | 'VIEWER') => () =>
+    given.api.factory.token({ role, projectId: DEFAULT_PROJECT_ID })
   const refused: [string, () => Promise<string | null>, number, string][] = [
     ['of nobody', async () => null, 401, 'UNAUTHENTICATED'],
     ['that is made up', async () => `rpr_${'x'.repeat(43)}`, 401, 'UNAUTHENTICATED'],
-    ['of a member', () => given.api.factory.token({ role: 'MEMBER', projectId: DEFAULT_PROJECT_ID }), 403, 'FORBIDDEN'],
-    ['of a viewer', () => given.api.factory.token({ role: 'VIEWER', projectId: DEFAULT_PROJECT_ID }), 403, 'FORBIDDEN'],
-    [
-      "of one project's administrator",
-      () => given.api.factory.token({ role: 'ADMIN', projectId: DEFAULT_PROJECT_ID }),
-      403,
-      'FORBIDDEN',
-    ],
+    ['of a member', ofProject('MEMBER'), 403, 'FORBIDDEN'],
+    ['of a viewer', ofProject('VIEWER'), 403, 'FORBIDDEN'],
+    ["of a project's administrator", ofProject('ADMIN'), 403, 'FORBIDDEN'],
   ]
   test.each(refused)('%s', async (_, tokenOf, status, code) => {
     const token = await tokenOf()

@@ -39,17 +39,12 @@ type Happening =
 
 const pick = fc.nat({ max: 20 })
 const agent = fc.nat({ max: 2 })
-const of = (weight: number, does: 'create' | 'round' | 'retention' | 'removal' | 'cleanup' | 'release') => ({
-  weight,
-  arbitrary: fc.constant<Happening>({ does }),
-})
+const WEIGHTS = { create: 2, round: 12, retention: 2, removal: 1, cleanup: 2, release: 2 } as const
 const happening: fc.Arbitrary<Happening> = fc.oneof(
-  of(2, 'create'),
-  of(12, 'round'),
-  of(2, 'retention'),
-  of(1, 'removal'),
-  of(2, 'cleanup'),
-  of(2, 'release'),
+  ...Object.entries(WEIGHTS).map(([does, weight]) => ({
+    weight,
+    arbitrary: fc.constant<Happening>({ does: does as keyof typeof WEIGHTS }),
+  })),
   {
     weight: 9,
     arbitrary: fc.record({
