@@ -207,7 +207,7 @@ describe('the directions of imports', () => {
       expect([...new Set(packages)].toSorted()).toEqual(['leven', 'pino', 'pino-pretty', 'undici', 'uuid', 'ws', 'zod'])
     })
 
-    test('of what traces need are lazy', async () => {
+    test('of the tracing packages are lazy', async () => {
       const users = files.filter(({ imports }) => imports.some((name) => name?.startsWith('@opentelemetry/')))
       expect(users.map(({ path }) => path)).toEqual(['src/observability/otel-tracer.ts'])
       const importers = edges.filter(({ to }) => to === users[0]!.path).map(({ from }) => from)
@@ -315,7 +315,7 @@ describe('the page on the architecture', () => {
       expect(named.filter((name) => !isNoun(name))).toEqual([])
     })
 
-    test('the others have a line of the layout each, and there is none for what is not there', () => {
+    test('the others have a line in the layout each, and each line has its folder', () => {
       const layout = blocks.find(({ heading }) => heading === 'Layout')!
       const named = new Set([...layout.text.matchAll(/^(src\/\S+)\/ {2,}\S/gm)].map(([, folder]) => folder!))
       const others = folders.filter((folder) => {

@@ -127,7 +127,7 @@ describe('names that pages use', async () => {
   })
 
   describe.each(codes)('$page', ({ code }) => {
-    test('names what there is', () => {
+    test('names existing things', () => {
       const named = code.flatMap((text) => text.match(NAME) ?? [])
       expect(named.filter((name) => !names.has(name))).toEqual([])
     })
@@ -209,7 +209,7 @@ describe('the page on the command line', () => {
 })
 
 describe('variables of kernels', () => {
-  test('docs/executors.md says of each variable of kernels what the code says', async () => {
+  test('docs/executors.md describes each variable of kernels as the code does', async () => {
     const rows = await tableRows('docs/executors.md', 'The environment of kernels')
     expect(rows).toEqual(Object.entries(KERNEL_VARIABLES))
   })
@@ -222,7 +222,7 @@ describe('the page on troubleshooting', () => {
   describe('what failed a session', async () => {
     const rows = (await tableRows(PAGE, 'A session failed')).map(([name, cause]) => ({ name: name!, cause: cause! }))
 
-    test('every name is told', () => {
+    test('every name has a row', () => {
       const told = rows.map(({ name }) => name)
       expect(FAILURE_NAMES.filter((name) => !told.includes(name))).toEqual([])
       expect(new Set(told).size).toBe(told.length)
@@ -239,7 +239,7 @@ describe('the page on troubleshooting', () => {
     })
   })
 
-  test('every reason to hold a retry is told', async () => {
+  test('every reason to hold a retry has a row', async () => {
     const rows = await tableRows(PAGE, 'It failed, and no retry comes')
     expect(rows.map(([reason]) => reason!).toSorted()).toEqual(Object.keys(HOLD_WORDS).toSorted())
   })

@@ -39,7 +39,7 @@ describe('pages and the code', async () => {
     expect(await tableRows('docs/client.md', 'Which server')).toEqual(expected)
   })
 
-  test('a server does not wonder about what clients read', () => {
+  test('a server does not warn about variables of clients', () => {
     const { warnings } = loadConfig(Object.fromEntries(CLIENT_VARIABLES.map(({ name }) => [name, '1'])))
     expect(warnings).toEqual([])
   })
@@ -104,7 +104,7 @@ describe('pages and the code', async () => {
     expect(methods.filter((name) => ![...named, ...plurals].includes(name))).toEqual([])
   })
 
-  test('README: short, with a picture of what there is', async () => {
+  test('README: short, with a picture of the parts', async () => {
     expect((await readFile(join(ROOT, 'README.md'), 'utf8')).split('\n').length).toBeLessThanOrEqual(250)
     const picture = blocks.find(({ page, language }) => page === 'README.md' && language === 'mermaid')!.text
     const words = [...picture.matchAll(/\b[A-Z]+(?:_[A-Z]+)*\b|\b[a-z]+[A-Z]\w*\b/g)].map(([word]) => word)

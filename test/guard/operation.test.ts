@@ -74,7 +74,7 @@ describe('the page on operation', async () => {
     expect(labels.filter((label) => !known.includes(label))).toEqual([])
   })
 
-  test('docs/operation.md: what Prometheus scrapes is served', async () => {
+  test('docs/operation.md: the scraped path is served', async () => {
     const [block] = await blocksOfTest('test/guard/operation.test.ts')
     const { scrape_configs: jobs, rule_files: files } = parse(block!.text) as {
       scrape_configs: { metrics_path?: string; http_sd_configs?: { url: string }[] }[]
@@ -153,7 +153,7 @@ describe('Kubernetes', async () => {
       expect(loadConfig(named).warnings).toEqual([])
     })
 
-    test('have volumes for what they mount, and find secrets that they may read', () => {
+    test('have volumes for their mounts, and find secrets that they may read', () => {
       const volumes = [...pod.volumes, ...spec.volumeClaimTemplates.map((claim: any) => claim.metadata)]
       const mounted = container.volumeMounts.map(({ name }: any) => name)
       expect(new Set(mounted)).toEqual(new Set(volumes.map(({ name }: any) => name)))

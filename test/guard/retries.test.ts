@@ -114,13 +114,13 @@ describe('the page on the retry policy', async () => {
     })
   })
 
-  it('tells every cause, and whether it can be retried', () => {
+  it('has every cause, and whether it can be retried', () => {
     const causes = tableIn(text, '| cause | retried |').map(([cause, retried]) => [unquoted(cause!), retried])
     const eligible: readonly string[] = ELIGIBLE_CAUSES
     expect(causes).toEqual(FAILURE_CAUSES.map((cause) => [cause, eligible.includes(cause) ? 'if eligible' : 'never']))
   })
 
-  it('tells the exit codes of CMS_EXIT_CODES', () => {
+  it('has the exit codes of CMS_EXIT_CODES', () => {
     const rows = tableIn(text, '| exit codes | the retry has |').map(([codes]) => codes!.split(', ').map(Number))
     const rules = PRESETS.CMS_EXIT_CODES.rules!.flatMap(({ match: { exitCodes } }) => (exitCodes ? [exitCodes] : []))
     expect(rows.slice(0, -1)).toEqual(rules)
@@ -129,7 +129,7 @@ describe('the page on the retry policy', async () => {
   describe('the examples', () => {
     const examples = examplesIn(text)
 
-    it('are all of the page, each with what follows from it', async () => {
+    it('are all on the page, each with its result', async () => {
       const blocks = await blocksOfTest('test/guard/retries.test.ts')
       expect(examples.map(({ policy }) => policy)).toEqual(blocks.map((block) => JSON.parse(block.text)))
       expect(examples.length).toBeGreaterThan(10)
@@ -144,7 +144,7 @@ describe('the page on the retry policy', async () => {
       expect(outcomeOf(policy, unquoted(ended))).toEqual(follows)
     })
 
-    it('for Airflow is what the settings beside it become', () => {
+    it('for Airflow follows from the settings beside it', () => {
       const [, written] = /airflowPolicyPreview\(settings: \{([^}]*)\}\)/.exec(text)!
       const parsed = parseAirflowSettings(JSON.parse(`{${written!.replaceAll(/(\w+):/g, '"$1":')}}`))
       if ('issues' in parsed) throw new Error(JSON.stringify(parsed.issues))

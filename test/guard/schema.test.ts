@@ -56,7 +56,7 @@ describe('compatibility of the schema', () => {
   const served = everything(schema)
 
   describe('schema.graphql', () => {
-    test('breaks no client of the last release, unless the change log says so', async () => {
+    test('breaks no client of the last release, unless the change log has it', async () => {
       const released = buildSchema(await readFile(join(ROOT, 'test/guard/released.graphql'), 'utf8'))
       const breaking = breakingSection(await readFile(join(ROOT, 'CHANGELOG.md'), 'utf8'))
       const unsaid = findBreakingChanges(released, schema).filter(({ description }) => !breaking.includes(description))
@@ -68,7 +68,7 @@ describe('compatibility of the schema', () => {
       expect(served.filter(({ description }) => !description?.trim()).map(({ name }) => name)).toEqual([])
     })
 
-    test('says of what is deprecated what to use instead', () => {
+    test('names a replacement for each deprecated field', () => {
       const unhelpful = served.filter(({ deprecationReason }) => deprecationReason?.startsWith('Use `') === false)
       expect(unhelpful.map(({ name }) => name)).toEqual([])
     })
@@ -89,7 +89,7 @@ describe('compatibility of the schema', () => {
 })
 
 describe('the schema file', () => {
-  test('schema.graphql is what the code serves', async () => {
+  test('schema.graphql matches the code', async () => {
     const committed = await readFile(join(ROOT, 'schema.graphql'), 'utf8')
     const served = `${printSchema(lexicographicSortSchema(schema))}\n`
     expect(committed, '`npm run generate` writes it').toBe(served)
@@ -144,7 +144,7 @@ describe('entries of the client', () => {
     )
   })
 
-  test('the entry for Node is all of it', () => {
+  test('the entry for Node has everything', () => {
     const { paths, packages } = reachable('src/client/node/index.ts')
     const all = files
       .filter(({ path }) => path.startsWith('src/client/') && !path.endsWith('.d.ts'))
@@ -165,7 +165,7 @@ describe('entries of the client', () => {
 })
 
 describe('operations of the client', () => {
-  test('the operations of the client and of the web UI are what their documents and schema.graphql give', async () => {
+  test('the generated operations of the client and of the web UI match their documents and schema.graphql', async () => {
     const made = [...(await generateOperations())]
     expect(made.length).toBeGreaterThan(3)
     const committed = await Promise.all(made.map(([path]) => readFile(path, 'utf8').catch(() => null)))

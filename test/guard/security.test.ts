@@ -77,7 +77,7 @@ describe('the page on security', async () => {
   describe('the table of isolations', () => {
     const [head, ...rows] = tableOf('Isolation')
 
-    test('has what agents report, and the page that says how', async () => {
+    test('has the settings that agents report, and the page that describes them', async () => {
       const page = await readFile(join(ROOT, 'docs/executors.md'), 'utf8')
       const reported = ['namespaces+user', 'namespaces', 'user', 'none'].map((name) => `\`${name}\``)
       expect(head).toEqual(['can a kernel', ...reported])
@@ -112,7 +112,7 @@ describe('the page on security', async () => {
       expect(new Set(Object.values(COLUMNS).map(({ role }) => role))).toEqual(new Set(Object.keys(roles)))
     })
 
-    test('says what the code does', () => {
+    test('agrees with the code', () => {
       const said = Object.fromEntries(rows.map(([what, ...answers]) => [what!.split(':')[0], answers]))
       const done = Object.fromEntries(
         Object.entries(ROWS).map(([what, may]) => [what, Object.values(COLUMNS).map((by) => (may(by) ? 'yes' : 'no'))]),
@@ -121,7 +121,7 @@ describe('the page on security', async () => {
     })
   })
 
-  describe('the table of who can do what to whom', async () => {
+  describe('the table of attacks', async () => {
     const [head, ...rows] = tableOf('Who can do what to whom')
     const named = rows.flatMap(([who, does, , tests]) =>
       [...tests!.matchAll(/`([^`]+)`: “([^”]+)”/g)].map(([, file, name]) => ({
@@ -162,7 +162,7 @@ describe('the page on security', async () => {
     })
   })
 
-  test('the drawing names what there is', async () => {
+  test('the drawing names existing things', async () => {
     const [drawing] = await blocksOfTest('test/guard/security.test.ts')
     for (const part of ['api', 'scheduler', 'kernels', 'PostgreSQL', 'secrets-key', 'webhooks'])
       expect(drawing!.text).toContain(part)
@@ -227,7 +227,7 @@ describe('programs that are started', () => {
     return text.slice(start)
   }
 
-  test('no program is started through a shell of its own, or with the PATH as it is', () => {
+  test('no program is started through a shell, or with the inherited PATH', () => {
     expect(files.filter(({ text }) => /\bshell: true|\bexecSync?\(/.test(text)).map(({ path }) => path)).toEqual([])
     const bare = files.filter(({ text, path }) => /process\.env\['PATH'\]/.test(text) && !(path in OF_THE_PERSON))
     expect(bare.map(({ path }) => path)).toEqual([])

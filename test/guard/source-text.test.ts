@@ -45,11 +45,11 @@ describe('the text of the sources', async () => {
     expect(linesThatMatch(/\breprise_now\(\)/).length).toBeGreaterThan(150)
   })
 
-  test('no path of somebody’s machine', () => {
+  test('no path of a developer’s machine', () => {
     expect(linesThatMatch(/['"`\s](\/home\/|\/Users\/|\/root\/|\/work\/)/)).toEqual([])
   })
 
-  test('each integration test file says in its first line what it holds', async () => {
+  test('the first line of each integration test file describes it', async () => {
     const folder = join(ROOT, 'test/integration')
     const tests = (await readdir(folder, { recursive: true })).filter((path) => path.endsWith('.test.ts'))
     expect(tests.length).toBeGreaterThan(50)

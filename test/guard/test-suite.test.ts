@@ -26,7 +26,7 @@ describe('the suite', () => {
       expect(Object.values(COMMANDS).flat().toSorted()).toEqual([...Object.keys(PARTS), 'quick'].toSorted())
     })
 
-    test('what `npm test` runs needs nothing of the distribution', async () => {
+    test('`npm test` needs no packages of the distribution', async () => {
       const elsewhere = new Set(
         Object.entries(PARTS).flatMap(([part, patterns]) =>
           part === 'pure' ? [] : patterns.flatMap((pattern) => globSync(pattern, { cwd: ROOT })),
@@ -187,7 +187,7 @@ describe('reading and saving seeds', () => {
     expect(seeds).toHaveLength(1)
   })
 
-  test.concurrent('a concurrent test must say which it is', ({ task: own, expect: expectHere }) => {
+  test.concurrent('a concurrent test must name itself', ({ task: own, expect: expectHere }) => {
     expectHere(() => seedsOf()).toThrow('pass its task')
     expectHere(seedsOf(own)).not.toEqual([])
   })

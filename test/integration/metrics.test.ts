@@ -62,7 +62,7 @@ describe('the metrics page', () => {
     expect(sampleIn(page, 'bai_session_retry_succeeded_total')).toBe(0)
   })
 
-  it('tells what the database holds', async () => {
+  it('shows the figures of the database', async () => {
     const fresh = await startGraphQLServer()
     const { factory } = fresh
     await factory.session({ status: 'RUNNING' })
@@ -104,7 +104,7 @@ describe('the metrics page', () => {
     expect(subscriber).toBeDefined()
   })
 
-  it('without a database it still has what was counted, and says that the rest is missing', async () => {
+  it('without a database it still has its counters, and marks the rest as missing', async () => {
     const lonely = await startGraphQLServer({ metricsPublic: true })
     lonely.metrics.retries.dispatched.inc(3)
     await lonely.database.db.close()
@@ -118,7 +118,7 @@ describe('the metrics page', () => {
     lonely.bus.close()
   })
 
-  it('tells of deployments and routes what does not stand as it should', async () => {
+  it('shows deployments and routes that differ from their target', async () => {
     const fresh = await startGraphQLServer()
     const { factory } = fresh
     const short = await factory.deployment({ replicas: 3, status: 'SCALING' })
@@ -138,7 +138,7 @@ describe('the metrics page', () => {
     await fresh.close()
   })
 
-  it('counts each route and method of REST under its own name, and what is none as other', async () => {
+  it('counts each REST route and method under its own name, and unknown ones as other', async () => {
     const headers = { authorization: `Bearer ${server.adminToken}` }
     const document = (await (await fetch(`${server.url}/v2/openapi.json`)).json()) as { paths: Record<string, object> }
     const routes = Object.entries(document.paths).flatMap(([path, methods]) =>
@@ -188,7 +188,7 @@ describe('metrics of retries', () => {
     await failWith(server, agent, exitCode)
   }
 
-  it('counts what is scheduled, dispatched, exhausted and succeeded', async () => {
+  it('counts scheduled, dispatched, exhausted and successful retries', async () => {
     const { server, agent } = given
     await sessionIn(server, agent, 'RUNNING', RETRIED)
     await failWith(server, agent, 1)
@@ -210,7 +210,7 @@ describe('metrics of retries', () => {
     expect(await counted('succeeded_total')).toBe(1)
   })
 
-  it('counts a hold once per reason, and what people cancel', async () => {
+  it('counts a hold once per reason, and cancellations by people', async () => {
     const { server, db } = given
     const [id] = await dueRetries(server.context, { count: 2 })
     await setRetrySwitch(server.context, { scope: 'CLUSTER', disabled: true })

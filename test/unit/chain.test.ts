@@ -125,7 +125,7 @@ describe('differences between attempts', () => {
     expect(specDifference(SPEC, { ...SPEC, ...changed })).toEqual(differences)
   })
 
-  test('overrides are told one by one', () => {
+  test('overrides are listed one by one', () => {
     const overrides = { priority: 3, batchTimeout: null, resourceSlots: { mem: '1' }, avoidAgents: ['a'] }
     const before = { priority: 10, batchTimeout: 60, resourceSlots: { cpu: '1', mem: '2' } }
     expect(flattenOverrides(overrides, before)).toEqual([
@@ -155,7 +155,7 @@ describe('windows of attempts', () => {
   }
 
   /** All sizes from both ends, between all pairs of places, beyond the ends too. */
-  test('every page is the slice of the list that it says', () => {
+  test('every page is the slice of the list that it names', () => {
     const places = [null, 1, 2, 3, 4, 5, 9]
     let pages = 0
     for (const after of places) {

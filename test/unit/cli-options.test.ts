@@ -41,7 +41,7 @@ describe('options of the retry policy', () => {
 })
 
 describe('options of sessions', () => {
-  test('agents are named, avoided, excluded, and told by labels', () => {
+  test('agents are named, avoided, excluded, and selected by labels', () => {
     const command = addSessionOptions(new Command('create').argument('<program...>'))
     const agents = ['--allow-agent', 'a', '--avoid-agent', 'b', '--exclude-agent', 'c', '--exclude-agent', 'd']
     const labels = ['--agent-label', 'zone=x', '--agent-label', 'disk=ssd']
@@ -57,7 +57,7 @@ describe('options of sessions', () => {
     })
   })
 
-  test('executor options are told', () => {
+  test('executor options are parsed', () => {
     const command = addSessionOptions(new Command('create').argument('<program...>'))
     const options = ['--executor-option', 'qos=high', '--executor-option', 'constraint=a=b']
     command.parse([...options, '--', 'true'], { from: 'user' })
@@ -67,7 +67,7 @@ describe('options of sessions', () => {
     ])
   })
 
-  test('a concurrency key and its limit are told', () => {
+  test('a concurrency key and its limit are parsed', () => {
     const command = addSessionOptions(new Command('create').argument('<program...>'))
     command.parse(['--concurrency-key', 'customer-7', '--concurrency-limit', '2', '--', 'true'], { from: 'user' })
     expect(sessionInput(command.opts<SessionOptions>(), ['true'])).toMatchObject({
@@ -94,7 +94,7 @@ describe('values of options', () => {
     })
   })
 
-  test('times: as they are, or so long ago or from now', () => {
+  test('times: absolute, or relative to now', () => {
     vi.useFakeTimers({ now: new Date('2026-11-21T12:00:00Z') })
     expect(past('2h')).toBe('2026-11-21T10:00:00.000Z')
     expect(future('2h')).toBe('2026-11-21T14:00:00.000Z')

@@ -46,7 +46,7 @@ describe('output', () => {
       ])
     })
 
-    test('cut what may be cut, in its middle', async () => {
+    test('cut columns that may be cut, in the middle', async () => {
       expect((await formatTable(rows, COLUMNS, plain(30))).split('\n')).toEqual([
         'ID      NAME              SIZE',
         'abcdef  from the…the end     7',
@@ -54,7 +54,7 @@ describe('output', () => {
       ])
     })
 
-    test('show of ids what tells them apart, on a terminal', async () => {
+    test('shorten ids to a unique prefix on a terminal', async () => {
       const ids = ['01a206b1-0435-74b4-9fdc-c7fb721f898b', '01a206b1-0dce-7168-8698-37a9e747c196']
       const shown = async (values: readonly string[], columns?: number) => {
         const table = await formatTable(values, [{ title: 'ID', value: (id) => id, id: true }], plain(columns))
@@ -95,7 +95,7 @@ describe('output', () => {
       expect((await shown(20))[0]).toBe('ID      STATUS')
     })
 
-    test('of plain text are what those of any text would be', async () => {
+    test('of plain text equal those of any text', async () => {
       const unicode = await unicodeMeasure()
       const text = fc.string({ unit: fc.constantFrom(...Array.from(' ~aZ09-_:%–…')), maxLength: 30 })
       checkProperty(
@@ -178,7 +178,7 @@ describe('text that is safe for terminals', () => {
     ['over\rwritten\b', 'over\\u000dwritten\\u0008'],
     ['c1 \u009b31m, turned \u202e, line \u2028', 'c1 \\u009b31m, turned \\u202e, line \\u2028'],
     ['\u001b[31mred\u001b[0m', '\\u001b[31mred\\u001b[0m'],
-  ])('what would command a terminal is shown: %j', (text, shown) => {
+  ])('control characters of terminals are shown: %j', (text, shown) => {
     expect(safeText(text, false)).toBe(shown)
   })
 
@@ -247,7 +247,7 @@ describe('completion', () => {
     })
   })
 
-  test('each id that is asked for is called by what it is of', () => {
+  test('each requested id is named after its kind', () => {
     const placeholders = (command: Command): string[] => [
       ...command.options.filter(({ long }) => long !== '--creation-id').map(({ flags }) => flags),
       ...command.registeredArguments.map((argument) => `<${argument.name()}>`),

@@ -87,7 +87,7 @@ describe('planning replicas', () => {
   const healthy = (routes: readonly PlannedRoute[]) => routes.filter(({ status }) => status === 'HEALTHY').length
   const live = (routes: readonly PlannedRoute[]) => routes.filter(({ status }) => isLive(status)).length
 
-  it('leaves as many healthy as there must be, begins none above the surge, and stops only what lives', () => {
+  it('keeps the required number healthy, starts none above the surge, and stops only living ones', () => {
     checkProperty(
       fc.property(settings, fc.integer({ min: 1, max: 3 }), someRoutes, (of, revision, routes) => {
         const { start, stop } = planReplicas({ ...of, revision }, routes)
@@ -124,7 +124,7 @@ describe('planning replicas', () => {
     }
   }
 
-  it('comes to what is wanted from wherever it begins, within its bounds at each step, and rests there', () => {
+  it('reaches the target from any start, within its bounds at each step, and stays there', () => {
     checkProperty(
       fc.property(
         settings,

@@ -48,7 +48,7 @@ describe('discovery', () => {
   })
 
   describe('Traefik', () => {
-    test('has a service for each deployment, one without servers too', () => {
+    test('has a service for each deployment, also for one without servers', () => {
       expect(traefikConfiguration([web, idle])).toEqual({
         http: {
           services: {
@@ -99,7 +99,7 @@ describe('judging health', () => {
     expect(judgeHealth({ ...BASE, status, successes, failures, stale })?.result ?? 'stays').toBe(result)
   })
 
-  it('says what was found', () => {
+  it('reports the result', () => {
     const found = { ...BASE, status: 'HEALTHY' as const, successes: 0, failures: 3, stale: false }
     expect(judgeHealth(found)?.message).toBe('3 health checks in a row failed: it answered 500')
     expect(judgeHealth({ ...found, unhealthyThreshold: 1, failures: 1 })?.message).toBe(
@@ -203,12 +203,12 @@ describe('transitions', () => {
       ])
     })
 
-    it('keeps the status where nothing is declared, and says so once', () => {
+    it('keeps the status where nothing is declared, and reports that once', () => {
       expect(judge('FAILURE', 'still waits')).toMatchObject([{ from: 'SCALING', to: 'SCALING', outcome: 'FAILURE' }])
       expect(judge('FAILURE', 'waits')).toEqual([])
     })
 
-    it('refuses what the table does not allow', () => {
+    it('refuses everything that the table does not allow', () => {
       const lies = {
         ...DEPLOYMENT_HANDLERS['scaling-deployment'],
         leadsTo: { SUCCESS: 'PENDING', FAILURE: null } as const,

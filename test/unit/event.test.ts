@@ -66,7 +66,7 @@ describe('events', () => {
 })
 
 describe('hints that wake a service', () => {
-  it('a hint that names as much as it may is one that PostgreSQL takes, and is read as it was told', () => {
+  it('the largest hint fits PostgreSQL, and is read back unchanged', () => {
     const hints: WakeHints = {
       topics: Array.from({ length: WAKE_TOPICS_PER_HINT_MAX }, () => `resubmission:${randomUUID()}` as const),
       agentIds: Array.from({ length: WAKE_AGENTS_PER_HINT_MAX }, randomUUID),
@@ -78,11 +78,11 @@ describe('hints that wake a service', () => {
   })
 
   it.each(['', '{', 'null', '"x"', randomUUID(), '{"from":"a"}', '{"from":"a","topics":[],"agentIds":7}'])(
-    'what cannot be read (%s) is no hint',
+    'unreadable text (%s) is no hint',
     (payload) => expect(parseHints(payload)).toBeNull(),
   )
 
-  it('what is awaited here is done here; what is not, and events, other servers hear of', () => {
+  it('waiters of this server are woken here; others, and those of events, by a notification', () => {
     const hub = createWakeHub()
     const abroad: WakeHints[] = []
     const woken: string[] = []
@@ -103,7 +103,7 @@ describe('hints that wake a service', () => {
     expect(woken).toEqual(['schedule-sessions', 'near', 'schedule-sessions', 'events', 'followed', 'near'])
   })
 
-  it('what another server tells wakes whom it concerns, and goes no further', () => {
+  it('a notification of another server wakes its waiters, and is not passed on', () => {
     const hub = createWakeHub()
     const woken: string[] = []
     hub.onOutgoing(() => woken.push('abroad'))

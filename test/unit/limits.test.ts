@@ -27,7 +27,7 @@ describe('limits', () => {
     expect(limits.SYNC_WAIT_MAX_MS).toBeLessThanOrEqual(limits.HEARTBEAT_INTERVAL_MS)
   })
 
-  it('leases are looked at often enough to tell the steps apart', () => {
+  it('leases are checked often enough to see each step', () => {
     expect(2 * limits.LEASE_CHECK_INTERVAL_MS).toBeLessThan(limits.SUSPECT_AFTER_MS)
   })
 
@@ -36,7 +36,7 @@ describe('limits', () => {
     expect(limits.SERVER_OUTAGE_AFTER_MS).toBeLessThan(limits.SUSPECT_AFTER_MS)
   })
 
-  it('routes back off to longer than they must serve to be told from failed starts', () => {
+  it('the longest backoff of routes exceeds the time that separates them from failed starts', () => {
     expect(limits.ROUTE_BACKOFF_MIN_MS).toBeLessThan(limits.LASTING_HEALTH_MS)
     expect(limits.LASTING_HEALTH_MS).toBeLessThan(limits.ROUTE_BACKOFF_MAX_MS)
     expect(limits.ROUTE_BACKOFF_MAX_MS).toBeLessThanOrEqual(limits.RETRY_DELAY_CEILING_MS)
@@ -52,12 +52,12 @@ describe('limits', () => {
     expect(limits.RELAY_BATCH_EVENTS_MAX).toBeLessThanOrEqual(limits.SUBSCRIBER_QUEUE_EVENTS_MAX)
   })
 
-  it('log chunks fit into a sync, and syncs into what is kept of a kernel', () => {
+  it('log chunks fit into a sync, and syncs into the kept log of a kernel', () => {
     expect(limits.LOG_CHUNK_BYTES_MAX).toBeLessThan(limits.LOG_BYTES_PER_SYNC_MAX)
     expect(limits.LOG_BYTES_PER_SYNC_MAX).toBeLessThanOrEqual(limits.LOG_BYTES_PER_KERNEL_MAX)
   })
 
-  it('what a program is started with fits the least that Linux allows', () => {
+  it('arguments of a program fit the smallest limit of Linux', () => {
     const all = limits.COMMAND_BYTES_MAX + limits.ENVIRON_BYTES_MAX + limits.ADDED_ENVIRON_BYTES_MAX
     expect(all).toBeLessThanOrEqual(limits.EXEC_BYTES_MAX)
     expect(limits.EXEC_BYTES_MAX).toBe((8 * 1024 * 1024) / 4)
@@ -83,7 +83,7 @@ describe('limits', () => {
 describe('errors', () => {
   const codes = Object.keys(ERRORS) as ErrorCode[]
 
-  it.each(codes)('%s is thrown as its row says', (code) => {
+  it.each(codes)('%s is thrown as in its row', (code) => {
     const error = new RepriseError(code, 'why', [{ path: 'name', message: 'is missing' }])
     expect(error).toMatchObject({ code, name: ERRORS[code].type, type: ERRORS[code].type, message: 'why' })
     expect(error.issues).toEqual([{ path: 'name', message: 'is missing' }])
@@ -143,7 +143,7 @@ describe('bodies of requests', () => {
       },
     )
 
-    test('is refused for what is in it', async () => {
+    test('is refused for its content', async () => {
       const { request } = await requestOf('Content-Length: 5\r\n\r\nhell')
       const excessOf = (chunk: Buffer) => (chunk.includes('l') ? 'it has an l' : undefined)
       await expect(readBody(request, { ...BOUNDS, excessOf, messageOf: (excess) => excess })).rejects.toMatchObject({

@@ -57,7 +57,7 @@ describe('configuration', () => {
     for (const text of ['0', '-1', 'all', '1e3']) expect(() => bound(text)).toThrow('REPRISE_CHAIN_FILES_MAX')
   })
 
-  test('all faults are told at once, each with its variable', () => {
+  test('all faults are reported at once, each with its variable', () => {
     const environment = {
       REPRISE_PORT: '65536',
       REPRISE_DATABASE_CONNECTIONS: '1e3',
@@ -83,7 +83,7 @@ describe('configuration', () => {
     ['REPRISE_DATADIR', 'REPRISE_DATA_DIR'],
     ['REPRISE_TOKENS', 'REPRISE_TOKEN'],
     ['REPRISE_LOGLEVEL', 'REPRISE_LOG_LEVEL'],
-  ])('%s is misspelt, and the start says what is meant', (name, meant) => {
+  ])('%s is misspelt, and the start suggests the right name', (name, meant) => {
     expect(() => loadConfig({ [name]: 'x' })).toThrow(`\n  ${name}: there is no such variable; did you mean ${meant}?`)
   })
 
@@ -151,7 +151,7 @@ describe('programs of the system', () => {
       expect(systemPath(directory('theirs', { owner: 12_345 }))).toBe(systemPath(''))
     })
 
-    test('names a directory by what its link leads to at the start', () => {
+    test('names a directory by the target of its link at the start', () => {
       const own = directory('own')
       symlinkSync(own, join(here, 'link'))
       expect(systemPath(join(here, 'link')).split(':')[0]).toBe(own)
@@ -166,7 +166,7 @@ describe('programs of the system', () => {
       for (const name of ['open', 'text']) expect(systemProgram(name, own)).toBe(join('/nonexistent', name))
     })
 
-    test('is not one that a link leads to in a directory of somebody else', () => {
+    test('is not the target of a link into a directory of another user', () => {
       const open = directory('open', { mode: 0o777 })
       const own = directory('own')
       symlinkSync(join(open, 'tool'), join(own, 'linked'))
@@ -180,8 +180,8 @@ describe('programs of the system', () => {
     )
   })
 
-  describe('what another user can write', () => {
-    test('is found above a path, and said as it is', () => {
+  describe('a path that another user can write', () => {
+    test('is found above a path, and reported unchanged', () => {
       const open = directory('open', { mode: 0o757 })
       directory('open/below')
       expect(unsafePath(join(open, 'below/tool'))).toEqual({
@@ -215,7 +215,7 @@ describe('secrets', () => {
   const box = createSecretBox([old])
 
   describe('a sealed value', () => {
-    test('opens again as it was, and never looks the same', () => {
+    test('decrypts to the same text, and never looks the same', () => {
       checkProperty(
         fc.property(fc.uint8Array({ maxLength: 200 }), fc.string(), (value, about) => {
           const [first, second] = [box.seal(value, about), box.seal(value, about)]
@@ -256,7 +256,7 @@ describe('secrets', () => {
     })
   })
 
-  test('digests tell values apart, by key and by what they are about', () => {
+  test('digests differ by value, key and subject', () => {
     const digest = (value: string, about = 'a', by = box) => by.digest(Buffer.from(value), about).toString('hex')
     expect(digest('x')).toBe(digest('x'))
     expect(new Set([digest('x'), digest('y'), digest('x', 'b'), digest('x', 'a', createSecretBox([young]))]).size).toBe(

@@ -43,7 +43,7 @@ describe('runs that overlap', () => {
     expect(admit(overlap, false, [], runs(1, 1))).toEqual({ start: 1, wait: [], skip: [], cancelOther: false })
   })
 
-  test('SKIP: one starts where nothing goes on, and no other', () => {
+  test('SKIP: one starts where no run is active, and no other', () => {
     expect(admit('SKIP', false, [], runs(1, 2))).toMatchObject({ start: 1, skip: [[2, SKIPPED_FOR_EARLIER]] })
     expect(admit('SKIP', true, [], runs(1, 1))).toMatchObject({ start: null, skip: [[1, SKIPPED_FOR_EARLIER]] })
   })
@@ -69,7 +69,7 @@ describe('runs that overlap', () => {
     expect(full.wait).toHaveLength(SCHEDULE_QUEUE_MAX)
   })
 
-  test('CANCEL_OTHER: the newest waits for the end of what goes on, which it asks for once', () => {
+  test('CANCEL_OTHER: the newest waits for the end of the active run, which it requests once', () => {
     expect(admit('CANCEL_OTHER', true, runs(1, 1, true), runs(2, 2))).toEqual({
       start: null,
       wait: [3],
@@ -112,7 +112,7 @@ describe('planned times', () => {
     }
   }
 
-  test('what is due is made, and the next is planned', () => {
+  test('a due run is made, and the next is planned', () => {
     expect(plan(at('12:00:00'), at('12:00:00.500'))).toEqual({
       runs: ['12:00:00'],
       missed: null,
@@ -120,11 +120,11 @@ describe('planned times', () => {
     })
   })
 
-  test('what is due at this very moment is made', () => {
+  test('a run that is due at this very moment is made', () => {
     expect(plan(at('12:00:00'), at('12:00:00'))).toMatchObject({ runs: ['12:00:00'], next: ['12:01:00', '12:01:00'] })
   })
 
-  test('what is not due stays planned', () => {
+  test('a run that is not due stays planned', () => {
     expect(plan(at('12:00:00'), at('11:59:59'), { delay: 10 })).toEqual({
       runs: [],
       missed: null,
@@ -149,7 +149,7 @@ describe('planned times', () => {
     expect(plan(at('12:00:00'), at('12:09:30'), { catchUp })).toEqual({ runs, missed, next: ['12:10:00', '12:10:00'] })
   })
 
-  test('after a year of seconds the work is bounded, and what is made is the same', () => {
+  test('after a year of seconds the work is bounded, and the runs are the same', () => {
     const timing: Timing = { cron: null, every: 1, timeZone: 'UTC', anchorAt: new Date('2025-06-01T00:00:00Z') }
     const { runs, missed, next } = plan(new Date('2025-06-01T00:00:01Z'), at('12:00:00'), { timing, catchUp: 2 })
     // Those of the last minute are not late.
@@ -195,7 +195,7 @@ describe('timetables', () => {
       ])
     })
 
-    test('what runs all the time goes on at its pace', () => {
+    test('a schedule that runs all the time keeps its pace', () => {
       expect(next('*/30 * * * *', 'Europe/Berlin', '2026-03-29T00:00:00Z', 4)).toEqual([
         '2026-03-29T00:30',
         '2026-03-29T01:00',
@@ -236,7 +236,7 @@ describe('timetables', () => {
       ])
     })
 
-    test('what runs all the time goes on at its pace', () => {
+    test('a schedule that runs all the time keeps its pace', () => {
       expect(next('15 * * * *', 'Europe/Berlin', '2026-10-24T23:30:00Z', 3)).toEqual([
         '2026-10-25T00:15',
         '2026-10-25T01:15',

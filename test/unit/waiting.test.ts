@@ -27,7 +27,7 @@ describe('passes', () => {
     return { passes, faults, begun: () => begun }
   }
 
-  test('a pass that fails is told of, and the next ones come', async () => {
+  test('a failing pass is logged, and the next ones follow', async () => {
     const fault = new Error('no disk')
     const { passes, faults, begun } = worker(
       async (nth) => {
@@ -40,7 +40,7 @@ describe('passes', () => {
     expect(faults).toEqual([fault, fault])
   })
 
-  test('passes never overlap, whoever wakes them meanwhile', async () => {
+  test('passes never overlap, even if they are woken meanwhile', async () => {
     let [running, most] = [0, 0]
     const { passes, begun } = worker(
       async () => {
@@ -58,7 +58,7 @@ describe('passes', () => {
     expect(most).toBe(1)
   })
 
-  test('what is due later comes earlier when it is woken, and not later', async () => {
+  test('a later pass comes earlier when it is woken, and not later', async () => {
     let pause: number | null = LONG_MS
     const { passes, begun } = worker(
       async () => {
@@ -74,7 +74,7 @@ describe('passes', () => {
     await eventually(() => begun() === 1)
   })
 
-  test('what is due soon is not asked about again', () => {
+  test('a pass that is due soon is not scheduled again', () => {
     let asked = 0
     const { passes } = worker(
       async () => {},
@@ -132,7 +132,7 @@ describe('the wake signal', () => {
       expect(await signal.wait(1)).toBe(false)
     })
 
-    test('is raised by what aborts, before it was made, while it waits, but not once it has stopped', async () => {
+    test('is raised by an abort before it was made or while it waits, but not once it has stopped', async () => {
       const controller = new AbortController()
       const early = createWakeSignal([controller.signal, new AbortController().signal])
       const stopped = createWakeSignal([controller.signal])

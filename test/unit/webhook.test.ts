@@ -218,8 +218,8 @@ describe('redelivery', () => {
     })
   }
 
-  describe('what becomes of a delivery', () => {
-    it('has ten attempts over three days, each delay up to a tenth longer than it says', () => {
+  describe('the outcome of a delivery', () => {
+    it('has ten attempts over three days, each delay up to a tenth longer than scheduled', () => {
       const hours = REDELIVERY_SECONDS.reduce((sum, seconds) => sum + seconds, 0) / 3600
       expect(hours).toBeCloseTo(75.58, 1)
       checkProperty(
@@ -242,7 +242,7 @@ describe('redelivery', () => {
       expect(judge(410)).toEqual({ kind: 'gone' })
     })
 
-    it('waits as long as Retry-After says where that is longer; 429 and 503 rest the endpoint', () => {
+    it('waits as long as Retry-After asks if that is longer; 429 and 503 rest the endpoint', () => {
       expect(judge(500, { retryAfterMs: 60_000 })).toEqual({ kind: 'again', inMs: 60_000, restMs: 0 })
       expect(judge(429, { retryAfterMs: 60_000 })).toEqual({ kind: 'again', inMs: 60_000, restMs: 60_000 })
       expect(judge(503, { retryAfterMs: 1 })).toMatchObject({ restMs: 1, inMs: expect.toSatisfy((ms) => ms >= 5_000) })

@@ -200,7 +200,7 @@ describe('recovery', () => {
       }
     })
 
-    test.skipIf(missing !== null)("one of somebody else that has a kernel's name is left alone", LONG, async () => {
+    test.skipIf(missing !== null)("a foreign one that has a kernel's name is left alone", LONG, async () => {
       const engine = await sharedEngine(name)
       await using agents = await openHandover(engine)
       const { executor } = agents
@@ -218,7 +218,7 @@ describe('recovery', () => {
       await engine.call('DELETE', `/containers/${id}?force=1`)
     })
 
-    test.skipIf(missing !== null)('one that somebody removes while the agent is away', LONG, async () => {
+    test.skipIf(missing !== null)('one that is removed while the agent is away', LONG, async () => {
       const engine = await sharedEngine(name)
       await using agents = await openHandover(engine)
       const { spec, holder } = await agents.holdRunning(WAITS)

@@ -195,14 +195,17 @@ describe('images', () => {
       expect(named.answer).toMatchObject({ digest })
     })
 
-    test.skipIf(missing !== null)('what is there is not pulled, and nothing is where nothing may be', async () => {
-      const image = `${open}/tool:1`
-      expect((await resolve(image, { policy: 'never' })).answer).toMatchObject({ name: 'image-not-found' })
-      const pulled = await resolve(image)
-      expect(pulled.progress[0]).toBe(`pulling ${image}`)
-      const there = await resolve(image)
-      expect(there).toEqual({ answer: pulled.answer, progress: [] })
-    })
+    test.skipIf(missing !== null)(
+      'an image that is there is not pulled, and none is where pulling is off',
+      async () => {
+        const image = `${open}/tool:1`
+        expect((await resolve(image, { policy: 'never' })).answer).toMatchObject({ name: 'image-not-found' })
+        const pulled = await resolve(image)
+        expect(pulled.progress[0]).toBe(`pulling ${image}`)
+        const there = await resolve(image)
+        expect(there).toEqual({ answer: pulled.answer, progress: [] })
+      },
+    )
 
     test.skipIf(missing !== null)('however many wait for an image, it is pulled once', async () => {
       const image = await pushBase(shared, open, 'awaited:1')
@@ -221,37 +224,34 @@ describe('images', () => {
       await slow.close()
     })
 
-    test.skipIf(missing !== null)(
-      'credentials are in nothing that an agent writes, says or gives to the engine to keep',
-      async () => {
-        const image = `${locked.host}/team/secret:1`
-        await engine.removeImage(image)
-        const fixture = await createContainerFixture(shared)
-        const spec = kernelSpec({ command: ['env'], image })
-        const refused = kernelSpec({ command: ['env'], image: `${locked.host}/team/none:1` })
-        const auth = await authFile(REGISTRY_USER)
-        const agent = holdAgent(fixture, shared.socket, [spec, refused], { authFile: auth, pull: 'always' })
-        agent.start()
-        await agent.reaches(spec.kernelId, 'EXITED')
-        await agent.reaches(refused.kernelId, 'FAILED')
-        const { Id } = (await fixture.container(spec.kernelId))!
-        const kept = [
-          agent.said(),
-          (await shared.call('GET', `/containers/${Id}/json`)).text,
-          (await shared.call('GET', `/images/${encodeURIComponent(image)}/json`)).text,
-          ...(await everyFile(fixture.agentDir)),
-        ].join('\n')
-        expect(kept).toContain(spec.kernelId)
-        expect(kept).toContain('PATH=')
-        const { username, password } = REGISTRY_USER
-        for (const secret of [password, Buffer.from(`${username}:${password}`).toString('base64'), 'password']) {
-          expect(kept).not.toContain(secret)
-        }
-        await agent.kill()
-        await shared.call('DELETE', `/containers/${Id}?force=1`)
-        await fixture.dispose()
-      },
-    )
+    test.skipIf(missing !== null)('credentials are in no file, message or engine setting of an agent', async () => {
+      const image = `${locked.host}/team/secret:1`
+      await engine.removeImage(image)
+      const fixture = await createContainerFixture(shared)
+      const spec = kernelSpec({ command: ['env'], image })
+      const refused = kernelSpec({ command: ['env'], image: `${locked.host}/team/none:1` })
+      const auth = await authFile(REGISTRY_USER)
+      const agent = holdAgent(fixture, shared.socket, [spec, refused], { authFile: auth, pull: 'always' })
+      agent.start()
+      await agent.reaches(spec.kernelId, 'EXITED')
+      await agent.reaches(refused.kernelId, 'FAILED')
+      const { Id } = (await fixture.container(spec.kernelId))!
+      const kept = [
+        agent.said(),
+        (await shared.call('GET', `/containers/${Id}/json`)).text,
+        (await shared.call('GET', `/images/${encodeURIComponent(image)}/json`)).text,
+        ...(await everyFile(fixture.agentDir)),
+      ].join('\n')
+      expect(kept).toContain(spec.kernelId)
+      expect(kept).toContain('PATH=')
+      const { username, password } = REGISTRY_USER
+      for (const secret of [password, Buffer.from(`${username}:${password}`).toString('base64'), 'password']) {
+        expect(kept).not.toContain(secret)
+      }
+      await agent.kill()
+      await shared.call('DELETE', `/containers/${Id}?force=1`)
+      await fixture.dispose()
+    })
   })
 
   async function everyFile(directory: string): Promise<string[]> {
@@ -309,7 +309,7 @@ describe('slow pulls', () => {
       return { told, answers: Promise.all(all).finally(() => puller.close()) }
     }
 
-    test.skipIf(missing !== null)('all who wait are told how far it is, once a second at most', LONG, async () => {
+    test.skipIf(missing !== null)('all who wait see its progress, once a second at most', LONG, async () => {
       const { told, answers } = pull(3)
       for (const answer of await answers)
         expect(answer).toMatchObject({ id: expect.stringMatching(/^sha256:/) as string })
@@ -325,7 +325,7 @@ describe('slow pulls', () => {
       for (const pause of pauses) expect(pause).toBeGreaterThan(900)
     })
 
-    test.skipIf(missing !== null)('one of which nothing more comes is given up, and says so', LONG, async () => {
+    test.skipIf(missing !== null)('one without progress is cancelled, with the reason', LONG, async () => {
       await shared.cli('rmi', `${proxy.host}/${image}`)
       const { told, answers } = pull(1, { silentMaxMs: SILENT_MAX_MS })
       await eventually(() => told[0]!.some(({ text }) => text.includes('MiB')), { withinMs: SLOWLY_MS })

@@ -177,26 +177,29 @@ echo oom $(cat /proc/self/oom_score_adj)
       },
     )
 
-    test.skipIf(missing !== null)("an agent that may not signal what root's engine runs does not begin", async () => {
-      await chmod(dirname(engine.socket), 0o755)
-      await chmod(engine.socket, 0o666)
-      const config = {
-        containerEngine: engine.url,
-        containerAllow: ['*'],
-        containerVolumes: [],
-        containerNetwork: 'none',
-      }
-      const script = `
+    test.skipIf(missing !== null)(
+      "an agent that may not signal the containers of root's engine does not start",
+      async () => {
+        await chmod(dirname(engine.socket), 0o755)
+        await chmod(engine.socket, 0o666)
+        const config = {
+          containerEngine: engine.url,
+          containerAllow: ['*'],
+          containerVolumes: [],
+          containerNetwork: 'none',
+        }
+        const script = `
       import { chooseContainer } from ${JSON.stringify(CHOOSE)}
       process.setgroups([])
       process.setgid(${NOBODY})
       process.setuid(${NOBODY})
       await chooseContainer(${JSON.stringify(config)}, '/nowhere', console).catch((error) => console.log(error.message))`
-      const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script], {
-        cwd: '/',
-      })
-      expect(stdout).toContain("the engine is root's, and this agent is not root")
-    })
+        const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script], {
+          cwd: '/',
+        })
+        expect(stdout).toContain("the engine is root's, and this agent is not root")
+      },
+    )
   })
 })
 
@@ -270,7 +273,7 @@ describe('networks', () => {
       await eventually(async () => (await networks()).length === 0)
     })
 
-    test.skipIf(missing !== null)('one that is made while another is removed goes, too', async () => {
+    test.skipIf(missing !== null)('one that is created while another is removed is removed, too', async () => {
       let holds = true
       await using slow = await slowDown(engine.socket, (request) =>
         holds && /^DELETE \S*\/networks\/reprise-.{36}$/.test(request) ? 'request' : null,

@@ -91,7 +91,7 @@ describe('outages', () => {
     })
 
     test.skipIf(missing !== null || name === 'podman')(
-      'what may be missing of an output is said once, also if the agent is killed behind that',
+      'possibly missing output is reported once, also if the agent is killed after that',
       LONG,
       async () => {
         await using agents = await openHandover(engine)
@@ -212,7 +212,7 @@ describe('restarts of the engine', () => {
       existsSync(file(kernel, 'status')) ? parseStatus(readFileSync(file(kernel, 'status'), 'utf8')).shim : null
 
     test.skipIf(missing !== null)(
-      'while it is down, what is to start says why it waits, and what runs is not given up',
+      'while it is down, new kernels report why they wait, and running ones are kept',
       () => {
         expect(meanwhile).toEqual({ prepared: { reason: SILENT }, later: SILENT, running: 'RUNNING' })
       },

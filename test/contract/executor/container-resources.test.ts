@@ -55,7 +55,7 @@ head -c ${LINE_BYTES} /dev/zero | tr '\\0' x`
     const file = (kernelId: string, stream: string) => join(fixture.kernel(kernelId), stream)
 
     test.skipIf(missing !== null)(
-      'bytes, a long line and many lines are exact, stream by stream, when the agent is killed in the midst of it',
+      'bytes, a long line and many lines are exact in each stream when the agent is killed meanwhile',
       async () => {
         const spec = kernelSpec({ command: ['sh', '-c', SCRIPT] })
         const agent = holdAgent(fixture, engine.socket, [spec])
@@ -252,7 +252,7 @@ sleep 1`
     }
 
     test.skipIf(missing !== null || !namesDevices)(
-      'each kernel has its own, and is otherwise what it is without',
+      'each kernel has its own, and is otherwise unchanged',
       LONG,
       async () => {
         const projectId = randomUUID()
@@ -270,7 +270,7 @@ sleep 1`
       },
     )
 
-    test.skipIf(missing !== null)('one that is not there is a failure that says what to do', LONG, async () => {
+    test.skipIf(missing !== null)('a missing one is a failure with advice', LONG, async () => {
       const { error } = await reaches(executor, start(name === 'podman' ? 3 : 1), 'FAILED', SLOWLY_MS)
       expect(error).toMatchObject({
         name: 'executor-failed',

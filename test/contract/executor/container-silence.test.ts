@@ -76,7 +76,7 @@ describe('a silent engine', () => {
     const isUnreachable = () => eventually(() => labels.length > 0, { withinMs: SLOWLY_MS })
 
     test.skipIf(missing !== null).each(['stands still', 'was killed'])(
-      'says so while it %s: what runs runs, and what is new waits',
+      'is reported while it %s: running kernels continue, and new ones wait',
       LONG,
       async (how) => {
         labels.length = 0
@@ -128,7 +128,7 @@ describe('a silent engine', () => {
     )
 
     test.skipIf(missing !== null)(
-      'is not told that anything is missing of what ended while only the agent was away',
+      'reports no missing output for a kernel that ended while only the agent was away',
       LONG,
       async () => {
         const running = await startWaiting()
@@ -196,7 +196,7 @@ describe('stops', () => {
     }
 
     test.skipIf(missing !== null).each(CASES.map((each, at) => ({ ...each, at })))(
-      '$what: the next one goes on with it',
+      '$what: the next agent continues it',
       async ({ at, exitCode }) => {
         const { kernelId } = specs[at]!
         expect(await reaches(next, kernelId, 'EXITED', SLOWLY_MS)).toMatchObject({

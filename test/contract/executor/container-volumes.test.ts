@@ -89,7 +89,7 @@ describe('volumes', () => {
       expect(await readdir(join(root, 'data'))).toEqual(['text'])
     })
 
-    test.skipIf(missing !== null)('keep what is mounted below a read-only one as it is', async () => {
+    test.skipIf(missing !== null)('keep mounts below a read-only one as they are', async () => {
       const below = join(root, 'data', 'below')
       await mkdir(below)
       execFileSync('mount', ['-t', 'tmpfs', '-o', 'mode=777', 'tmpfs', below])
@@ -104,7 +104,7 @@ describe('volumes', () => {
       }
     })
 
-    test.skipIf(missing !== null)('are for their projects, whatever the server says', async () => {
+    test.skipIf(missing !== null)('are for their projects, whatever the server asks', async () => {
       const mounts = [{ ...SHARED, volume: 'theirs' }]
       expect(await refused({ mounts })).toContain('this agent has no volume theirs for project default')
       expect(await refused({ mounts, projectName: 'theirs2' })).toContain('no volume theirs')
@@ -115,7 +115,7 @@ describe('volumes', () => {
     })
 
     test.skipIf(missing !== null).each(['/work', '/proc', '/', '/mnt/../proc', 'mnt', '/mnt/shared/below'])(
-      'are not at %s, whatever the server says',
+      'are not at %s, whatever the server asks',
       async (path) => {
         expect(await refused({ mounts: [SHARED, { ...SHARED, path }] })).toContain('cannot be mounted at')
       },
@@ -141,7 +141,7 @@ describe('volumes', () => {
       ).toContain('/elsewhere/linked/there\n')
     })
 
-    test.skipIf(missing !== null)('are not what took the place of the directory', async () => {
+    test.skipIf(missing !== null)('are refused if something else took the place of the directory', async () => {
       const source = join(root, 'moved')
       const mounts = [{ ...SHARED, volume: 'moved' }]
       await rename(source, `${source}-away`)
@@ -210,7 +210,7 @@ describe('garbage', () => {
     }
 
     test.skipIf(missing !== null)(
-      'images that it has pulled go when they were not used for so long; those of others stay',
+      'images that it has pulled are removed when they were unused for long; those of others stay',
       async () => {
         await engine.cli('pull', ...(name === 'podman' ? ['--tls-verify=false'] : []), image('theirs'))
         await open({ pull: 'always', imageKeep: { ageSeconds: 1, count: null } })
@@ -238,7 +238,7 @@ describe('garbage', () => {
     )
 
     test.skipIf(missing !== null)(
-      'an image that somebody removes before its container is made is fetched again',
+      'an image that is removed before its container is created is pulled again',
       async () => {
         await open({ imageKeep: FOREVER })
         const spec = kernelSpec({ command: ['sh', '-c', 'exit 5'], image: image('unused') })

@@ -69,7 +69,7 @@ describe('files that programs change', () => {
     ['directories', 'mkdir -p stop/x oom/x stop.new/x'],
     ['text that means nothing', 'for f in stop oom; do echo null >$f; done'],
   ])('%s in place of the marks', (_, script) => {
-    test('a stop takes effect, and its reason is told', async () => {
+    test('a stop takes effect, and its reason is reported', async () => {
       const { kernelId, path } = await attack(script)
       executor.stop(kernelId, 1, 10_000, FENCED)
       expect(await reaches(executor, kernelId, 'EXITED')).toMatchObject({ error: FENCED })
@@ -110,7 +110,7 @@ describe('files that programs change', () => {
       ],
       ['too much memory', 'head -c 400000000 /dev/zero | tail', () => {}],
       ['the end of what runs it', 'kill -KILL 0', () => {}],
-    ])('%s ends it, and the agent goes on', async (_name, last, act) => {
+    ])('%s ends it, and the agent continues', async (_name, last, act) => {
       const ready = join(fixture.agentDir, 'ready')
       const script = `own=$(cd ..; pwd); mv "$own" "$own-moved"; ${replace}\ntouch ${ready}; ${last}`
       const spec = kernelSpec({ command: ['bash', '-c', script], resourceSlots: { mem: String(48 * 1024 * 1024) } })
@@ -141,7 +141,7 @@ describe('files that programs change', () => {
       expect(await executor.readLog(kernelId, stream, 0, 100)).toEqual({ text: '', bytes: 0, end: true })
   })
 
-  test('what happens to the record and the status keeps no agent from starting', async () => {
+  test('damage to the record and the status keeps no agent from starting', async () => {
     const attacks = ['mkfifo x; mv x spec.json', 'rm spec.json; echo "{}" >spec.json', 'rm status; mkfifo status']
     const attacked = await Promise.all(attacks.map(attack))
     const other = kernelSpec({ command: ['sleep', '1000'] })
@@ -163,7 +163,7 @@ describe('large commands', () => {
 
   describe.each(arrangements)('with isolation $arrangement', ({ arrangement, fault }) => {
     test.skipIf(fault !== null)(
-      'what is exactly as large as the system takes starts, and one byte more says so',
+      'the largest command that the system takes starts, and one byte more is reported',
       async () => {
         const fixture = await createProcessFixture({ arrangement })
         const executor = fixture.create({ changed: () => undefined })
@@ -196,7 +196,7 @@ describe('large commands', () => {
     )
   })
 
-  test('a single string that the system does not take is named, without what is in it', async () => {
+  test('a single string that the system does not take is named, without its content', async () => {
     const fixture = await createProcessFixture()
     const executor = fixture.create({ changed: () => undefined })
     await executor.recover()

@@ -70,7 +70,7 @@ describe('kernels', () => {
     expect((await reaches(executor, kernelId, 'FAILED')).error?.name).toBe('executor-failed')
   })
 
-  test('a program says something of a failure of its own, and nothing of being stopped', async () => {
+  test('a program has a verdict on its own failure, and none when it is stopped', async () => {
     const say = `echo '{"reason":"mine"}' >$REPRISE_VERDICT_FILE; echo said`
     const failed = start(['sh', '-c', `${say}; exit 3`])
     expect(await reaches(executor, failed.kernelId, 'EXITED')).toMatchObject({ verdict: { reason: 'mine' } })
@@ -122,7 +122,7 @@ describe('kernels', () => {
     return entries.map((entry) => entry.slice(0, entry.indexOf('='))).toSorted()
   }
 
-  test('it works in a directory of its own, with a place for temporary files', async () => {
+  test('it works in its own directory, with a place for temporary files', async () => {
     const text = await output(['sh', '-c', 'pwd; echo $HOME; ls -d $TMPDIR; cat'])
     const [cwd, home, tmp] = text.split('\n')
     expect(cwd).toBe(home)
@@ -178,7 +178,7 @@ describe('kernels', () => {
     expect((await readAll(executor, kernelId, 'STDERR')).text).toBe('1\n2\n3\n4\n5\n')
   })
 
-  test('a log that grows is told while the kernel runs', async () => {
+  test('a growing log is reported while the kernel runs', async () => {
     let changes = 0
     const other = fixture.create({ changed: () => changes++ })
     const spec = kernelSpec({ command: ['sh', '-c', 'sleep 0.3; echo hello; sleep 1000'] })
@@ -192,11 +192,11 @@ describe('kernels', () => {
     await other.close()
   })
 
-  test('an image is an environment and an interpreter for what is no program', async () => {
+  test('an image is an environment, and an interpreter for commands that are no program', async () => {
     expect(await output(['-c', 'print(6 * 7)'], { image: 'python3' })).toBe('42\n')
   })
 
-  test('what Python writes is in the log at once, unless the session says otherwise', async () => {
+  test('output of Python is in the log at once, unless the session disables that', async () => {
     expect(await output(['sh', '-c', 'echo $PYTHONUNBUFFERED'])).toBe('1\n')
     const { kernelId } = start(['python3', '-c', 'import time; print("begun"); time.sleep(1000)'])
     await eventually(async () => (await executor.readLog(kernelId, 'STDOUT', 0, 100)).text === 'begun\n')
@@ -288,29 +288,32 @@ describe('memory', () => {
     await fixture.dispose()
   })
 
-  test.skipIf(probed === null)('a kernel’s cgroup goes with it, and kills what made a session of its own', async () => {
-    const fixture = await createProcessFixture({ memoryLimit: 'cgroup' })
-    const executor = fixture.create({ changed: () => undefined })
-    await executor.recover()
-    const group = join(fixture.agentDir, 'group')
-    const command = [
-      'sh',
-      '-c',
-      `sed -n 's/.*memory:\\|^0:://p' /proc/self/cgroup | grep reprise >${group}; setsid sleep 1000 & sleep 0.1`,
-    ]
-    const spec = kernelSpec({ command, resourceSlots: { mem: String(LIMIT) } })
-    executor.start(spec, 1)
-    await reaches(executor, spec.kernelId, 'EXITED')
-    const path = readFileSync(group, 'utf8').trim()
-    expect(path).toContain(spec.kernelId)
-    const mount = existsSync('/sys/fs/cgroup/cgroup.controllers') ? '/sys/fs/cgroup' : '/sys/fs/cgroup/memory'
-    expect(existsSync(join(mount, path))).toBe(true)
-    expect(readFileSync(join(mount, path, 'cgroup.procs'), 'utf8')).toBe('')
-    executor.forget(spec.kernelId, 1)
-    await eventually(() => !existsSync(join(mount, path)))
-    await eventually(() => executor.observe().length === 0)
-    await executor.close()
-    expect(existsSync(join(mount, path, '..'))).toBe(false)
-    await fixture.dispose()
-  })
+  test.skipIf(probed === null)(
+    'a kernel’s cgroup is removed with it, and kills processes with their own session',
+    async () => {
+      const fixture = await createProcessFixture({ memoryLimit: 'cgroup' })
+      const executor = fixture.create({ changed: () => undefined })
+      await executor.recover()
+      const group = join(fixture.agentDir, 'group')
+      const command = [
+        'sh',
+        '-c',
+        `sed -n 's/.*memory:\\|^0:://p' /proc/self/cgroup | grep reprise >${group}; setsid sleep 1000 & sleep 0.1`,
+      ]
+      const spec = kernelSpec({ command, resourceSlots: { mem: String(LIMIT) } })
+      executor.start(spec, 1)
+      await reaches(executor, spec.kernelId, 'EXITED')
+      const path = readFileSync(group, 'utf8').trim()
+      expect(path).toContain(spec.kernelId)
+      const mount = existsSync('/sys/fs/cgroup/cgroup.controllers') ? '/sys/fs/cgroup' : '/sys/fs/cgroup/memory'
+      expect(existsSync(join(mount, path))).toBe(true)
+      expect(readFileSync(join(mount, path, 'cgroup.procs'), 'utf8')).toBe('')
+      executor.forget(spec.kernelId, 1)
+      await eventually(() => !existsSync(join(mount, path)))
+      await eventually(() => executor.observe().length === 0)
+      await executor.close()
+      expect(existsSync(join(mount, path, '..'))).toBe(false)
+      await fixture.dispose()
+    },
+  )
 })

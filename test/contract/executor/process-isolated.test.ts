@@ -122,7 +122,7 @@ describe('directories', () => {
     expect((await readAll(executor, spec.kernelId, 'STDOUT')).text).toBe('second\n')
   })
 
-  test('what a chain has stored is not dropped before its last kernel here is forgotten', async () => {
+  test('the files of a chain are not dropped before its last kernel here is forgotten', async () => {
     const spec = kernelSpec({ command: ['sh', '-c', 'echo kept >"$REPRISE_CHAIN_DIR/state"; exec sleep 1000'] })
     executor.start(spec, 1)
     const stored = join(fixture.agentDir, 'chains', spec.chainId, 'state')
@@ -144,7 +144,7 @@ describe('directories', () => {
     executor = await open()
   })
 
-  test('what a removal cut short has left is no kernel, and is cleared away', async () => {
+  test('leftovers of an interrupted removal are no kernel, and are removed', async () => {
     const [left, reused] = [kernelSpec(), kernelSpec()]
     await executor.close()
     for (const { kernelId } of [left, reused]) leave(join(fixture.agentDir, 'kernels', kernelId))
@@ -185,7 +185,7 @@ describe('directories', () => {
     expect(directoriesIn(chains)).toEqual([keeper.chainId])
   })
 
-  test('of a removed chain all generations are dropped, and what was moved aside', async () => {
+  test('all generations of a removed chain are dropped, also those that were moved aside', async () => {
     const chains = join(fixture.agentDir, 'chains')
     const first = kernelSpec({ command: ['sh', '-c', 'echo 1 >$REPRISE_CHAIN_DIR/checkpoint'] })
     const fresh = { ...first, kernelId: kernelSpec().kernelId, checkpoint: { generation: 1, newest: null } }
@@ -203,7 +203,7 @@ describe('directories', () => {
     })
   })
 
-  test('what a chain has stored is dropped unless a kernel here needs it, also by the next instance', async () => {
+  test('the files of a chain are dropped unless a kernel here needs them, also by the next instance', async () => {
     const chains = join(fixture.agentDir, 'chains')
     const spec = kernelSpec({ command: ['sh', '-c', 'echo 1 >$REPRISE_CHAIN_DIR/checkpoint'] })
     executor.start(spec, 1)
@@ -228,18 +228,21 @@ describe('directories', () => {
   const AM_ROOT = process.getuid!() === 0
   const unreadable = skipReason('isolation', AM_ROOT && !OTHERS_READ(CHECKOUT) ? 'other users cannot read it' : null)
 
-  test.skipIf(unreadable !== null)('what its owner has locked is measured and dropped, also without root', async () => {
-    const agentDir = await temporaryDirectory('chains')
-    const uid = AM_ROOT ? 65_534 : process.getuid!()
-    chownSync(agentDir, uid, uid)
-    const asUser = AM_ROOT ? ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups'] : ['env']
-    const program = join(CHECKOUT, 'test/support/programs/chain-store-program.ts')
-    const chainId = kernelSpec().chainId
-    const [command, ...args] = [...asUser, process.execPath, program, agentDir, chainId]
-    const [bytes, files] = execFileSync(command, args, { encoding: 'utf8' }).split(' ').map(Number)
-    expect(bytes).toBeGreaterThan(3_000_000)
-    expect(bytes).toBeLessThan(3_200_000)
-    expect(files).toBe(5)
-    expect(readdirSync(join(agentDir, 'chains'))).toEqual(['.reprise-store'])
-  })
+  test.skipIf(unreadable !== null)(
+    'files that their owner has locked are measured and dropped, also without root',
+    async () => {
+      const agentDir = await temporaryDirectory('chains')
+      const uid = AM_ROOT ? 65_534 : process.getuid!()
+      chownSync(agentDir, uid, uid)
+      const asUser = AM_ROOT ? ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups'] : ['env']
+      const program = join(CHECKOUT, 'test/support/programs/chain-store-program.ts')
+      const chainId = kernelSpec().chainId
+      const [command, ...args] = [...asUser, process.execPath, program, agentDir, chainId]
+      const [bytes, files] = execFileSync(command, args, { encoding: 'utf8' }).split(' ').map(Number)
+      expect(bytes).toBeGreaterThan(3_000_000)
+      expect(bytes).toBeLessThan(3_200_000)
+      expect(files).toBe(5)
+      expect(readdirSync(join(agentDir, 'chains'))).toEqual(['.reprise-store'])
+    },
+  )
 })

@@ -54,7 +54,7 @@ describe('processes that are left', () => {
   const wait = (count: number) =>
     `while [ "$(cat /proc/[0-9]*/cmdline 2>/dev/null | tr "\\0" "\\n" | grep -c "^MARK\\$")" -lt ${count} ]; do sleep 0.02; done`
 
-  describe.each(TRACKED)('what a kernel starts, $arrangement, $by', ({ arrangement, fault, cgroupMount }) => {
+  describe.each(TRACKED)('processes that a kernel starts, $arrangement, $by', ({ arrangement, fault, cgroupMount }) => {
     beforeEach(async () => {
       if (fault !== null) return
       fixture = await createProcessFixture({ arrangement, ...(cgroupMount !== undefined && { cgroupMount }) })
@@ -71,7 +71,7 @@ describe('processes that are left', () => {
     })
 
     test.skipIf(fault !== null).each(Object.entries(PROGRAMS))(
-      '%s is gone when its end is told',
+      '%s is gone when its end is reported',
       async (_, program) => {
         const script = `${program}\n${wait(1)}\nexit 3`.replaceAll('MARK', mark)
         const spec = kernelSpec({ command: ['sh', '-c', script] })
@@ -81,7 +81,7 @@ describe('processes that are left', () => {
       },
     )
 
-    test.skipIf(fault !== null)('a daemon is gone with a kernel that has to be killed, too', async () => {
+    test.skipIf(fault !== null)('a daemon is also gone with a kernel that has to be killed', async () => {
       const script = `trap "" TERM\n${PROGRAMS['a daemon of a daemon']}\n${wait(1)}\necho ready\nwhile :; do sleep 0.05; done`
       const spec = kernelSpec({ command: ['sh', '-c', script.replaceAll('MARK', mark)] })
       executor.start(spec, 1)
@@ -143,28 +143,24 @@ describe('removal of files', () => {
     })
   })
 
-  test.skipIf(!AM_ROOT)(
-    'what is mounted in a tree is left as it is, and the rest goes',
-    { timeout: GUARD_MS },
-    async () => {
-      const directory = await temporaryDirectory('mounted')
-      const script = `mkdir -p outside tree/a/mount tree/b; echo kept >outside/file
+  test.skipIf(!AM_ROOT)('mounts in a tree are left alone, and the rest is removed', { timeout: GUARD_MS }, async () => {
+    const directory = await temporaryDirectory('mounted')
+    const script = `mkdir -p outside tree/a/mount tree/b; echo kept >outside/file
 mount --bind outside tree/a/mount
 "$NODE" -e 'import(process.argv[1]).then(({ removeTree }) => removeTree("tree")).catch(({ code }) => console.log(code))' "$MODULE"
 find . -name file; find . -name b`
-      const env = {
-        PATH: process.env['PATH'],
-        NODE: process.execPath,
-        MODULE: join(CHECKOUT, 'src/agent/removal/remove-tree.ts'),
-      }
-      const said = execFileSync('unshare', ['--mount', 'sh', '-ec', script], { cwd: directory, env, encoding: 'utf8' })
-      const [code, ...found] = said.trim().split('\n')
-      expect(code).toBe('EBUSY')
-      // Where it was mounted, and where it is.
-      expect(found).toHaveLength(2)
-      expect(found.every((path) => path.endsWith('/file'))).toBe(true)
-    },
-  )
+    const env = {
+      PATH: process.env['PATH'],
+      NODE: process.execPath,
+      MODULE: join(CHECKOUT, 'src/agent/removal/remove-tree.ts'),
+    }
+    const said = execFileSync('unshare', ['--mount', 'sh', '-ec', script], { cwd: directory, env, encoding: 'utf8' })
+    const [code, ...found] = said.trim().split('\n')
+    expect(code).toBe('EBUSY')
+    // Where it was mounted, and where it is.
+    expect(found).toHaveLength(2)
+    expect(found.every((path) => path.endsWith('/file'))).toBe(true)
+  })
 })
 
 /**

@@ -99,7 +99,7 @@ describe('limits', () => {
       expect(text.trim().split('\n')).toEqual(expected.map(String))
     })
 
-    test.skipIf(fault !== null || !limitsMemory)('what it stores in /dev/shm is memory', async () => {
+    test.skipIf(fault !== null || !limitsMemory)('files in /dev/shm count as memory', async () => {
       const mem = String(MEMORY)
       const kernelId = start(`head -c ${3 * MEMORY} /dev/zero >/dev/shm/$MARK; exit 9`, { mem })
       const modest = start(`head -c ${MEMORY / 4} /dev/zero >/dev/shm/$MARK.less && rm /dev/shm/$MARK.less`, { mem })
@@ -128,7 +128,7 @@ describe('limits', () => {
     ({ arrangement, fault }) => {
       prepare(arrangement, fault)
 
-      test.skipIf(fault !== null)('a kernel is root of nothing but what is its own', async () => {
+      test.skipIf(fault !== null)("a kernel has root's rights only over its own things", async () => {
         const secret = join(fixture.agentDir, 'secret')
         writeFileSync(secret, 'reads the secret\n', { mode: 0o600 })
         const environ = [
@@ -156,7 +156,7 @@ describe('limits', () => {
   describe.each(CONFINED)('the memory limit holds, $arrangement', ({ arrangement, fault }) => {
     prepare(arrangement, fault)
 
-    test.skipIf(fault !== null || !limitsMemory)('in a file system in memory of its own', async () => {
+    test.skipIf(fault !== null || !limitsMemory)('in its own file system in memory', async () => {
       const script = `unshare -Urm sh -c 'mkdir m && mount -t tmpfs none m && { head -c ${2 * MEMORY} /dev/zero >m/f; stat -c %s m/f; }' 2>/dev/null || echo 0`
       const kernelId = start(script, { mem: String(MEMORY) })
       const { oomKilled } = await reaches(executor, kernelId, 'EXITED')
@@ -298,7 +298,7 @@ describe('usage', () => {
     )
   })
 
-  test.skipIf(!meters)('what nobody has waited for counts in a cgroup', async () => {
+  test.skipIf(!meters)('processes that nobody has waited for count in a cgroup', async () => {
     const executor = await prepare('none', true)
     const [shell, flag, script] = program('exit 3')
     const detached = `setsid sh -c "$SCRIPT" & while [ ! -e go ]; do sleep 0.05; done; sleep 0.2; exit 4`
@@ -326,7 +326,7 @@ describe('usage', () => {
       return cpuSeconds
     }
 
-    test('what ended while there was no agent has used something', async () => {
+    test('a kernel that ended while there was no agent has usage', async () => {
       const spec = kernelSpec({ command: program('exit 3') })
       const cpuSeconds = await abandon(spec)
       goOn(spec)
@@ -337,7 +337,7 @@ describe('usage', () => {
       expectUsage(usage, { cpuSeconds, cgroups })
     })
 
-    test('what is stopped by the next agent has used what it used under both', async () => {
+    test('a kernel that the next agent stops has the usage under both', async () => {
       const spec = kernelSpec({ command: program('exit 3') })
       const cpuSeconds = await abandon(spec)
       const executor = await another()
@@ -348,7 +348,7 @@ describe('usage', () => {
     })
   })
 
-  test('what never ran has used nothing', async () => {
+  test('a kernel that never ran has no usage', async () => {
     const executor = await prepare('none', true)
     const missing = kernelSpec({ image: 'no-such-image' })
     const stopped = kernelSpec()

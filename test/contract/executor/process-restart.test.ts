@@ -76,7 +76,7 @@ describe('restarts of the agent', () => {
     expect(told).toBe(`${port}\n`)
   })
 
-  test('what ended while there was no agent is reported', async () => {
+  test('an end while there was no agent is reported', async () => {
     const codes = [0, 3, 143]
     const limits = [3_600_000, 200, 3_600_000]
     const specs = codes.map((code, index) =>
@@ -105,7 +105,7 @@ describe('restarts of the agent', () => {
     expect((await readAll(next, specs[0]?.kernelId ?? '', 'STDOUT')).text).toMatch(/^out\n\d+\n$/)
   })
 
-  test('a stop after the end, while what the command left is looked for, changes nothing of it', async () => {
+  test('a stop after the end, while leftovers are searched, changes nothing', async () => {
     const spec = kernelSpec({ command: ['sh', '-c', 'exit 0'] })
     const holder = hold([spec])
     await holder.says('EXITED')
@@ -152,7 +152,7 @@ describe('restarts of the agent', () => {
   test.each([
     ['stop', null],
     ['fence', FENCED],
-  ] as const)('the grace of a %s goes on after the restart', async (word, error) => {
+  ] as const)('the grace of a %s continues after the restart', async (word, error) => {
     const spec = kernelSpec({ command: ['sh', '-c', 'trap "" TERM; echo ready; while :; do sleep 0.05; done'] })
     const holder = hold([spec], word)
     await holder.says('stopped')

@@ -38,7 +38,7 @@ describe('crashes', () => {
         return () => cluster[Symbol.asyncDispose]()
       })
 
-      test('while it is away, ends arrive, stops work, and a label says so', async () => {
+      test('while it is away, ends arrive, stops work, and a label reports it', async () => {
         const labels: Record<string, string>[] = []
         await using scene = await openSlurm(cluster, {
           capacityMs: 1_000,
@@ -64,7 +64,7 @@ describe('crashes', () => {
         expect(labels).toEqual([UNREACHABLE, {}])
       })
 
-      test('a start that is ordered while it is away waits, says why, and begins once', async () => {
+      test('a start that is ordered while it is away waits, with the reason, and happens once', async () => {
         await using scene = await openSlurm(cluster)
         const { executor } = scene
         const running = scene.start(gated(8))
@@ -292,7 +292,7 @@ describe('killed processes', () => {
         })
       })
 
-      test('before it has heard that its sbatch succeeded', async () => {
+      test('before it knows that its sbatch succeeded', async () => {
         const spec = program(SHORT)
         await using agent = await hold(cluster, [spec], {}, (sbatch) => sbatch.pause('after'))
         await agent.sbatch.reached('after')

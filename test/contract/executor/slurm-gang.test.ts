@@ -53,7 +53,7 @@ describe('sessions on several nodes', () => {
         return nameCluster(cluster)
       })
 
-      test('they are one job with a task each, which has a directory, output and exit code of its own', async () => {
+      test('they are one job, and each task has its own directory, output and exit code', async () => {
         await using scene = await openSlurm(cluster)
         const { executor } = scene
         const specs = gangOf(['echo a; pwd; sleep 1; exit 3', 'echo b; pwd', 'echo c; pwd; exit 5'])
@@ -137,7 +137,7 @@ describe('sessions on several nodes', () => {
         expect(await scene.reaches(second, 'EXITED')).toMatchObject({ startedAt: null, stopped: true })
       })
 
-      test('another instance takes over what runs, and a job that somebody cancels has failed for all', async () => {
+      test('another instance takes over running jobs, and a cancelled job has failed for all', async () => {
         await using scene = await openSlurm(cluster)
         const specs = gangOf(Array.from({ length: 2 }, () => 'echo begun >>witness; exec sleep 1000'))
         for (const spec of specs) scene.executor.start(spec, 1)
@@ -163,7 +163,7 @@ describe('capacity', () => {
     })
     afterAll(() => cluster[Symbol.asyncDispose]())
 
-    test('is offered anew when a node goes, and when it comes back', async () => {
+    test('is offered again when a node goes, and when it returns', async () => {
       const fixture = await createSlurmFixture(cluster, { capacityMs: 500 })
       const offers: ExecutorOffer[] = []
       const executor = fixture.create({ changed: () => undefined, offers: (offer) => void offers.push(offer) })

@@ -38,7 +38,7 @@ describe('jobs', () => {
       return nameCluster(cluster)
     })
 
-    test('equal ones become one array, in which each runs once and has output of its own', async () => {
+    test('equal ones become one array, in which each runs once and has its own output', async () => {
       await using scene = await openSlurm(cluster)
       const { executor, fixture } = scene
       const specs = Array.from({ length: 20 }, (_, n) =>
@@ -106,7 +106,7 @@ describe('jobs', () => {
       expect(ended.map(({ exitCode }) => exitCode)).toEqual(specs.map(() => 7))
     })
 
-    test('another instance takes over what runs and what waits, and all of it runs once', async () => {
+    test('another instance takes over running and waiting jobs, and each runs once', async () => {
       await using scene = await openSlurm(cluster)
       const first = scene.start(gated(4))
       await scene.hasBegun(first)
@@ -133,7 +133,7 @@ describe('jobs', () => {
       expect(scene.begunTimes(kernel)).toBe(1)
     })
 
-    test('one that somebody cancels has failed for a reason from outside', async () => {
+    test('a cancelled one has failed for an external reason', async () => {
       await using scene = await openSlurm(cluster)
       const kernel = scene.start('trap "exit 0" TERM; while :; do sleep 0.1; done')
       await scene.reaches(kernel, 'RUNNING')
@@ -147,7 +147,7 @@ describe('jobs', () => {
     test.each([
       ['heeds', 'trap "exit 3" TERM', { exitCode: 3, error: { name: 'cancelled-outside' } }],
       ['does not heed', 'trap "" TERM', { exitCode: null, error: { name: 'node-failed' } }],
-    ])('one that somebody requeues, and %s that, does not run again', async (_, trap, end) => {
+    ])('a requeued one, where the agent %s that, does not run again', async (_, trap, end) => {
       await using scene = await openSlurm(cluster)
       const kernel = scene.start(`${trap}; echo begun >>witness; while :; do sleep 0.1; done`)
       await scene.hasBegun(kernel)
@@ -159,7 +159,7 @@ describe('jobs', () => {
       expect(scene.begunTimes(kernel)).toBe(1)
     })
 
-    test('a stop works where the keeper stands still, and the program does not heed it', async () => {
+    test('a stop works while the keeper hangs, and the program ignores it', async () => {
       await using scene = await openSlurm(cluster)
       const { executor } = scene
       const kernel = scene.start('trap "" TERM; echo begun >>witness; while :; do sleep 0.1; done')
@@ -172,7 +172,7 @@ describe('jobs', () => {
       await eventually(async () => (await findKeeper(kernel.kernelId)) === undefined, { withinMs: SLOWLY_MS })
     })
 
-    test('one that has just claimed its start is not judged by what Slurm said before', async () => {
+    test('one that has just claimed its start is not judged by an earlier answer of Slurm', async () => {
       await using scene = await openSlurm(cluster, { args: ['--hold'] })
       const kernel = scene.start('echo begun >>witness; exit 9')
       const now = () => find(scene.executor, kernel.kernelId)
@@ -204,7 +204,7 @@ describe('jobs', () => {
       expect(scene.begunTimes(kernel)).toBe(1)
     })
 
-    test('with a fence that is too short nothing is started, and it says so', async () => {
+    test('with too short a fence nothing is started, and the error names it', async () => {
       await using scene = await openSlurm(cluster)
       const { executor } = scene
       executor.renewed?.(20_000)
@@ -310,7 +310,7 @@ describe('ends of jobs', () => {
         expect(scene.begunTimes(spec)).toBe(0)
       })
 
-      test('where a node cannot open what it writes its output to', async () => {
+      test('where a node cannot open its output file', async () => {
         await using scene = await openSlurm(cluster, { args: ['--output=/proc/no-such-directory/output'] })
         const spec = scene.start('echo begun >>witness')
         const failed = await endOf(scene, spec, 'FAILED')

@@ -72,7 +72,7 @@ describe('the shared directory', () => {
   describe
     .skipIf(missing !== null)
     .concurrent(`while the shared directory is away${missing === null ? '' : `: ${missing}`}`, () => {
-      test('what runs is not taken to have ended, and its end is told', LONG, async () => {
+      test('a running job is not taken to have ended, and its end is reported', LONG, async () => {
         await using scene = await openSlurm(cluster)
         const { executor } = scene
         const kernel = scene.start(GATED)
@@ -91,7 +91,7 @@ describe('the shared directory', () => {
         expect(scene.begunTimes(kernel)).toBe(1)
       })
 
-      test('what should start waits for it, and can be stopped', LONG, async () => {
+      test('new jobs wait for it, and can be stopped', LONG, async () => {
         await using scene = await openSlurm(cluster)
         const { executor } = scene
         const prepared = kernelSpec({ command: ['sh', '-c', 'echo begun >>witness; exit 6'] })
@@ -114,7 +114,7 @@ describe('the shared directory', () => {
         expect([prepared, fresh].map((each) => scene.begunTimes(each))).toEqual([1, 1])
       })
 
-      test('what runs can be stopped', LONG, async () => {
+      test('running jobs can be stopped', LONG, async () => {
         await using scene = await openSlurm(cluster)
         const { executor } = scene
         const kernel = scene.start('trap "echo told; exit 3" TERM; echo begun >>witness; while :; do sleep 0.1; done')
@@ -129,7 +129,7 @@ describe('the shared directory', () => {
         expect(await scene.reaches(kernel, 'EXITED')).toMatchObject({ exitCode: 3, stopped: true })
       })
 
-      test('the stop of what waits in Slurm keeps it from running', LONG, async () => {
+      test("a stop of a job in Slurm's queue keeps it from running", LONG, async () => {
         await using scene = await openSlurm(cluster, { args: ['--hold'] })
         const { executor } = scene
         const kernel = scene.start('echo begun >>witness')
@@ -177,7 +177,7 @@ describe('the shared directory', () => {
         })
       }
 
-      test('nobody who asks the agent is held, and what should start begins once it goes on', LONG, async () => {
+      test('nobody who asks the agent is blocked, and new jobs start once it continues', LONG, async () => {
         await using own = await openOnMount()
         const { mount, scene } = own
         const { executor } = scene
@@ -200,7 +200,7 @@ describe('the shared directory', () => {
         expect([first, second].map((each) => scene.begunTimes(each))).toEqual([1, 1])
       })
 
-      test('an agent that starts says what it waits for, and goes on with that', LONG, async () => {
+      test('an agent that starts reports what it waits for, and continues when it is there', LONG, async () => {
         await using own = await openOnMount()
         const { mount } = own
         mount.hang()
@@ -261,7 +261,7 @@ describe('the lease', () => {
     return [counter!, ttl!]
   }
 
-  test('what the server says while the lease is being written counts as well', async () => {
+  test('an answer of the server while the lease is being written counts as well', async () => {
     expect(await written(600_000, 32_000)).toEqual([2, 12])
   })
 
@@ -273,7 +273,7 @@ describe('the lease', () => {
     expect(await written(600_000, 600_000, 600_500)).toEqual([1, 580])
   })
 
-  test('a fence that is too short leaves the lease as it is', async () => {
+  test('too short a fence leaves the lease unchanged', async () => {
     expect(await written(600_000, 20_000)).toEqual([1, 580])
   })
 

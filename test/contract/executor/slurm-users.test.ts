@@ -115,7 +115,7 @@ describe('users of projects', () => {
         }
       })
 
-      test('it cannot read what is of another project, or of the agent', async () => {
+      test('it cannot read files of another project, or of the agent', async () => {
         await using agent = await openUsers()
         const { ended, executor, file, fixture, outputOf, running, start } = agent
         const victim = start(
@@ -219,7 +219,7 @@ describe('users of projects', () => {
         expect(new Set(jobIds).size).toBe(1)
       })
 
-      test('the next instance has what runs, also of a project that is not named any more', async () => {
+      test('the next instance has the running jobs, also of a project that is no longer configured', async () => {
         await using agent = await openUsers()
         const { ended, file, running, scene, start } = agent
         const long = start('blue', 'trap "exit 7" TERM; echo x >>witness; while :; do sleep 0.1; done')
@@ -272,7 +272,7 @@ describe('users of projects', () => {
         expect(await ended(victim)).toMatchObject({ exitCode: 5, error: null })
       })
 
-      describe('what a job leaves in its directories', () => {
+      describe('files that a job leaves in its directories', () => {
         /** Would be a good end, were it read. */
         let forged: string
         beforeAll(async () => {
@@ -300,7 +300,7 @@ describe('users of projects', () => {
           expect({ exitCode, name: error?.name }).toEqual({ exitCode: null, name: 'kernel-vanished' })
         })
 
-        test('output that has another name is not read: where users may link what is not theirs, it may be anybody’s', async () => {
+        test('output with a second name is not read: where users may link files of others, it may be anyone’s', async () => {
           await using agent = await openUsers()
           const { ended, executor, file, running, start } = agent
           const secret = join(cluster.shared, 'secret')
@@ -315,7 +315,7 @@ describe('users of projects', () => {
           expect(readFileSync(secret, 'utf8')).toBe('secret')
         })
 
-        test('links to what is not its own are neither read nor removed', async () => {
+        test('links to files of others are neither read nor removed', async () => {
           await using agent = await openUsers()
           const { ended, executor, file, start } = agent
           const outside = join(await temporaryDirectory('outside'), 'kept')

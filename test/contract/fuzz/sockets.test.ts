@@ -193,7 +193,7 @@ describe('raw sockets', () => {
       },
     )
 
-    test('a client that says its headers byte by byte is let go', async () => {
+    test('a client that sends its headers byte by byte is disconnected', async () => {
       const { hostname, port } = new URL(server.url)
       const socket = connect(Number(port), hostname)
       const closed = new Promise<void>((resolve) => socket.on('close', () => resolve()).on('error', () => {}))
@@ -326,7 +326,7 @@ describe('WebSockets', () => {
     }
   })
 
-  test('a frame that is too large closes the connection, and none other', async () => {
+  test('a frame that is too large closes only its own connection', async () => {
     const { code } = await tell([init(), 'x'.repeat(9 * 1024 * 1024)], () => false)
     expect(code).toBe(1009)
   })

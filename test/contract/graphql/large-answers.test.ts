@@ -99,13 +99,13 @@ describe('compression', () => {
     expect(headers['content-encoding']).toBe(encoding)
   })
 
-  test('what is short is sent as it is', async () => {
+  test('a short answer is sent uncompressed', async () => {
     const { headers, body } = await ask('/graphql', { query: '{ __typename }', headers: { 'accept-encoding': 'br' } })
     expect(headers['content-encoding']).toBeUndefined()
     expect(JSON.parse(body.toString())).toEqual({ data: { __typename: 'Query' } })
   })
 
-  test('the tag of what is compressed is weak, and known again', async () => {
+  test('the tag of a compressed answer is weak, and is recognised', async () => {
     const { headers } = await ask('/v2/sessions?limit=100', { headers: { 'accept-encoding': 'gzip' } })
     expect(headers.etag).toMatch(/^W\/"/)
     const again = { 'accept-encoding': 'gzip', 'if-none-match': String(headers.etag) }
@@ -262,7 +262,7 @@ describe('slow readers', () => {
     // A stream of REST begins with the id from which one goes on that has got no event.
     ['REST', openRestStream, /id: (\S+)\nevent: /g, /id: (\S+)\n/g],
   ] as const)(
-    'over server-sent events of %s: whoever takes nothing is cut off, and goes on from its cursor',
+    'over server-sent events of %s: a reader that takes nothing is cut off, and continues from its cursor',
     async (_, open, ofEvent, ofAny) => {
       const stream = await open()
       const received = receive(stream.response)

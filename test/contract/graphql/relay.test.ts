@@ -51,7 +51,7 @@ describe('the rules of Relay', () => {
     })
   })
 
-  test('what removes something names it by the id that caches know', () => {
+  test('a mutation that removes something names it by the id that caches know', () => {
     const removing = Object.keys(schema.getMutationType()!.getFields()).filter((name) =>
       /^(delete|remove|revoke)/.test(name),
     )
@@ -211,7 +211,7 @@ describe('documented operations', async () => {
       // What cannot be done answers with the code of an error.
       expect(JSON.stringify(data)).not.toMatch(/"code":"[A-Z_]+"/)
     })
-    test('docs/errors.md shows what is answered to a wrong input, in GraphQL and REST', async () => {
+    test('docs/errors.md shows the answers to a wrong input, in GraphQL and REST', async () => {
       const [graphql, rest] = refusals.map(({ text }) => JSON.parse(text) as Record<string, unknown>)
       const { data } = await server.query(refused!.text)
       expect(data).toEqual(graphql)

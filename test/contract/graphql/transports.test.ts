@@ -43,7 +43,7 @@ describe('HTTP', () => {
       'multipart/mixed;subscriptionSpec=1.0, application/json',
     ],
     ['a subscription', 'subscription { sessionEvents { cursor } }', 'application/json'],
-  ])('%s that cannot be answered as asked (%s, %s) is told so in words', async (_name, query, accept) => {
+  ])('%s that cannot be answered as asked (%s, %s) gets a message', async (_name, query, accept) => {
     const headers = { 'content-type': 'application/json', authorization: `Bearer ${server.adminToken}`, accept }
     const response = await fetch(`${server.url}/graphql`, { method: 'POST', headers, body: JSON.stringify({ query }) })
     expect(response.status).toBe(406)
@@ -269,7 +269,7 @@ describe('server-sent events', () => {
     expect(await answers('{ __typename }')).toEqual([{ data: { __typename: 'Query' } }])
   })
 
-  test('what is wrong with an operation is told', async () => {
+  test('the faults of an operation are reported', async () => {
     expect(await answers('{ nothing }')).toMatchObject([{ errors: [{ message: expect.stringContaining('nothing') }] }])
   })
 
@@ -286,7 +286,7 @@ describe('server-sent events', () => {
     await vi.waitFor(() => expect(server.bus.subscribers).toBe(0), { timeout: 120_000 })
   })
 
-  test('the stream is not cached, and text of its own kind', async () => {
+  test('the stream is not cached, and has its own content type', async () => {
     const hangUp = new AbortController()
     const response = await fetch(`${server.url}/graphql`, {
       method: 'POST',

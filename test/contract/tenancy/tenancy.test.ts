@@ -81,7 +81,7 @@ describe('queries', () => {
     expect(all.length).toBeGreaterThan(250)
   })
 
-  test('through its own things and edges show a tenant what is its, and nothing else', async () => {
+  test('through its own things and edges show a tenant its own things, and nothing else', async () => {
     const seen = new Set<string>()
     const found: string[] = []
     let names = 0
@@ -108,7 +108,7 @@ describe('queries', () => {
     expect(found).toEqual([])
   })
 
-  test('show a viewer what happened, and no value of an environment', async () => {
+  test('show a viewer the history, and no value of an environment', async () => {
     const found: string[] = []
     let redacted = 0
     await eachOf(paths, async (path) => {
@@ -234,7 +234,7 @@ describe('mutations', () => {
 
 describe('subscriptions', () => {
   test.each(Object.values(Subscription.getFields()).map((field) => [field.name, field] as const))(
-    '%s tells another tenant nothing',
+    '%s delivers nothing to another tenant',
     async (_name, field) => {
       const type = getNamedType(field.type) as GraphQLObjectType
       const session = type.getFields()['session'] ? 'session { name environ { value } }' : ''
@@ -266,7 +266,7 @@ describe('subscriptions', () => {
   )
 
   test.each(Object.values(Subscription.getFields()).map((field) => [field.name, field] as const))(
-    '%s tells a viewer no value of an environment',
+    '%s delivers no value of an environment to a viewer',
     async (_name, field) => {
       const type = getNamedType(field.type) as GraphQLObjectType
       const session = type.getFields()['session'] ? 'session { name environ { value } }' : ''
@@ -375,7 +375,7 @@ describe('REST', () => {
     expect(redacted).toBeGreaterThanOrEqual(4)
   })
 
-  test('refuses viewers what changes something, and strangers everything', async () => {
+  test('refuses viewers every change, and strangers everything', async () => {
     for (const { method, path } of routes) {
       expect((await call(method, path, null)).status).toBe(401)
       if (method !== 'GET') expect((await call(method, path, ours.viewer)).status).toBe(403)

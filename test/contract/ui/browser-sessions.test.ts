@@ -63,7 +63,7 @@ describe.concurrent('sockets', () => {
           await idOf(token),
         ]),
     ],
-  ])('without any subscription close when %s, too', async (_why, end) => {
+  ])('without any subscription also close when %s', async (_why, end) => {
     const token = await given.server.factory.token({ role: 'ADMIN' })
     const login = await logIn(token)
     const { socket } = await openAs(login)
@@ -72,7 +72,7 @@ describe.concurrent('sockets', () => {
     expect((await closed)[0]).toBe(4401)
   })
 
-  test('have the rights that their token has by now', async () => {
+  test('have the present rights of their token', async () => {
     const token = await given.server.factory.token({ role: 'ADMIN', projectId: DEFAULT_PROJECT_ID })
     const { socket } = await openAs(await logIn(token))
     let asked = 0
@@ -125,7 +125,7 @@ describe.concurrent('a session ends', () => {
     await hasEnded(login)
   })
 
-  test('by logging out, in this browser alone; the cookie goes, too', async () => {
+  test('by logging out, only in this browser, which loses the cookie, too', async () => {
     const [login, elsewhere] = [await logIn(given.server.adminToken), await logIn(given.server.adminToken)]
     const response = await ask('DELETE', '/ui/session', login.headers)
     expect(response.status).toBe(204)

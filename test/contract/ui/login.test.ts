@@ -11,7 +11,7 @@ const { ask, logIn, whoAmI, idOf, revoke } = given
 const KEY = 'x-reprise-browser-key'
 
 describe('logging in', () => {
-  test('gives the browser a token of its own, which no script can read and no other site send', async () => {
+  test('gives the browser its own token, which no script can read and no other site can send', async () => {
     const headers = { authorization: `Bearer ${given.server.adminToken}`, [KEY]: newBrowserKey() }
     const response = await ask('POST', '/ui/session', headers)
     const [header, ...others] = response.headers.getSetCookie()
@@ -77,7 +77,7 @@ describe('logging in', () => {
     expect(await whoAmI((await logIn(viewer)).headers)).toBe('reader VIEWER')
   })
 
-  test('is over REST what it is over GraphQL', async () => {
+  test('is the same over REST as over GraphQL', async () => {
     const { headers } = await logIn(given.server.adminToken)
     expect((await ask('GET', '/v2/sessions', headers)).status).toBe(200)
     expect((await ask('GET', '/v2/sessions', { ...headers, 'sec-fetch-site': 'none' })).status).toBe(401)
@@ -185,7 +185,7 @@ describe('the cookie and its key', () => {
     expect(await whoAmI({ ...login.headers, cookie: planted })).toBeNull()
   })
 
-  test('of a server before this one ask for another login, and a page is told so', async () => {
+  test('of an earlier server ask for another login, and a page learns that', async () => {
     const parent = await given.server.factory.token({ role: 'ADMIN' })
     const secret = `rpr_${newBrowserKey()}`
     await given.server.db.query(
@@ -263,6 +263,6 @@ describe('codes', () => {
   })
 })
 
-test.each(['GET', 'PUT'])('%s is not what these paths are for', async (method) => {
+test.each(['GET', 'PUT'])('%s is not allowed on these paths', async (method) => {
   expect((await ask(method, '/ui/session', { authorization: `Bearer ${given.server.adminToken}` })).status).toBe(405)
 })

@@ -182,7 +182,7 @@ describe('the cookie that a kernel has got is refused', () => {
 })
 
 describe('a cookie that another port has set', () => {
-  test('makes nobody somebody else: the browser is logged out at most', async () => {
+  test('gives nobody another identity: the browser is logged out at most', async () => {
     const token = await server.factory.token({ role: 'MEMBER', projectId: DEFAULT_PROJECT_ID, name: 'attacker' })
     const attacker = await logInBrowser(server.url, `Bearer ${token}`)
     const nameOf = async (headers: Headers) => {
@@ -245,7 +245,7 @@ describe('links for downloads', () => {
     expect((await follow(link!)).status).toBe(200)
   })
 
-  test('are for what is downloaded, and for nothing else', async () => {
+  test('are good for downloads, and for nothing else', async () => {
     const paths = ['', '/', '/v2/sessions', '/graphql', `${log()}/follow`, `${log()}?a=b`, `//evil.example${log()}`]
     for (const path of paths)
       expect(await linkOf(path, victim.headers)).toMatchObject({ status: 404, code: 'NO_SUCH_PATH' })

@@ -109,7 +109,7 @@ describe('an address that guesses tokens', () => {
     expect(await closedWith(guess('common', 99))).toBe(1013)
   })
 
-  test('has no valid token refused, be it a new one', async () => {
+  test('no valid token is refused, not even a new one', async () => {
     server = await startGraphQLServer({ failedAuthenticationsPerSecond: 0.1, introspectionForStrangers: false })
     const token = await server.factory.token({ role: 'ADMIN' })
     // Each begins in its own way: none is refused for another's sake.

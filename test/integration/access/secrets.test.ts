@@ -50,7 +50,7 @@ describe('secret variables', () => {
     expect(environOf((await agent.sync()).orders, 'START')).toContainEqual(KEY[0])
   })
 
-  test('are inherited by retries and resubmissions, and compared without being read', async () => {
+  test('retries and resubmissions inherit them, and compare them without decrypting', async () => {
     const { server, agent, db } = given
     const first = await sessionIn(server, agent, 'RUNNING', { secretEnviron: KEY, retryPolicy: { maxRetries: 1 } })
     await failWith(server, agent, 1)
@@ -94,7 +94,7 @@ describe('secret variables', () => {
     expect(audit!['text']).not.toMatch(/another|sealed|open sesame/)
   })
 
-  test('count when another environment of a deployment stands beside them', async () => {
+  test('count together with the plain environment of a deployment', async () => {
     const { context } = given.server
     const five = (prefix: string) =>
       [0, 1, 2, 3, 4].map((n) => ({ name: `${prefix}${n}`, value: 'x'.repeat(ENVIRON_BYTES_MAX / 10) }))
@@ -113,7 +113,7 @@ describe('secret variables', () => {
     })
   })
 
-  test('that the server cannot read are a failure to start that says why', async () => {
+  test('that the server cannot read: the session fails to start, with the reason', async () => {
     const { server, db, agent } = given
     const id = await sessionIn(server, agent, 'CREATING', { secretEnviron: KEY })
     const gateway = createGateway({
@@ -146,7 +146,7 @@ describe('secret variables', () => {
     await expect(createSession(context, another)).rejects.toMatchObject({ code: 'CREATION_ID_REUSED' })
   })
 
-  test('are no variables of the environment at the same time, and as many as all of it', async () => {
+  test('share their names and their limit with the plain environment', async () => {
     const { context } = given.server
     const twice = createSession(context, { ...WORK, environ: KEY, secretEnviron: KEY })
     await expect(twice).rejects.toThrow('secretEnviron.0.name: stands in environ, too')

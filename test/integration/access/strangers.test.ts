@@ -152,7 +152,7 @@ describe('requests in a row', () => {
     expect(statuses).toEqual([200, 417, 417, 417, 400])
   })
 
-  test('of many connections: those beyond what is kept for all of them are closed, and others are served', async () => {
+  test('of many connections: those beyond the common bound are closed, and others are served', async () => {
     // Nobody is closed for being slow.
     const patient = await startGraphQLServer()
     onTestFinished(() => patient.close())
@@ -193,7 +193,7 @@ const DECODERS: Record<string, (body: Buffer) => Buffer> = {
   gzip: gunzipSync,
 }
 
-describe('what everybody may read', () => {
+describe('public pages', () => {
   const QUERY = `/graphql?query=${encodeURIComponent(getIntrospectionQuery())}`
   test.each([
     ['GraphiQL', () => '/graphql', { accept: 'text/html' }],
@@ -330,7 +330,7 @@ describe('a WebSocket without a token', () => {
     expect(most).toBeLessThan(1024 * 1024)
   })
 
-  test('that says more than it has to is closed', async () => {
+  test('that sends more than it has to is closed', async () => {
     const socket = await openSocket()
     const closed = new Promise((resolve) => socket.once('close', resolve))
     const { _socket: own } = socket as unknown as { _socket: Socket }

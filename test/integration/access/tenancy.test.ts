@@ -29,7 +29,7 @@ afterAll(() => server?.close())
 
 const globalId = (type: string, id: string) => Buffer.from(`${type}:${id}`).toString('base64')
 
-describe('what is of another project is not found', () => {
+describe('things of another project are not found', () => {
   const read = async (text: string, variables: object = {}) => {
     const answer = await server.query(text, variables, member)
     expect(answer.errors).toBeUndefined()

@@ -94,7 +94,7 @@ describe('the admin token and lookups', () => {
       expect(await authenticate(found.token!)).toMatchObject({ role: 'ADMIN', projectId: null })
     })
 
-    test('is not made anew over a file that holds something else', async () => {
+    test('does not overwrite a file that holds something else', async () => {
       await writeFile(join(dataDir, 'admin-token'), 'my shopping list')
       await expect(ensureAdminToken(database.db, dataDir, 'one-per-directory')).rejects.toThrow('holds no token')
     })
@@ -229,7 +229,7 @@ describe('tokens over GraphQL', () => {
     expect(JSON.stringify(audit.rows)).not.toContain(secret.slice(10))
   })
 
-  test('a token works for as long as it was made for', async () => {
+  test('a token works until it expires', async () => {
     const { secret } = await create({ role: 'MEMBER', project: 'default', expiresAt: new Date(Date.now() + 60_000) })
     await server.db.query(`UPDATE api_tokens SET expires_at = now() - interval '1 second' WHERE prefix = $1`, [
       secret.slice(0, 10),
@@ -245,7 +245,7 @@ describe('tokens over GraphQL', () => {
     [{ role: 'AGENT', name: 'x'.repeat(257) }, ['name']],
     [{ role: 'AGENT', name: 'a\0b' }, ['name']],
     [{ role: 'AGENT', expiresAt: '2020-01-01T00:00:00Z' }, ['expiresAt']],
-  ])('what cannot be is refused: %o', async (input, paths) => {
+  ])('impossible input is refused: %o', async (input, paths) => {
     expect(await create(input)).toMatchObject({
       __typename: 'ValidationError',
       issues: paths.map((path) => ({ path })),

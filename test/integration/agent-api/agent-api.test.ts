@@ -190,7 +190,7 @@ describe('a request', () => {
     expect((await polling).status).toBe(200)
   })
 
-  test('is told by its own id, where that is fit for a log', async () => {
+  test('keeps its own request id, if that can be logged', async () => {
     const headers = { 'x-request-id': 'job-7-of-12' }
     expect((await given.post(PATHS.sync, {}, { headers })).headers.get('x-request-id')).toBe('job-7-of-12')
     const told = await given.post(PATHS.sync, {}, { headers: { 'x-request-id': '{"a": 1}' } })
@@ -204,7 +204,7 @@ describe('a request', () => {
     expect((await given.post('/agent/v1/other', {})).status).toBe(404)
   })
 
-  test('that meets a fault of ours tells no more than where to look', async () => {
+  test('that meets an internal error gets only a request id', async () => {
     await given.api.db.query('ALTER TABLE agents RENAME TO agents_away')
     try {
       const told = await given.post(PATHS.sync, sync())
@@ -231,7 +231,7 @@ describe('an agent', () => {
     await expect(second.register()).rejects.toMatchObject({ code: 'FORBIDDEN' })
   })
 
-  test('goes on with the next server when one does not answer, and stays there', async () => {
+  test('switches to the next server when one does not answer, and stays there', async () => {
     await using away = await watchedApi()
     away.api.end()
     const { api, token } = given
@@ -245,7 +245,7 @@ describe('an agent', () => {
     expect(gateway.url).toBe(`${api.url}/`)
   })
 
-  test('is told what is wrong with the address that it was given', async () => {
+  test('reports why its server address is wrong', async () => {
     const other = createServer((request, response) => {
       if (request.url!.startsWith('/moved')) response.writeHead(302, { location: given.api.url }).end()
       else response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>Welcome to   somewhere else</h1>')

@@ -115,7 +115,7 @@ const entries = Buffer.concat([
   ARCHIVE_END,
 ])
 
-describe('what is sent', () => {
+describe('sent checkpoints', () => {
   test.each<[string, () => Sent, RegExp]>([
     [
       'has another SHA-256',
@@ -172,7 +172,7 @@ describe('what is sent', () => {
   })
 })
 
-describe('what is said of it', () => {
+describe('reported checkpoints', () => {
   test.each<[string, () => Sent, number, string, RegExp]>([
     [
       'a kernel of another agent',
@@ -245,7 +245,7 @@ test('a generation that is not the present one takes the place of nothing', asyn
 })
 
 test.each([AGENT_CHECKPOINT_OFFER_PATH, AGENT_CHECKPOINT_FETCH_PATH])(
-  "%s tells nothing of another agent's chain",
+  "%s reveals nothing about another agent's chain",
   async (path) => {
     const { token } = own
     const told = await given.post(path, { ...own.request, kernelId: foreign.request.kernelId }, { token })

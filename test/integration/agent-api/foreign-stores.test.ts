@@ -109,7 +109,7 @@ describe('a store of another group', () => {
     expect(await sessionRow(api.db, next)).toMatchObject({ status: 'RUNNING' })
   })
 
-  test('is refused by the database, too', async () => {
+  test('the database refuses it, too', async () => {
     const moved = `UPDATE agents SET resource_group = 'attackers' WHERE id = $1`
     await expect(given.api.db.query(moved, [victim.id])).rejects.toThrow(/agents_chain_store_resource_group_fkey/)
   })

@@ -382,7 +382,7 @@ test.each<[string, string | Uint8Array, number, string]>([
   expect(await given.world()).toEqual(before)
 })
 
-test('what is said twice is booked once', async () => {
+test('a repeated sync is applied once', async () => {
   const { truth, running } = scene
   const sync = { ...truth, logs: [piece(running)] }
   await given.post(PATHS.sync, sync)
@@ -392,7 +392,7 @@ test('what is said twice is booked once', async () => {
   expect(before['kernel_logs']).toHaveLength(1)
 })
 
-test('all of it was a lie: the same from who may say so changes much', async () => {
+test('the same report by the right agent does change the session', async () => {
   const before = await given.world()
   expect(await given.post(PATHS.sync, instead('running', ended)(scene))).toMatchObject({ status: 200 })
   expect(await given.world()).not.toEqual(before)

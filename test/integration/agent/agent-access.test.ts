@@ -70,13 +70,13 @@ describe('isolation between users', () => {
     await member()
   })
 
-  test('what counts is what an agent has now', async () => {
+  test('only the present isolation of an agent counts', async () => {
     const agentId = await register({ name: 'none', byHand: false })
     await register({ name: 'user', byHand: false }, agentId)
     await member()
   })
 
-  test('with a member and no isolation, whoever runs the server is warned, even where it was configured', async () => {
+  test('with a member and no isolation, the server logs a warning, even where that was configured', async () => {
     await member()
     await register({ name: 'user', byHand: false })
     expect(await warnings()).not.toContain('REPRISE_ISOLATION')
@@ -84,7 +84,7 @@ describe('isolation between users', () => {
     expect(await warnings()).toContain('REPRISE_ISOLATION')
   })
 
-  test('what agents report is warned of, that any registry is allowed only with a second project', async () => {
+  test('warns of what agents report; an open registry is warned of only with a second project', async () => {
     // This gateway registers the agents of servers, whose own warnings these have already.
     const ofRemote = async () => {
       await given.db.query('UPDATE agents SET embedded = false')
@@ -121,7 +121,7 @@ describe('isolation between users', () => {
         )
       ).rows[0]
 
-    test('is given no kernels, and says how that is accepted', async () => {
+    test('gets no kernels, and the reason names the setting that allows it', async () => {
       const agentId = await register({ name: 'namespaces+user', byHand: false })
       await register({ name: 'none', byHand: false }, agentId)
       expect(await refusalOf(agentId)).toEqual({
@@ -139,7 +139,7 @@ describe('isolation between users', () => {
       expect(await refusalOf(agentId)).toEqual({ isolation: 'namespaces+user', refuses: null })
     })
 
-    test('is given them where somebody has configured it', async () => {
+    test('gets them where the configuration allows it', async () => {
       const agentId = await register({ name: 'namespaces', byHand: false })
       await register({ name: 'none', byHand: true }, agentId)
       expect(await refusalOf(agentId)).toEqual({ isolation: 'none', refuses: null })
@@ -166,7 +166,7 @@ describe('draining, resuming and removing agents', () => {
       )
     ).map(({ line }) => line)
 
-  it('a drained agent finishes what it has, takes nothing new, and works again when it is resumed', async () => {
+  it('a drained agent finishes its kernels, takes no new ones, and works again when it is resumed', async () => {
     const { server, agent, db } = given
     const running = await sessionIn(server, agent, 'RUNNING')
     await drain('a new disk')
@@ -220,7 +220,7 @@ describe('draining, resuming and removing agents', () => {
     ])
   })
 
-  it('one that is drained while it is suspected or lost is drained when it is heard again', async () => {
+  it('one that is drained while it is suspected or lost is still drained when it returns', async () => {
     const { server, agent, db } = given
     await advanceClock(db, 20, { silentAgents: [agent.id] })
     await server.run('watch-agents')
@@ -237,7 +237,7 @@ describe('draining, resuming and removing agents', () => {
     expect(await status()).toBe('DRAINING')
   })
 
-  it('is removed when it is drained and empty, and comes back when its program starts anew', async () => {
+  it('is removed when it is drained and empty, and returns when its program is started again', async () => {
     const { server, agent, db } = given
     expect(await remove()).toMatchObject({ code: 'AGENT_IN_USE', message: /is ALIVE and has 0 kernels/ })
     await sessionIn(server, agent, 'RUNNING')
@@ -255,7 +255,7 @@ describe('draining, resuming and removing agents', () => {
     expect(await status()).toBe('ALIVE')
   })
 
-  it('a lost one is removed only when what ran there has stopped for certain', async () => {
+  it('a lost one is removed only once its kernels have certainly stopped', async () => {
     const { server, agent, db } = given
     await sessionIn(server, agent, 'RUNNING')
     await advanceClock(db, 60, { silentAgents: [agent.id] })

@@ -208,7 +208,7 @@ describe('full disks', () => {
       expect(unfinished(path)).toEqual([])
     })
 
-    test('where code is larger than what is left: nothing of it stays, and the next has its space', async () => {
+    test('code larger than the free space: nothing of it stays, and the next code has its space', async () => {
       const path = await disk('size=3m')
       await given.newAgent({ elsewhere: { agentDir: join(path, 'agent'), address: '127.0.0.1' } }).start()
       const code = archiveOf({ 'large.sh': `echo placed; exit\n${'#'.repeat(4_000_000)}` })

@@ -39,7 +39,7 @@ describe('directories of chains', () => {
     return { reason, exitCode, ...(await eventually(decided)) }
   }
 
-  test('a chain that stores more than it may is ended, says so with both numbers, and is not retried', async () => {
+  test('a chain that stores too much ends, the reason names both numbers, and it is not retried', async () => {
     await given.newAgent({ limits: { chainBytes: 8 * MEGABYTE } }).start()
     const fill = `cd $REPRISE_CHAIN_DIR; mkdir -p a/b; head -c ${12 * MEGABYTE} /dev/zero >a/b/c; ln a/b/c again; ln -s / root`
     const [running, failed, modest] = await Promise.all([
@@ -104,7 +104,7 @@ describe('directories of chains', () => {
     })
   }
 
-  test('what a chain has stored goes when the chain is removed, and nothing else does', async () => {
+  test('only the files of a chain are removed with the chain', async () => {
     const chains = join(given.agentDir, 'chains')
     const outside = join(given.agentDir, 'outside')
     mkdirSync(outside)
@@ -163,7 +163,7 @@ describe('uploaded code', () => {
     expect(await given.text(kernelId)).toBe('trained\n.\n./lib\n./lib/a.txt\n./lib/link\n./train.sh\na')
   })
 
-  test('a server that cannot give it is asked again, and the attempt goes on', async () => {
+  test('a server that cannot send it is asked again, and the attempt continues', async () => {
     const { fetchCode } = given.gateway
     let failures = 0
     given.gateway.fetchCode = async (request, signal) => {
@@ -252,7 +252,7 @@ describe('uploaded code', () => {
     expect(fetched!.aborted).toBe(true)
   })
 
-  test('an agent that stops while it fetches code begins anew at its next start', async () => {
+  test('an agent that stops while it fetches code starts the fetch again at its next start', async () => {
     const { fetchCode } = given.gateway
     given.gateway.fetchCode = async (_, signal) =>
       new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)))
@@ -296,7 +296,7 @@ describe('logs', () => {
   it.each([
     ['a flood', 3 * LINES_MAX],
     ['one line too many', LINES_MAX + 1],
-  ])('of %s the beginning and the end are kept, and what is left out is named between them', async (_, count) => {
+  ])('of %s the beginning and the end are kept, with a note of the omitted bytes between them', async (_, count) => {
     const { create, reaches, text } = given
     await given.newAgent().start()
     const { sessionId, kernelId } = await create(['sh', '-c', `${lines(count)}; exit 3`])
@@ -337,7 +337,7 @@ describe('logs', () => {
     expect(errors.slice(-16)).toBe(line(LINES_MAX / 2 + 2))
   })
 
-  it('an agent that comes back in the midst of the end goes on where it was', async () => {
+  it('an agent that returns while the end of a log is sent continues at that byte', async () => {
     const { gateway, create, reaches, text } = given
     const first = given.newAgent()
     await first.start()
@@ -358,7 +358,7 @@ describe('logs', () => {
     expect(kept.slice(-16)).toBe(line(count))
   })
 
-  it('what is too much for the line goes in smaller and smaller pieces, each byte once', async () => {
+  it('too much for the connection: the pieces get smaller, and each byte is sent once', async () => {
     const { gateway, create, reaches, text } = given
     const takes = 200_000
     const sizeOf = (request: object) => JSON.stringify('logs' in request ? request.logs : []).length

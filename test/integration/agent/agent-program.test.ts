@@ -17,7 +17,7 @@ import { waitForAll } from './wait-for-all.ts'
 describe('orders and reports', () => {
   const given = useAgentProgram()
 
-  it('takes an order, reports the end at once, and forgets when told', async () => {
+  it('takes an order, reports the end at once, and forgets the kernel on request', async () => {
     const { gateway, create, reaches, text, db } = given
     const go = signalFile(given.agentDir)
     await given.newAgent().start()
@@ -156,7 +156,7 @@ describe('restarts of an agent', () => {
     expect(shipped).toMatchObject([{ offset: 4, bytes: 4, text: 'two\n' }])
   })
 
-  it('what ended while no agent was there is reported by the next', async () => {
+  it('the next agent reports kernels that ended while none ran', async () => {
     const { reaches, text } = given
     const first = given.newAgent()
     await first.start()
@@ -246,7 +246,7 @@ describe('the size of commands and environments', () => {
     })
   })
 
-  it('what grew too large later fails with the numbers, and is not retried', async () => {
+  it('an environment that grew too large later fails with the numbers, and is not retried', async () => {
     const { newAgent, create, reaches, db } = given
     const { sessionId } = await create(['true'], { retryPolicy: { maxRetries: 3 } })
     const environ = [{ name: 'LONG', value: 'x'.repeat(ARGUMENT_BYTES_MAX - 'LONG='.length + 1) }]
@@ -278,7 +278,7 @@ describe('a session on several agents', () => {
   const SAYS = `echo $REPRISE_KERNEL_NAME $REPRISE_KERNEL_ROLE $REPRISE_KERNEL_INDEX $REPRISE_CLUSTER_RANK \\
   $REPRISE_CLUSTER_MODE $REPRISE_CLUSTER_SIZE $REPRISE_CLUSTER_HOSTS`
 
-  it('the kernels of a session on several agents learn what they are and where the others are, in each attempt', async () => {
+  it('kernels of a session on several agents get their role and the addresses of the others, in each attempt', async () => {
     const { newAgent, create, reaches, db } = given
     const places = await Promise.all(
       ['10.0.0.1', 'node-b'].map(async (address) => ({ agentDir: await temporaryDirectory('agent'), address })),
@@ -337,7 +337,7 @@ describe('verdicts of programs', () => {
 
   const say = (verdict: object) => `echo '${JSON.stringify(verdict)}' > "$REPRISE_VERDICT_FILE"; exit 3`
 
-  it('a program says why it failed, and whether and when it is tried again', async () => {
+  it('a program gives the reason of its failure, and whether and when to retry', async () => {
     await given.newAgent().start()
     const [documented] = await blocksOfTest('test/integration/agent/agent-program.test.ts')
     expect(await decisionOn(documented!.text)).toMatchObject({
@@ -363,7 +363,7 @@ describe('verdicts of programs', () => {
     )
   })
 
-  it('what is no verdict is not used, and holds nothing up', async () => {
+  it('an invalid verdict is ignored, and delays nothing', async () => {
     await given.newAgent().start()
     const file = '"$REPRISE_VERDICT_FILE"'
     const faults: [script: string, fault: string][] = [
@@ -382,7 +382,7 @@ describe('verdicts of programs', () => {
     }
   })
 
-  it('a success is a success, and a program that was stopped says nothing', async () => {
+  it('a success stays a success, and a stopped program has no verdict', async () => {
     const { create, reaches } = given
     await given.newAgent().start()
     const { sessionId } = await create(['sh', '-c', say({ retry: 'no', reason: 'no' }).replace('exit 3', 'exit 0')])

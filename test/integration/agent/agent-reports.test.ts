@@ -28,7 +28,7 @@ describe('one agent and several servers', () => {
     return server.gateway.sync(request, new AbortController().signal)
   }
 
-  it('what an agent said before reaches another server after what it said since: it changes nothing', async () => {
+  it('an older report that reaches another server after a newer one changes nothing', async () => {
     const { server, agent, db } = given
     const other = testServer(db)
     const id = await sessionIn(server, agent, 'CREATING')
@@ -42,7 +42,7 @@ describe('one agent and several servers', () => {
     expect(await kernelOf(id)).toMatchObject({ status: 'ERROR', error: 'kernel-vanished' })
   })
 
-  it('of two that are booked at once, the older never comes behind the newer', async () => {
+  it('of two reports that are applied at once, the older never follows the newer', async () => {
     const { server, agent, db } = given
     const id = await sessionIn(server, agent, 'CREATING')
     const { id: kernelId } = await kernelOf(id)
@@ -55,7 +55,7 @@ describe('one agent and several servers', () => {
     expect(await kernelOf(id)).toMatchObject({ status: 'RUNNING', exitCode: null })
   })
 
-  it('the numbers begin anew with another instance of the agent, and those of the one before count no more', async () => {
+  it('the numbers restart with another instance of the agent, and those of the previous one no longer count', async () => {
     const { server, agent, db } = given
     const id = await sessionIn(server, agent, 'CREATING')
     const { id: kernelId } = await kernelOf(id)
@@ -68,7 +68,7 @@ describe('one agent and several servers', () => {
     expect(await kernelOf(id)).toMatchObject({ status: 'ERROR', error: 'kernel-vanished' })
   })
 
-  it('an end that another server keeps from being booked is looked at again, and forgotten only when it is', async () => {
+  it('an end that another server blocks is read again, and forgotten only once it is applied', async () => {
     const { server, agent, db } = given
     const id = await sessionIn(server, agent, 'CREATING')
     const { id: kernelId } = await kernelOf(id)
@@ -84,7 +84,7 @@ describe('one agent and several servers', () => {
     expect(answer.forget).toEqual([{ kernelId, assignment: 1 }])
   })
 
-  it('an end wakes also those who only wait for the kernels of a session that somebody ends in the same instant', async () => {
+  it('an end also wakes those who wait for the kernels of a session that a person ends at the same moment', async () => {
     const { server, agent } = given
     await sessionIn(server, agent, 'RUNNING')
     const woken: string[] = []
@@ -105,7 +105,7 @@ describe('one agent and several servers', () => {
     expect(await sessionRow(db, id)).toMatchObject({ status: 'ERROR', cause: 'AGENT_TRANSIENT', exitCode: 0 })
   })
 
-  it('each assignment of a kernel has a log of its own', async () => {
+  it('each assignment of a kernel has its own log', async () => {
     const { server, agent, db, sql } = given
     const id = await sessionIn(server, agent, 'CREATING')
     const { id: kernelId } = await kernelOf(id)
@@ -249,7 +249,7 @@ describe('long polls', () => {
     expect(await sql('SELECT text FROM kernel_logs')).toEqual([{ text: 'hi' }])
   })
 
-  it('is told that it was superseded while it waited', async () => {
+  it('gets the error that it was superseded while it waited', async () => {
     const { server, agent } = given
     const { answer, waiting } = await poll()
     await waiting()
@@ -310,7 +310,7 @@ describe('reports on chain directories', () => {
     expect(await remembered()).toEqual([])
   })
 
-  test('a report in parts says nothing of the others', async () => {
+  test('a partial report leaves the other chains alone', async () => {
     const [a, b, c, d] = (await endedChains(4)) as [string, string, string, string]
     await report(given.agent, [a, b, c, d])
     await report(given.agent, [], { after: a, upTo: c })

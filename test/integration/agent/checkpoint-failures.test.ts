@@ -154,7 +154,7 @@ const SHOWN_ELSEWHERE: Record<string, readonly [string, string]> = {
   ],
   '`REPRISE_CHECKPOINT_RELAY_MAX` is 0': [
     'test/integration/agent/checkpoints.test.ts',
-    'a retry elsewhere is told that the checkpoint is missing, and one back finds no old one',
+    'a retry elsewhere learns that the checkpoint is missing, and a retry back finds no old one',
   ],
 }
 

@@ -88,7 +88,7 @@ describe.skipIf(!isRoot)(`on a full disk${isRoot ? '' : ' (skipped: only root ma
     expect((await decide(agentDir)).guard).toBeUndefined()
   })
 
-  test('what was decided stays: kernels are refused until there is space', async () => {
+  test('the decision stays: kernels are refused until there is space', async () => {
     const agentDir = await smallDisk()
     const { name } = await decide(agentDir)
     const filler = fill(agentDir)

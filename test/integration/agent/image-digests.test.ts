@@ -78,7 +78,7 @@ async function retried(retryPolicy: object): Promise<{ first: string; retry: str
 }
 
 describe('the kernels of a session', () => {
-  it('run what the first agent found under the image’s name', async () => {
+  it('run the image that the first agent resolved', async () => {
     const id = await placed(SPREAD)
     const [one, other] = agents as [FakeAgent, FakeAgent]
     await prepare(one, OLD)
@@ -101,7 +101,7 @@ describe('the kernels of a session', () => {
     expect(await statuses(id)).toEqual(['PREPARED', 'PREPARED'])
   })
 
-  it('run one image where two agents tell of two at the same time', async () => {
+  it('run one image where two agents report two at the same time', async () => {
     const told: string[] = []
     for (let round = 0; round < 10; round++) {
       const id = await placed(SPREAD)
@@ -160,7 +160,7 @@ describe('a retry', () => {
     expect((await images(first)).retryDecision!.explanation).not.toContain('image')
   })
 
-  it('of a policy that follows the tag says that it runs another image', async () => {
+  it('of a policy that follows the tag report that they run another image', async () => {
     const { first, retry, agent } = await retried({ maxRetries: 1, retryDelay: 1, pinImage: false })
     expect(await images(retry)).toMatchObject({ imageDigest: null, requiredImageDigest: null })
     await prepare(agent, NEW)
@@ -176,7 +176,7 @@ describe('a retry', () => {
     expect(change.node).toEqual({ attempt: 2, differences: [{ field: 'imageDigest', before: OLD, after: NEW }] })
   })
 
-  it('that a person asks for runs it, too, unless they say otherwise', async () => {
+  it('that a person asks for runs the same image, unless the request differs', async () => {
     const { first, retry, agent } = await retried({ maxRetries: 1, retryDelay: 1 })
     await prepare(agent, OLD)
     await given.server.run('promote-to-prepared', 'start-sessions')
@@ -195,7 +195,7 @@ describe('a retry', () => {
     expect(await images(fourth.id)).toMatchObject({ requiredImageDigest: null })
   })
 
-  it('of an attempt that goes back to another agent asks anew', async () => {
+  it('of an attempt that moves to another agent resolves the image again', async () => {
     const id = await placed({ image: 'team/tool:1' })
     const [kernel] = await kernelRows(given.api.db, id)
     const agent = agents.find((each) => each.id === kernel!.agent)!

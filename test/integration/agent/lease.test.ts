@@ -42,7 +42,7 @@ async function loseRunning(): Promise<string> {
 }
 
 describe('silence', () => {
-  it('makes an agent SUSPECT, then LOST; being heard makes it ALIVE', async () => {
+  it('makes an agent SUSPECT, then LOST; a sync makes it ALIVE', async () => {
     const { agent, db } = given
     await silence(10)
     expect(await agentStatus()).toBe('ALIVE')
@@ -87,7 +87,7 @@ describe('silence', () => {
 })
 
 describe('a lost agent', () => {
-  it('has failed what ran on it, as AGENT_TRANSIENT', async () => {
+  it('fails its sessions as AGENT_TRANSIENT', async () => {
     const { db, agent } = given
     const id = await loseRunning()
     expect(await sessionRow(db, id)).toMatchObject({ status: 'ERROR', error: 'agent-lost', cause: 'AGENT_TRANSIENT' })
@@ -96,7 +96,7 @@ describe('a lost agent', () => {
     expect(await misbookedSlots(db)).toEqual([])
   })
 
-  it.each(['PREPARING', 'PREPARED', 'CREATING'] as const)('sends back what is %s, to another agent', async (status) => {
+  it.each(['PREPARING', 'PREPARED', 'CREATING'] as const)('moves what is %s to another agent', async (status) => {
     const { server, agent, db } = given
     const id = await sessionIn(server, agent, status)
     const second = fakeAgent(server.gateway)
@@ -121,7 +121,7 @@ describe('a lost agent', () => {
     expect(await misbookedSlots(db)).toEqual([])
   })
 
-  it('ends what was to end', async () => {
+  it('ends sessions that were terminating', async () => {
     const { server, agent, db } = given
     const id = await sessionIn(server, agent, 'RUNNING', { ...RETRIED, batchTimeout: 30 })
     await advanceClock(db, 31)

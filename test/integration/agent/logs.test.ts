@@ -64,7 +64,7 @@ describe('reading logs', () => {
   const textOf = (chunks: { text: string }[]) => chunks.map(({ text }) => text).join('')
 
   describe('GraphQL', () => {
-    test('joins what was written line by line, and reads its end without what is before', async () => {
+    test('joins the output line by line, and reads its end without the beginning', async () => {
       const lines = Array.from({ length: 5_000 }, (_, n) => out(`line ${n} of a program that goes on and on\n`))
       const kernelId = await kernelWith(lines)
       const whole = textOf(lines)
@@ -121,7 +121,7 @@ describe('reading logs', () => {
       )
     })
 
-    test('says when some was left out', async () => {
+    test('reports omitted output', async () => {
       const kernelId = await kernelWith([out('begin')])
       expect((await read(kernelId, { first: 1 })).logTruncated).toBe(false)
       const note = '\n[reprise: 9 bytes of output are left out here]\n'
@@ -284,7 +284,7 @@ describe('measuring logs', () => {
     }
   }
 
-  test('what is added is all that is looked at again', async () => {
+  test('only added pieces are measured again', async () => {
     const index = createLogTextIndex()
     await expectExact(index)
     await write(1, 6_000)
@@ -304,7 +304,7 @@ describe('measuring logs', () => {
     await expectExact(index)
   })
 
-  test('what is committed late is counted, though later pieces were measured before it', async () => {
+  test('pieces that are committed late are counted, though later ones were measured first', async () => {
     const index = createLogTextIndex()
     const slow = await database.connect()
     try {

@@ -46,7 +46,7 @@ const copies = async (chainId: string) => {
   return all ? (await TEST_RELAY.removeOthers(chainId, 'none', Number.POSITIVE_INFINITY), chainId) : null
 }
 
-test('a retry elsewhere goes on with what the server has a copy of, also back where an old one is', async () => {
+test('a retry elsewhere continues from the copy of the server, also on an agent with an old checkpoint', async () => {
   const [one, two] = [await machine('one'), await machine('two')]
   await workGoesTo(one)
   const chainId = await begin(ADD)
@@ -69,7 +69,7 @@ test('a retry elsewhere goes on with what the server has a copy of, also back wh
     expect(readdirSync(chainsDir).filter((name) => /^\.(new|snap)-/.test(name))).toEqual([])
 })
 
-test('what is unchanged is not sent again', async () => {
+test('an unchanged checkpoint is not sent again', async () => {
   await machine('two')
   const one = await machine('one')
   await workGoesTo(one)
@@ -167,7 +167,7 @@ function positionIn(directory: string): string {
     .join()
 }
 
-test('a copy that is damaged is not used: the attempt begins without, and says why', async () => {
+test('a damaged copy is not used: the attempt starts without a checkpoint, and reports why', async () => {
   const [one, two] = [await machine('one'), await machine('two')]
   await workGoesTo(one)
   const chainId = await begin(ADD)
@@ -197,7 +197,7 @@ const damages: [string, (path: string, bytes: Buffer) => void, RegExp][] = [
 ]
 
 test.each(damages)(
-  'a copy that is %s on the disk of the servers is not used: the attempt begins without, and says why',
+  'a copy that is %s on the disk of the servers is not used: the attempt starts without a checkpoint, and reports why',
   async (_, damage, note) => {
     const [one, two] = [await machine('one'), await machine('two')]
     await workGoesTo(one)

@@ -51,7 +51,7 @@ describe('volumes of sessions', () => {
   }
 
   describe('a session with volumes', () => {
-    it('goes to an agent that has all of them, and its kernels are told', async () => {
+    it('goes to an agent that has all of them, and its kernels get their paths', async () => {
       await having()
       await having({ ...DATA, name: 'other' })
       const agent = await having(DATA, { ...DATA, name: 'models' })
@@ -90,7 +90,7 @@ describe('volumes of sessions', () => {
       expect((await agent.sync()).orders).toMatchObject([{ spec: { attempt: 3, mounts: [MOUNT] } }])
     })
 
-    it('waits, and says for what, where no agent has them', async () => {
+    it('waits, and names the missing one, where no agent has them', async () => {
       await having(DATA)
       await having({ ...DATA, name: 'models' })
       const one = await create({ mounts: [{ ...MOUNT, volume: 'none' }] })
@@ -115,7 +115,7 @@ describe('volumes of sessions', () => {
       expect((await kernelRows(given.api.db, session.sessionId))[0]!.agent).toBe(agent.id)
     })
 
-    it('does not keep those behind it waiting where the line is longer than what a pass reads of it', async () => {
+    it('does not block those behind it in a queue longer than one pass reads', async () => {
       const agent = await having({ ...DATA, name: 'models' })
       await Promise.all(Array.from({ length: 60 }, () => given.server.create({ mounts: [MOUNT] })))
       // Where nothing starts, later passes read less of the line.
@@ -127,7 +127,7 @@ describe('volumes of sessions', () => {
       }
     })
 
-    it('is not told apart from one without by its project, where an agent has it for others', async () => {
+    it('looks like a missing one to a project that may not use it', async () => {
       await having(SECRET)
       const ours = await create({ mounts: [{ ...MOUNT, volume: 'secret' }] })
       const absent = await create({ mounts: [{ ...MOUNT, volume: 'absent' }] })
@@ -136,7 +136,7 @@ describe('volumes of sessions', () => {
     })
   })
 
-  describe('what is asked for', () => {
+  describe('requested volumes', () => {
     it.each<[string, object[], string, string]>([
       ['a path that is not absolute', [{ ...MOUNT, path: 'data' }], 'mounts.0.path', 'must be absolute'],
       ['a path that goes back', [{ ...MOUNT, path: '/data/../etc' }], 'mounts.0.path', 'without . and ..'],
@@ -197,7 +197,7 @@ describe('volumes of sessions', () => {
     const data = { name: 'data', readOnly: false, resourceGroups: ['default'], agents: 2 }
     const secret = { name: 'secret', readOnly: false, resourceGroups: ['default'], agents: 1 }
 
-    it('has for each project what it may use, and for an administrator all', async () => {
+    it('lists for each project what it may use, and for an administrator all', async () => {
       expect(await volumes(ours)).toEqual([data])
       expect(await volumes(theirs)).toEqual([data, secret])
       expect(await volumes(given.api.adminToken)).toEqual([data, secret])
@@ -212,7 +212,7 @@ describe('volumes of sessions', () => {
       expect(await listed(given.api.adminToken)).toEqual([first, second])
     })
 
-    it('has what agents said last', async () => {
+    it('lists the last report of each agent', async () => {
       await given.api.db.query(`UPDATE agents SET status = 'LOST' WHERE id = $1`, [agent.id])
       expect(await volumes(theirs)).toEqual([
         { ...data, agents: 1 },
@@ -220,7 +220,7 @@ describe('volumes of sessions', () => {
       ])
     })
 
-    it('has no place for what an agent makes up', async () => {
+    it('ignores volumes that an agent invents', async () => {
       const lies = [[{ ...DATA, name: '../../etc' }], [{ ...DATA, projects: ['a\0b'] }], [DATA, DATA]]
       for (const lie of lies) await expect(having(...lie)).rejects.toThrow(/volumes/)
     })
@@ -283,7 +283,7 @@ describe('volumes of deployments', () => {
     expect((await sessionMounts()).slice(2)).toEqual([[AT_OURS], [AT_OURS]])
   })
 
-  it('keeps them in updates that say nothing of them, changes them in others, and goes back', async () => {
+  it('an update that omits them keeps them, another changes them, and a rollback restores them', async () => {
     await having(DATA, OURS)
     const deploymentId = await created({ mounts: [AT_OURS, AT_DATA] })
     const update = async (change: object) => {
@@ -346,7 +346,7 @@ describe('volumes of deployments', () => {
     expect(issues[0]).toEqual({ path: 'mounts.0.path', message: expect.stringContaining(message) as string })
   })
 
-  it('asks again where volumes or resource group change, and not for what stands', async () => {
+  it('checks again where volumes or resource group change, and not otherwise', async () => {
     const agent = await having(OURS)
     await given.api.db.query(`INSERT INTO resource_groups (name) VALUES ('bare')`)
     const input = { mounts: [AT_OURS], creationId: 'web-1' }
@@ -365,7 +365,7 @@ describe('volumes of deployments', () => {
     expect(await created(input)).toBe(deploymentId)
   })
 
-  it('lets replicas wait for a volume that its project has lost, and says so', async () => {
+  it('lets replicas wait for a volume that its project has lost, and reports that', async () => {
     const agent = await having(OURS)
     await created({ mounts: [AT_OURS] })
     const taken = JSON.stringify([{ ...OURS, projects: ['theirs'] }])
@@ -383,7 +383,7 @@ describe('volumes of deployments', () => {
     ])
   })
 
-  it('cannot store what is no list of them', async () => {
+  it('the database stores only lists of volumes', async () => {
     await having(OURS)
     await created({ mounts: [AT_OURS] })
     await expect(given.api.db.query(`UPDATE deployment_revisions SET mounts = '{}'`)).rejects.toThrow(

@@ -148,7 +148,7 @@ const WAYS: Record<string, [() => Promise<string>, string[]]> = {
 }
 
 describe.each(Object.entries(WAYS))('%s', (_name, [happen, events]) => {
-  it('is told once', async () => {
+  it('is one event', async () => {
     const id = await happen()
     expect(await told(id)).toEqual(events)
     // Whatever is still tried changes nothing.
@@ -172,7 +172,7 @@ describe('a chain that fails, is retried and fails again', () => {
     await end(4)
   })
 
-  it('has failed once, with what became of it', async () => {
+  it('fails once, with its outcome', async () => {
     expect(await told(id)).toEqual(['failed 0 after 2'])
     const [event] = await given.sql(
       `SELECT e.session_id = c.tail_id AS tail, e.occurred_at = d.decided_at AS together, e.data, d.explanation,
@@ -221,7 +221,7 @@ test('a chain that is resubmitted before its failure is judged has not ended', a
   expect(await told(id)).toEqual(['reopened 1 after 2'])
 })
 
-test('chains that are removed tell nothing', async () => {
+test('removed chains have no events', async () => {
   const id = await ended(1, {})
   await given.sql('DELETE FROM session_events')
   await given.sql('DELETE FROM sessions WHERE id = $1', [id])

@@ -74,7 +74,7 @@ describe('a walk through chains', () => {
     expect(keys).toEqual(keys.toSorted((a: any, b: any) => (a < b ? -1 : a > b ? 1 : 0) * sign))
   })
 
-  test('has the newest activity first where nothing is said', async () => {
+  test('has the newest activity first by default', async () => {
     const [first] = await server.factory.chain(2, { name: 'newest', status: 'RUNNING' })
     expect(first).toBeDefined()
     expect((await chains({ first: 1 })).names).toEqual(['newest'])

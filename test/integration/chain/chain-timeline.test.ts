@@ -72,7 +72,7 @@ async function failedChain(): Promise<string> {
 }
 
 describe('a retry that a switch held', () => {
-  test('says so for ever: in its decision, its explanation and the timeline', async () => {
+  test('keeps that for ever: in its decision, its explanation and the timeline', async () => {
     const chainId = await failedChain()
     await switchRetries(true)
     await server.run('dispatch-retries')

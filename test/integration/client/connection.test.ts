@@ -100,7 +100,7 @@ describe('operations of others', () => {
     await expect(connection.request('subscription S { changes { cursor } }')).rejects.toThrow(ClientConfigurationError)
   })
 
-  test('what a role may not read is told by its path, with the rest of the answer', async () => {
+  test('a field that the role may not read is reported by its path, with the rest of the answer', async () => {
     const token = await server.factory.token({ role: 'VIEWER', projectId: DEFAULT_PROJECT_ID })
     await using viewer = connected({ token })
     const failure = await viewer.connection
@@ -249,7 +249,7 @@ describe('redirects', () => {
       expect(gate.asked).toEqual([`POST /graphql Bearer ${server.adminToken}`])
     })
 
-    test.each([307, 308])('%i to another server is not, and says where it points', async (status) => {
+    test.each([307, 308])('%i to another server is not followed, and the error names that server', async (status) => {
       const stranger = await startRedirector()
       try {
         gate.answer = [status, `${stranger.url.replace('http://', 'http://user:pass@')}/graphql?token=secret`]
@@ -266,7 +266,7 @@ describe('redirects', () => {
       }
     })
 
-    test.each([301, 302, 303])('%i would change the request: it is told, not followed', async (status) => {
+    test.each([301, 302, 303])('%i would change the request: it is reported, not followed', async (status) => {
       gate.answer = [status, `${server.url}/graphql`]
       const asking = clientOf(gate.url, server.url).viewer()
       await expect(asking).rejects.toThrow(
@@ -288,7 +288,7 @@ describe('redirects', () => {
     })
   })
 
-  test('the command line says where a server has gone', async () => {
+  test('the command line reports the new address of a server', async () => {
     gate.answer = [308, 'http://127.0.0.1:9/graphql']
     const reprise = commandLine({ REPRISE_URL: gate.url, REPRISE_TOKEN: server.adminToken })
     const { status, stderr } = await reprise('list')

@@ -96,7 +96,7 @@ test('several streams share one connection, and each is ended by itself', async 
   await vi.waitFor(() => expect(server.bus.subscribers).toBe(0), 40_000)
 })
 
-test('logs begin with their last lines, without reading what is before, and go on from there', async () => {
+test('logs start with their last lines, without reading the earlier ones, and continue from there', async () => {
   const { id, kernelIds } = await server.factory.session({ status: 'RUNNING' })
   const kernelId = kernelIds[0]!
   await server.db.query(
@@ -144,7 +144,7 @@ test('logs begin with their last lines, without reading what is before, and go o
   expect(backward).toHaveLength(1)
 })
 
-test('what will not get better is thrown', async () => {
+test('a permanent error is thrown', async () => {
   await using stranger = createClient({ url: proxy.url, token: 'rpr_nobody' })
   await expect(stranger.sessionEvents({}, { after: 'MDow' }).next()).rejects.toThrow(ForbiddenError)
   await expect(client.sessionEvents({}, { after: 'no cursor' }).next()).rejects.toMatchObject({

@@ -65,7 +65,7 @@ describe('an archive', () => {
     .array(fc.stringMatching(/^[a-zäß€ .]{1,40}$/), { minLength: 1, maxLength: 8 })
     .map((parts) => parts.map((part) => `n${part}`).join('/'))
 
-  test('is read as it was written, in pieces of any size', async () => {
+  test('reads back what was written, in pieces of any size', async () => {
     const entries = fc
       .uniqueArray(fc.record({ name: names, bytes: fc.nat(2_000), executable: fc.boolean() }), {
         selector: ({ name }) => name,
@@ -82,7 +82,7 @@ describe('an archive', () => {
     )
   })
 
-  test('is what tar reads and writes', async () => {
+  test('is compatible with tar in both directions', async () => {
     const from = await fresh()
     const long = `deep/${'n'.repeat(120)}`
     await mkdir(join(from, 'deep'))
@@ -112,19 +112,22 @@ describe('an archive', () => {
     expect((await stat(join(to, 'run'))).mode & 0o100).toBe(0o100)
   })
 
-  test.runIf(process.getuid!() === 0)('belongs to its user when it is extracted, all of it (as root)', async () => {
-    const uid = 2_000_000_123
-    const to = join(await fresh(), 'out')
-    const bytes = archive(file('a/b/c', 3), link('a/link', 'b/c'), directory('empty'))
-    await extractArchive(chunksOf(bytes), to, { owner: { uid, gid: uid }, entriesMax: 10 })
-    const owners = async (name: string) => {
-      const { uid: user, gid: group } = await lstat(join(to, name))
-      return [user, group]
-    }
-    for (const name of ['.', 'a', 'a/b', 'a/b/c', 'a/link', 'empty']) {
-      expect([name, ...(await owners(name))]).toEqual([name, uid, uid])
-    }
-  })
+  test.runIf(process.getuid!() === 0)(
+    'all extracted files belong to the user who extracts them (as root)',
+    async () => {
+      const uid = 2_000_000_123
+      const to = join(await fresh(), 'out')
+      const bytes = archive(file('a/b/c', 3), link('a/link', 'b/c'), directory('empty'))
+      await extractArchive(chunksOf(bytes), to, { owner: { uid, gid: uid }, entriesMax: 10 })
+      const owners = async (name: string) => {
+        const { uid: user, gid: group } = await lstat(join(to, name))
+        return [user, group]
+      }
+      for (const name of ['.', 'a', 'a/b', 'a/b/c', 'a/link', 'empty']) {
+        expect([name, ...(await owners(name))]).toEqual([name, uid, uid])
+      }
+    },
+  )
 
   test('is the same for the same files, whenever they were written', async () => {
     const hash = async (mode: number) => {
@@ -261,7 +264,7 @@ describe('the event loop gets its turn', () => {
     expect(again.end()).toBeGreaterThan(TURNS_MIN)
   })
 
-  test('while an archive is made of what asks nothing of the file system', async () => {
+  test('while an archive is made from memory', async () => {
     const entries = Array.from({ length: ENTRIES }, (_, at) => ({ ...directory(`d${at}`), path: '' }))
     const turns = countTurns()
     let headers = 0

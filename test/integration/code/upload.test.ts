@@ -45,7 +45,7 @@ describe('collecting files', () => {
     return (await collectFiles(paths, here)).map(({ name }) => name)
   }
 
-  test('a repository: what git tracks and what it does not ignore, and nothing of .git', async () => {
+  test('a repository: tracked files and those that git does not ignore, and nothing of .git', async () => {
     await make({ '.gitignore': '*.log\n', 'a.py': '', 'kept.log': '', 'new.log': '', 'gone.py': '', 'out/x.bin': '' })
     git('init', '--quiet')
     git('add', '--force', 'a.py', 'kept.log', 'gone.py')
@@ -59,7 +59,7 @@ describe('collecting files', () => {
     expect(await collected('new.log')).toEqual(['new.log'])
   })
 
-  test('a .gitignore above what is named counts, and so do excludes of one’s own', async () => {
+  test('a .gitignore above the named directory counts, and so do personal excludes', async () => {
     await make({
       '.gitignore': '*.log\n',
       'src/a.py': '',
@@ -79,7 +79,7 @@ describe('collecting files', () => {
     expect(await collected('.')).toEqual(['a.py', 'inner/.gitignore', 'inner/b.py'])
   })
 
-  test('places, modes and links are what they are here', async () => {
+  test('paths, modes and links are kept', async () => {
     await make({ 'work/run.sh': '', 'work/lib/b.py': '', 'beside/c.py': '', 'd.py': '' })
     await chmod(join(here, 'work/run.sh'), 0o755)
     await symlink('lib/b.py', join(here, 'work/link'))
@@ -93,7 +93,7 @@ describe('collecting files', () => {
     ])
   })
 
-  test('what would leave, or be there twice, or is nothing, is refused by name', async () => {
+  test('a path that leaves the directory, is there twice, or does not exist is refused by name', async () => {
     await make({ 'a/x.py': '1', 'b/x.py': '2' })
     await expect(collectFiles(['../a/x.py', '../b/x.py'], join(here, 'a'))).rejects.toThrow(
       /b\/x\.py would both be x\.py$/,
@@ -145,7 +145,7 @@ describe('uploads', () => {
     }
     const bodyOf = (archive: { bytes: Buffer }) => new Uint8Array(archive.bytes)
 
-    test('it is stored once, and told', async () => {
+    test('it is stored once, and its hash is returned', async () => {
       expect(await get(CODE.sha256)).toMatchObject({ status: 404, body: { code: 'CODE_NOT_FOUND' } })
       const stored = { sha256: CODE.sha256, bytes: CODE.bytes.length, files: 2 }
       expect(await put(CODE.sha256, bodyOf(CODE))).toMatchObject({ status: 201, body: stored })
@@ -155,7 +155,7 @@ describe('uploads', () => {
       expect(rows).toEqual([{ details: stored }])
     })
 
-    test('what it is not is refused, and leaves nothing', async () => {
+    test('a body with another hash is refused, and leaves nothing', async () => {
       const hostile = archiveOf({ a: '' }, [{ kind: 'link', name: 'l', bytes: 0, executable: false, target: '/etc' }])
       const text = Buffer.from('no archive at all, but long enough to be a block of it'.padEnd(600))
       const textHash = createHash('sha256').update(text).digest('hex')
@@ -175,7 +175,7 @@ describe('uploads', () => {
       expect(await put(OTHER.sha256, bodyOf(OTHER), { token: viewer })).toMatchObject({ status: 403 })
     })
 
-    test.each(HOSTILE_ARCHIVES)('$name: refused with what is wrong, and nothing is left', async ({ bytes, says }) => {
+    test.each(HOSTILE_ARCHIVES)('$name: refused with the fault, and nothing is left', async ({ bytes, says }) => {
       const sha256 = createHash('sha256').update(bytes).digest('hex')
       const answer = await put(sha256, new Uint8Array(bytes))
       expect(answer).toMatchObject({ status: 422, body: { code: 'VALIDATION_FAILED' } })
@@ -183,7 +183,7 @@ describe('uploads', () => {
       expect((await get(sha256)).status).toBe(404)
     })
 
-    test('one that announces too much is refused before it is sent', async () => {
+    test('an upload with too large a length is refused before it is sent', async () => {
       const { status, body } = await new Promise<{ status: number; body: string }>((resolve, reject) => {
         const sent = request(`${api.url}/v2/code/${OTHER.sha256}`, {
           method: 'PUT',
@@ -264,7 +264,7 @@ describe('uploads', () => {
       expect(await files()).toEqual([])
     })
 
-    test('its file is open only while somebody reads it, also if nobody begins or ends', async () => {
+    test('its file is open only while somebody reads it, also if a read never starts or never ends', async () => {
       await upload(CODE)
       const key = { projectId: DEFAULT_PROJECT_ID, sha256: CODE.sha256 }
       const opened = async () => {
@@ -281,7 +281,7 @@ describe('uploads', () => {
       expect(await opened()).toBe(0)
     })
 
-    test('what nobody names is removed when it is old, and what a session or a schedule has is not', async () => {
+    test('old code is removed unless a session or a schedule uses it', async () => {
       await upload(CODE)
       await upload(OTHER)
       const third = archiveOf({ third: '' })
@@ -328,7 +328,7 @@ describe('uploads', () => {
       expect(await asked()).toMatchObject({ files: 2 })
     })
 
-    test('what crashes left is removed once it is old, and nothing else is', async () => {
+    test('only leftovers of crashes are removed, once they are old', async () => {
       await upload(CODE)
       const [kept] = await files()
       const project = join(directory, 'code', kept!.split('/').at(-2)!)

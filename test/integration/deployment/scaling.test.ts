@@ -100,7 +100,7 @@ describe('passes of the handlers', () => {
     expect(await routeRows(database.db, id)).toHaveLength(3)
   })
 
-  test('what a person changes while a look is under way is not lost', async () => {
+  test('a change by a person during a pass is not lost', async () => {
     const { sync, gates } = syncGates('deployment:before-commit')
     const other = deploymentServer(database.db, { sync })
     const id = await server.create({ replicas: 1 })
@@ -113,7 +113,7 @@ describe('passes of the handlers', () => {
     expect(await routeRows(database.db, id)).toHaveLength(4)
   })
 
-  test('a quota on pending sessions holds for routes, and the deployment says so', async () => {
+  test('a quota on pending sessions holds for routes, and the deployment reports that', async () => {
     await database.db.query(
       `INSERT INTO resource_policies (scope, scope_id, max_pending) SELECT 'PROJECT', id, 2 FROM projects WHERE name = 'default'`,
     )
@@ -136,7 +136,7 @@ describe('passes of the handlers', () => {
     expect((await deploymentRow(database.db, held)).reason).toContain('resource group gone is gone')
   })
 
-  describe('what is ready', () => {
+  describe('readiness', () => {
     async function ready(replicas: number) {
       const factory = createFactories(database.db)
       const deployment = await factory.deployment({ status: 'READY', replicas })

@@ -188,7 +188,7 @@ describe('pages of events', () => {
       await written([numbered(0, { sessionId: newest, chainId: newest })])
     })
 
-    test('a page looks at a bounded number of events, and says from where to go on', async () => {
+    test('a page reads a bounded number of events, and returns where to continue', async () => {
       const filter = { chainIds: [oldest] }
       const { result: none, statements } = await recordStatements(() => page({ last: 5, filter }))
       expect(none).toMatchObject({ sessions: [], hasPreviousPage: true, hasNextPage: false, totalCountIsExact: false })

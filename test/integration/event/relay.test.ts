@@ -72,7 +72,7 @@ describe('the relay of the outbox', () => {
   }
   const numbers = () => published.map(({ data }) => (data as unknown as { n: number }).n)
 
-  test('publishes what is committed after its start, in cursor order, and nothing from before', async () => {
+  test('publishes events that are committed after its start, in cursor order, and no earlier ones', async () => {
     await writeEvents(database.db, [numbered(0)])
     // A transaction of any database of this PostgreSQL that began before would let the relay begin before it.
     await soon(async () => {
@@ -143,7 +143,7 @@ describe('the relay of the outbox', () => {
     await soon(() => expect(numbers()).toEqual([1]))
   })
 
-  test('goes on after its connections were cut', async () => {
+  test('continues after its connections were cut', async () => {
     const db = openDatabase({ connectionString: database.connectionString, connectionsMax: 2, onError: () => {} })
     await start({ pollIntervalMs: 10, db })
     await database.db.query(
@@ -197,7 +197,7 @@ describe('the relay of logs', () => {
     await database.fresh()
   })
 
-  test('followers that have nothing to read cost one statement together, and hear of what comes and ends', async () => {
+  test('idle followers cost one statement together, and get new output and the end', async () => {
     const { db } = database
     const factory = createFactories(db)
     const topics = createTopics()
@@ -246,7 +246,7 @@ describe('the relay of logs', () => {
     await relay.stop()
   })
 
-  test('whoever it began with, the others hear of what comes when that one has left', async () => {
+  test('the other followers still get new output when the first one has left', async () => {
     const server = await startGraphQLServer()
     const [first, second] = [connect(server.url, server.adminToken), connect(server.url, server.adminToken)]
     const follow = async (connection: typeof first) => {
@@ -306,7 +306,7 @@ describe('wakes between servers', () => {
     expect(scheduler.heard).not.toContain('decide-retries')
   })
 
-  test('an agent that waits at one server hears at once what the scheduler of another did', async () => {
+  test("an agent that waits at one server gets orders of another server's scheduler at once", async () => {
     const scheduling = await server()
     const agents = await server()
     const agent = fakeAgent(agents.gateway)
@@ -343,7 +343,7 @@ describe('wakes between servers', () => {
     await eventually(() => numbers.length === 1)
   })
 
-  test('a burst is told in few notifications, and all of it', async () => {
+  test('a burst needs few notifications, and none is lost', async () => {
     const writer = await server()
     const reader = await server()
     const agentIds = Array.from({ length: 1_000 }, (_, index) => `agent-${index}`)
@@ -373,7 +373,7 @@ describe('wakes between servers', () => {
     await eventually(() => heard.length === 1)
   })
 
-  test('when the connection was away everybody looks, and what cannot be read wakes everybody, too', async () => {
+  test('after a lost connection, and after an unreadable notification, everybody is woken', async () => {
     const { heard } = await server('decide-retries')
     heard.length = 0
     await database.db.query('SELECT pg_notify($1, $2)', [WAKES_CHANNEL, 'of another version'])

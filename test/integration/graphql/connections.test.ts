@@ -83,7 +83,7 @@ describe('pages', () => {
       expect(seen.flat()).toEqual(whole)
     })
 
-    test('goes on behind a session that is gone', async () => {
+    test('continues behind a session that is gone', async () => {
       const page = await sessions({ first: 3 })
       await server.db.query('DELETE FROM sessions WHERE name = $1', [page.names[2]])
       const rest = await sessions({ first: 100, after: page.cursors[2] })
@@ -91,7 +91,7 @@ describe('pages', () => {
       expect(rest.names).not.toContain(page.names[1])
     })
 
-    test('says what lies before and behind, and how many there are', async () => {
+    test('reports whether there are pages before and behind, and the total count', async () => {
       const page = await sessions({ first: 4 })
       expect(page).toMatchObject({ totalCount: 10, pageInfo: { hasNextPage: true, hasPreviousPage: false } })
       const next = await sessions({ first: 6, after: page.pageInfo.endCursor })
@@ -171,7 +171,7 @@ describe('pages', () => {
       expect(page.totalCount).toBe(names.length)
     })
 
-    test('by phase agree with what sessions say of themselves', async () => {
+    test('by phase agree with the phases of the sessions', async () => {
       const text = `query ($filter: SessionFilter) { sessions(filter: $filter, first: 100) { edges { node { retryState { phase } } } } }`
       for (const phase of ['NONE', 'UNDECIDED', 'SCHEDULED', 'HELD', 'SUCCEEDED', 'EXHAUSTED']) {
         const { data } = await server.query(text, { filter: { retryPhase: [phase] } })
@@ -313,7 +313,7 @@ fragment item on ResubmissionItem { __typename id sessionId }`
     )
   })
 
-  test('what is set answers with the id under which it is listed', async () => {
+  test('a mutation that sets something returns the id under which it is listed', async () => {
     const { data } = await server.query(EVERYTHING)
     const listed = new Set(thingsIn(data).map(({ id }) => id))
     const name = 'lab'
@@ -326,7 +326,7 @@ fragment item on ResubmissionItem { __typename id sessionId }`
     for (const id of set) expect(listed).toContain(id)
   })
 
-  test('what is removed is named by the id that it had', async () => {
+  test('a mutation that removes something returns the id that it had', async () => {
     const { data } = await server.query(EVERYTHING)
     const things = thingsIn(data) as (Thing & { project?: { name: string } })[]
     const made = { name: 'short-lived', role: 'VIEWER', project: 'lab' }
@@ -360,7 +360,7 @@ fragment item on ResubmissionItem { __typename id sessionId }`
       expect(await read(another)).toEqual([null, null])
     })
 
-    test('decisions are read by whoever sees their session', async () => {
+    test('a decision is visible to everyone who sees its session', async () => {
       const ids = projects.map(({ sessionId }) => Buffer.from(`RetryDecision:${sessionId}`).toString('base64'))
       const read = async (token: string) => (await server.query(NODES, { ids }, token)).data.nodes
       const found = projects.map(({ sessionId }, place) => ({ id: ids[place], sessionId }))

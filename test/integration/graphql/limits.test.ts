@@ -54,7 +54,7 @@ describe('limits', () => {
       expect(await response.json()).toEqual({ errors: [TOO_LARGE] })
     })
 
-    test('on the size of a request that does not say its length', async () => {
+    test('on the size of a request without a length', async () => {
       let sent = 0
       const body = new ReadableStream({
         pull(controller) {

@@ -136,7 +136,7 @@ test('mutations while sessions move: each payload is of one state, and none is o
   expect(Math.min(failed, 400 - failed)).toBeGreaterThan(40)
 })
 
-test('an operation of one statement that needs a second one is read anew, in one state', async () => {
+test('an operation that needs a second statement is read again, in one state', async () => {
   const query = `query ($id: UUID!) { session(id: $id) { status statusReason parentSession { childSession { status statusReason } } } }`
   const { rows } = await server.db.query<{ id: string }>('SELECT parent_session_id AS id FROM sessions WHERE id = $1', [
     ids[0],

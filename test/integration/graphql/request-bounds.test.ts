@@ -195,7 +195,7 @@ describe('a large request', () => {
     expect(errors?.[0]?.message).toBe('The request is too large: it has more than 100000 values.')
   })
 
-  test('of somebody who may not create sessions is not read', async () => {
+  test('of a user who may not create sessions is not read', async () => {
     const body = JSON.stringify({ query: CREATE, variables: { i: sessions(100, 5_000, 0) } })
     expect(await post(body, viewer)).toMatchObject({
       status: 413,
@@ -266,7 +266,7 @@ test.each([
   expect(await response.json()).toMatchObject({ errors: [{ extensions: { code: 'MALFORMED_REQUEST' } }] })
 })
 
-test('variables in a URL are bounded too', async () => {
+test('variables in a URL are bounded, too', async () => {
   const variables = JSON.stringify({ f: JSON.parse(`${'{"AND":['.repeat(40)}${']}'.repeat(40)}`) })
   const search = new URLSearchParams({ query: FILTERED, variables })
   const response = await fetch(`${target.url}/graphql?${search}`, { headers: { authorization: `Bearer ${member}` } })

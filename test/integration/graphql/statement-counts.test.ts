@@ -173,7 +173,7 @@ describe('repeated documents', () => {
     return { session: result.data.session, cost: reads.length }
   }
 
-  test('columns, relations and what is computed', async () => {
+  test('columns, relations and computed fields', async () => {
     const text = `query ($id: UUID!) { session(id: $id) {
     name status labels { key } project { name } kernels { role } retryState { phase reason } parentSession { name } childSession { name attempt }
   } }`
@@ -197,7 +197,7 @@ describe('repeated documents', () => {
     }
   })
 
-  test('a field that stands in a document twice', async () => {
+  test('a field that is twice in a document', async () => {
     const text = 'query ($id: UUID!) { session(id: $id) { name } session(id: $id) { status retryState { phase } } }'
     const whole = { session: { name: 'twice', status: 'ERROR', retryState: { phase: 'DISPATCHED' } }, cost: 1 }
     expect(await ask(text)).toEqual(whole)

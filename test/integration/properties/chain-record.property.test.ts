@@ -205,7 +205,7 @@ async function expectPages(token: string, { chainId, timeline }: Chain, size: nu
   }
 }
 
-it('whatever happens to chains, their time is accounted for, and each end is told once', async () => {
+it('whatever happens to chains, their time is accounted for, and each end is one event', async () => {
   const { database, factory } = server
   const happenings = fc.array(happening, { minLength: 15, maxLength: 50 })
   const property = fc.asyncProperty(happenings, fc.integer({ min: 1, max: 4 }), async (some, size) => {

@@ -368,7 +368,7 @@ const PUT_BACK: Happening[] = [
   ...rounds(6),
 ]
 
-test('whatever happens to chains, what they left is there, and is what is said of it', async () => {
+test('whatever happens to chains, their checkpoints are there, and the records match them', async () => {
   const happenings = fc.array(happening, { minLength: 30, maxLength: 80 })
   const property = fc.asyncProperty(happenings, async (some) => {
     await database.fresh()

@@ -127,7 +127,7 @@ FROM sessions s ORDER BY s.id`
   }
 
   it(
-    'each promotion does what the model says, whatever the agents report and whoever comes first',
+    'each promotion agrees with the model, whatever the agents report and in whatever order',
     { timeout: 480_000 },
     async () => {
       const moved = new Set<string>()
@@ -216,7 +216,7 @@ describe('slots', () => {
     { weight: 2, arbitrary: fc.record({ does: fc.constant('declare'), slots } as const) },
   )
 
-  it('an agent that declares less shrinks as what it has ends, and is never oversold', async () => {
+  it('an agent that declares fewer slots shrinks as its kernels end, and is never oversold', async () => {
     const { server, db, sql, database } = given
 
     /** What ended kernels free is given back to nobody while more is in use than was declared. */

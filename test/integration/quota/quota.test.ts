@@ -32,7 +32,7 @@ describe('quotas over GraphQL', () => {
 
   const NOTHING = { slots: [], running: 0, pending: 0, checkpointBytes: 0 }
 
-  test('limits are set one by one, read with what is used, and cleared', async () => {
+  test('limits are set one by one, read with their usage, and cleared', async () => {
     await server.factory.session({ status: 'RUNNING', clusterSize: 2 })
     await server.factory.session()
     await server.factory.session({ status: 'TERMINATED' })
@@ -86,7 +86,7 @@ describe('quotas over GraphQL', () => {
     })
   })
 
-  test('a limit on checkpoints is told as slots are, and what chains have stored counts against it', async () => {
+  test('a limit on checkpoints is shown like slots, and stored checkpoints count against it', async () => {
     const project = { scope: 'PROJECT', name: 'default' }
     expect(await set({ ...project, maxCheckpointBytes: '1.5g' })).toMatchObject({
       quota: { maxCheckpointBytes: 1.5 * 2 ** 30, usage: { checkpointBytes: 0 } },
@@ -96,7 +96,7 @@ describe('quotas over GraphQL', () => {
     expect(await set({ ...project, maxCheckpointBytes: null })).toMatchObject({ quota: { maxCheckpointBytes: null } })
   })
 
-  test('all faults are told at once', async () => {
+  test('all faults are reported at once', async () => {
     const faulty = {
       slots: [
         { slot: '', amount: '1' },
@@ -115,7 +115,7 @@ describe('quotas over GraphQL', () => {
     expect(await set({ scope: 'DOMAIN', name: 'a\0b', maxRunning: 1 })).toMatchObject({ code: 'DOMAIN_NOT_FOUND' })
   })
 
-  test('nobody but an administrator of the cluster sets them, and a project sees what acts on it', async () => {
+  test('only an administrator of the cluster sets them, and a project sees those that limit it', async () => {
     const other = await server.factory.project('other-tenant')
     await set({ scope: 'PROJECT', name: 'other-tenant', maxPending: 1 })
     await set({ scope: 'DOMAIN', name: 'default', maxPending: 9 })
@@ -140,7 +140,7 @@ describe('quotas over GraphQL', () => {
     await set({ scope: 'DOMAIN', name: 'default', maxPending: null })
   })
 
-  test('creation beyond a limit answers with an error that says so, beside what went well', async () => {
+  test('creation beyond a limit returns an error for that session, beside the created ones', async () => {
     await server.factory.project('small')
     await set({ scope: 'PROJECT', name: 'small', maxPending: 1 })
     const sessions = ['a', 'b'].map((name) => ({ name, command: ['true'], project: 'small' }))
@@ -179,7 +179,7 @@ describe('usage of quotas', () => {
   const PROJECT = { scope: 'PROJECT', scopeId: DEFAULT_PROJECT_ID } as const
   const DOMAIN = { scope: 'DOMAIN', scopeId: DEFAULT_DOMAIN_ID } as const
 
-  it('counts what is pending, what runs and the slots that are held, for each of several scopes', async () => {
+  it('counts pending and running sessions and held slots, for each of several scopes', async () => {
     const { server, db, sql } = given
     const [userId, otherProject] = [randomUUID(), randomUUID()]
     await insertRows(db, 'users', [{ id: userId, name: 'ulla' }])
@@ -233,7 +233,7 @@ describe('usage of quotas', () => {
     expect(await usageOf(USER)).toEqual({ slots: {}, running: 1, pending: 0, checkpointBytes: 0 })
   })
 
-  it('quotas are held for the transaction, those that limit what is about to grow alone', async () => {
+  it('only quotas that limit the growing figure are locked for the transaction', async () => {
     const { db } = given
     await insertRows(db, 'resource_policies', [
       { scope: 'PROJECT', scope_id: DEFAULT_PROJECT_ID, max_pending: 3, slots: {} },

@@ -84,7 +84,7 @@ describe('a resource group', () => {
     )
   })
 
-  it('tells all faults of an input at once', async () => {
+  it('reports all faults of an input at once', async () => {
     const { context } = given.server
     const fault = await refusal(
       createResourceGroup(context, {
@@ -256,7 +256,7 @@ describe('a group whose agent is a cluster without ports', () => {
 describe('a fence that is made shorter', () => {
   const SHORT = { name: 'default', fenceAfter: 20 }
 
-  it('is believed of an agent once it was told, so no attempt is alive twice', async () => {
+  it('counts for an agent only once the agent has it, so no attempt is alive twice', async () => {
     const { server, agent, db } = given
     const id = await sessionIn(server, agent, 'RUNNING', { retryPolicy: { maxRetries: 1, retryDelay: 0.001 } })
     await updateResourceGroup(server.context, SHORT)
@@ -285,7 +285,7 @@ describe('a fence that is made shorter', () => {
 })
 
 describe('a group that is drained', () => {
-  it('starts nothing new and says why, what runs runs on, and all goes on when it is resumed', async () => {
+  it('starts nothing new and reports why, running sessions continue, and a resume undoes it', async () => {
     const { server, agent, db } = given
     const running = await sessionIn(server, agent, 'RUNNING')
     await updateResourceGroup(server.context, { name: 'default', draining: true, drainReason: 'the machines move' })

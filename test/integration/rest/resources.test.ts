@@ -17,7 +17,7 @@ describe('reads', () => {
   const idsOf = (body: { items: { id: string }[] }) => body.items.map(({ id }) => id)
 
   describe('chains', () => {
-    test('are listed as GraphQL lists them, page by page, and told one by one', async () => {
+    test('are listed as GraphQL lists them, page by page, and read one by one', async () => {
       const chains = await Promise.all(
         [1, 2, 3].map((attempts) => server.factory.chain(attempts, { name: 'listed', labels: { team: 'a' } })),
       )
@@ -56,7 +56,7 @@ describe('reads', () => {
     })
   })
 
-  test('a session tells what it found of the checkpoint of earlier attempts, alone and in lists', async () => {
+  test('a session shows which checkpoint of earlier attempts it found, alone and in lists', async () => {
     const attempts = await server.factory.chain(3, { name: 'checkpointed' })
     const [first, second, third] = attempts.map(({ id }) => id)
     const [store, note] = [randomUUID(), 'starts without the checkpoint of attempt 2']
@@ -77,7 +77,7 @@ describe('reads', () => {
     expect((await get(`/v2/sessions/${second}`)).body.checkpoint).toEqual(shown[1])
   })
 
-  test('a decision about a retry tells how it came about, and there is none of what runs', async () => {
+  test('a retry decision shows its reason, and a running session has none', async () => {
     const { id } = await server.factory.session({ status: 'ERROR', phase: 'SCHEDULED', retryPolicy: { maxRetries: 2 } })
     const { status, body } = await get(`/v2/sessions/${id}/retry`)
     expect(status).toBe(200)
@@ -135,7 +135,7 @@ describe('reads', () => {
     })
   })
 
-  test('agents are listed by name, and told one by one', async () => {
+  test('agents are listed by name, and read one by one', async () => {
     for (const name of ['b', 'a']) await server.factory.agent(name)
     const { body } = await get('/v2/agents?status=alive')
     const shown = body.items.filter(({ name }: { name: string }) => ['a', 'b'].includes(name))
@@ -187,7 +187,7 @@ describe('resubmissions', () => {
       expect([first.status, second.status, second.body.id]).toEqual([201, 201, first.body.id])
     })
 
-    test('tells what is wrong in its own names', async () => {
+    test('reports faults under the names of its input', async () => {
       const { id } = await failed('wrong')
       const { status, body } = await ask('POST', `/v2/sessions/${id}/resubmit`, {
         body: { overrides: { batch_timeout: -1 }, nonsense: 1 },
@@ -200,7 +200,7 @@ describe('resubmissions', () => {
   })
 
   describe('POST /v2/resubmissions', () => {
-    test('tries out, resubmits by a filter, and shows what became of each', async () => {
+    test('runs dry, resubmits by a filter, and shows the result of each', async () => {
       const sessions = await Promise.all(['bulk', 'bulk', 'bulk'].map(failed))
       const { id: running } = await server.factory.session({ name: 'bulk', status: 'RUNNING' })
       const selected = { filter: { name: 'bulk', status: ['ERROR', 'RUNNING'], retry_count: 0 } }
@@ -247,7 +247,7 @@ describe('resubmissions', () => {
       expect([aborted.status, aborted.body.code]).toEqual([409, 'RESUBMISSION_FINISHED'])
     })
 
-    test('selects chains as their list does, and does other things, too', async () => {
+    test('selects chains as their list does, also for other actions', async () => {
       const session = await server.factory.session({
         name: 'waiting',
         status: 'ERROR',

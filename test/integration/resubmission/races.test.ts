@@ -103,7 +103,7 @@ describe('a resubmission and a dispatcher', () => {
   it.each([
     ['cancels', cancelRetry],
     ['wants it now', retryNow],
-  ] as const)('a person who %s meanwhile is too late, and is told so', async (_what, change) => {
+  ] as const)('a person who %s meanwhile is too late, and gets an error', async (_what, change) => {
     const id = await dueRetry()
     const other = heldServer('resubmit:after-lock')
     const resubmitting = resubmit({ sessionIds: [id] }, other)
@@ -116,7 +116,7 @@ describe('a resubmission and a dispatcher', () => {
     expect((await events(given.db, id)).filter((event) => event === 'session.retry_cancelled')).toHaveLength(1)
   })
 
-  it('with many retries due at once, whoever is first: one child each, and nobody waits for ever', async () => {
+  it('with many retries due at once, in any order: one child each, and nobody waits for ever', async () => {
     const ids = await dueRetries(given.server.context, { count: 600 })
     const servers = [otherServer(), otherServer()]
     const [first, second] = await Promise.all([
@@ -148,7 +148,7 @@ describe('a resubmission and the decision', () => {
     return id
   }
 
-  it('decide-retries passes over what is being resubmitted, and there is one decision', async () => {
+  it('decide-retries skips sessions that are being resubmitted, and there is one decision', async () => {
     const id = await undecided()
     const other = heldServer('resubmit:after-lock')
     const resubmitting = resubmit({ sessionIds: [id] }, other)

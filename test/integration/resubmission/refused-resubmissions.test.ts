@@ -21,7 +21,7 @@ const spec = async (id: string) =>
   (await given.sql('SELECT retry_cause AS cause, epoch FROM sessions WHERE id = $1', [id]))[0]!
 
 describe('each of these is refused by name, and the others go through', () => {
-  it('what runs, succeeded, has a child, is unknown or another’s, interactive, or named twice', async () => {
+  it('sessions that run, succeeded, have a child, are unknown, foreign, interactive, or named twice', async () => {
     const mine = { projectId: DEFAULT_PROJECT_ID, retryPolicy: { maxRetries: 1 } }
     const good = await factory.session({ ...mine, status: 'ERROR', phase: 'EXHAUSTED' })
     const running = await factory.session({ ...mine, status: 'RUNNING' })
@@ -50,7 +50,7 @@ describe('each of these is refused by name, and the others go through', () => {
     expect(await given.sql('SELECT FROM sessions WHERE attempt > 1 AND origin = $1', ['RESUBMISSION'])).toHaveLength(1)
   })
 
-  it('what may still run on a silent agent', async () => {
+  it('a session that may still run on a silent agent', async () => {
     const { server, agent, db } = given
     const id = await sessionIn(server, agent, 'RUNNING', { retryPolicy: { maxRetries: 0 } })
     await advanceClock(db, 60, { silentAgents: [agent.id] })
@@ -85,7 +85,7 @@ describe('each of these is refused by name, and the others go through', () => {
     )
   })
 
-  it('a child whose creation id somebody has taken', async () => {
+  it('a child whose creation id is taken', async () => {
     const session = await factory.session({ status: 'ERROR', retryPolicy: { maxRetries: 1 }, phase: 'SCHEDULED' })
     const taken = await given.server.create()
     const values = [taken, `creation-${session.id}:resubmission:1`]
@@ -97,7 +97,7 @@ describe('each of these is refused by name, and the others go through', () => {
   })
 })
 
-it('what a person ended may be resubmitted, as it ran or as it waited', async () => {
+it('a session that a person ended while it ran or waited can be resubmitted', async () => {
   const { server, agent, db } = given
   const ran = await sessionIn(server, agent, 'RUNNING')
   await terminateSession(server.context, { sessionId: ran })
@@ -114,29 +114,34 @@ it('what a person ended may be resubmitted, as it ran or as it waited', async ()
 })
 
 describe('a retry that waits', () => {
-  it.each(['SCHEDULED', 'HELD'] as const)('%s is superseded, and says so', async (phase) => {
-    const { server, agent, db } = given
-    const id = await sessionIn(server, agent, 'RUNNING', { retryPolicy: { maxRetries: 2, retryDelay: 30 } })
-    await failWith(server, agent, 1)
-    if (phase === 'HELD')
-      await given.sql(`UPDATE retry_decisions SET phase = 'HELD', hold_reason = 'DISABLED' WHERE session_id = $1`, [id])
-    const { resubmissionId } = await resubmit({ sessionIds: [id] })
-    expect(await decisionRow(db, id)).toMatchObject({
-      phase: 'CANCELLED',
-      holdReason: null,
-      explanation: expect.stringMatching(
-        new RegExp(`^retry 1 of 2: exit code 1; .*; superseded by resubmission ${resubmissionId} by ada$`),
-      ),
-    })
-    expect((await events(db, id)).at(-1)).toBe('session.retry_cancelled')
-    const [event] = await given.sql(
-      `SELECT data ->> 'reason' AS reason FROM session_events WHERE type = 'session.retry_cancelled'`,
-    )
-    expect(event!.reason).toBe(`superseded by resubmission ${resubmissionId} by ada`)
-    await advanceClock(db, 100)
-    expect(await server.run('dispatch-retries')).toEqual([0])
-    expect(await chainRows(db, id)).toHaveLength(2)
-  })
+  it.each(['SCHEDULED', 'HELD'] as const)(
+    '%s is superseded, and its explanation names the resubmission',
+    async (phase) => {
+      const { server, agent, db } = given
+      const id = await sessionIn(server, agent, 'RUNNING', { retryPolicy: { maxRetries: 2, retryDelay: 30 } })
+      await failWith(server, agent, 1)
+      if (phase === 'HELD')
+        await given.sql(`UPDATE retry_decisions SET phase = 'HELD', hold_reason = 'DISABLED' WHERE session_id = $1`, [
+          id,
+        ])
+      const { resubmissionId } = await resubmit({ sessionIds: [id] })
+      expect(await decisionRow(db, id)).toMatchObject({
+        phase: 'CANCELLED',
+        holdReason: null,
+        explanation: expect.stringMatching(
+          new RegExp(`^retry 1 of 2: exit code 1; .*; superseded by resubmission ${resubmissionId} by ada$`),
+        ),
+      })
+      expect((await events(db, id)).at(-1)).toBe('session.retry_cancelled')
+      const [event] = await given.sql(
+        `SELECT data ->> 'reason' AS reason FROM session_events WHERE type = 'session.retry_cancelled'`,
+      )
+      expect(event!.reason).toBe(`superseded by resubmission ${resubmissionId} by ada`)
+      await advanceClock(db, 100)
+      expect(await server.run('dispatch-retries')).toEqual([0])
+      expect(await chainRows(db, id)).toHaveLength(2)
+    },
+  )
 
   it('that is still to be decided is decided with the resubmission, once and for all', async () => {
     const { server, agent, db } = given
@@ -171,7 +176,7 @@ describe('a retry that waits', () => {
   })
 })
 
-describe('who may, and what is written down', () => {
+describe('permissions, audit log and records', () => {
   it('a VIEWER may not', async () => {
     const session = await factory.session({ status: 'ERROR', phase: 'EXHAUSTED' })
     const viewer = { role: 'VIEWER', projectId: DEFAULT_PROJECT_ID } as const
@@ -262,7 +267,7 @@ describe('freshCheckpoint', () => {
     return sessionIds[0]!
   }
 
-  it('begins generations, which reports of agents never do, and what belongs to an earlier one changes nothing', async () => {
+  it('starts a new generation, which reports of agents never do, and reports on an earlier one change nothing', async () => {
     const { server, agent } = given
     await given.sql(
       `WITH made AS (INSERT INTO chain_store_groups SELECT gen_random_uuid(), resource_group FROM agents WHERE id = $1 RETURNING store)

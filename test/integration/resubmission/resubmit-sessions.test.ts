@@ -55,7 +55,7 @@ describe('a session whose retries are used up', () => {
     return { first, last: chain[1]!.id }
   }
 
-  it('gets a new budget, and its history goes on', async () => {
+  it('gets a new budget, and its history continues', async () => {
     const { last } = await exhausted()
     const shown = await resubmit({ sessionIds: [last] })
     expect(shown.refused).toEqual([])
@@ -87,7 +87,7 @@ describe('a session whose retries are used up', () => {
     })
   })
 
-  it('keeps what was overridden through the automatic retries of its epoch, and a further epoch', async () => {
+  it('keeps overrides through the automatic retries of its epoch, and in a further epoch', async () => {
     const { server, agent, db } = given
     const { first, last } = await exhausted()
     const other = await factory.agent('other')
@@ -155,7 +155,7 @@ describe('a session whose retries are used up', () => {
 describe('overrides', () => {
   const failed = () => factory.session({ status: 'ERROR', retryPolicy: { maxRetries: 1 }, phase: 'EXHAUSTED' })
 
-  it('are told about with all their faults at once, and nothing is done', async () => {
+  it('all their faults are reported at once, and nothing is done', async () => {
     const session = await failed()
     const unknown = randomUUID()
     const call = resubmit({
@@ -275,8 +275,8 @@ describe('an environment that grows with overrides', () => {
   })
 })
 
-describe('what succeeded', () => {
-  it('is run again with includeSucceeded, in a new epoch, and its success stays what it was', async () => {
+describe('successful sessions', () => {
+  it('are run again with includeSucceeded, in a new epoch, and their success is kept', async () => {
     const { server, agent, db } = given
     const id = await sessionIn(server, agent, 'RUNNING', { retryPolicy: { maxRetries: 2 } })
     await failWith(server, agent, 0)
@@ -299,7 +299,7 @@ describe('what succeeded', () => {
     ).toEqual([{ asked: false }, { asked: true }])
   })
 
-  it('also before anybody has decided, and together with what failed', async () => {
+  it('also before a decision, and together with failed ones', async () => {
     const { server, agent, db } = given
     const id = await sessionIn(server, agent, 'RUNNING', { retryPolicy: { maxRetries: 2 } })
     agent.exitAll(0)

@@ -93,7 +93,7 @@ const still = (message: string | null) => message?.replace(/for \d+ s$/, 'for a 
 
 const ACTIONS = 'actions { action allowed reason }'
 
-test('an action is allowed if its mutation succeeds, or else tells the error of it', async () => {
+test('an action is allowed if its mutation succeeds, and otherwise has its error', async () => {
   const seen = new Set<string>()
   await checkProperty(
     fc.asyncProperty(plights, async (plight) => {
@@ -202,7 +202,7 @@ describe('a token can do what its mutations do not refuse', () => {
   })
 })
 
-test('what a role may not read is null with an error at its path, and the rest is answered', async () => {
+test('a field that the role may not read is null with an error at its path, and the rest is answered', async () => {
   const answer = await server.query(
     '{ viewer { role } tokens { totalCount } auditLog { totalCount } sessions { totalCount } }',
     {},

@@ -66,7 +66,7 @@ const endedDaysAgo = (chainId: string, days: number) =>
     days,
   ])
 
-test('by outcome and age; what goes on, or of which something may run yet, keeps its own', async () => {
+test('by outcome and age; a chain that continues, or whose kernels may still run, keeps its checkpoint', async () => {
   const old = await endedChain(1)
   const young = await endedChain(1)
   const succeeded = await endedChain(0)
@@ -99,7 +99,7 @@ test('by outcome and age; what goes on, or of which something may run yet, keeps
   expect(await generationOf(old)).toBe(2)
 })
 
-test('an agent is told of chains that ran on it, or whose checkpoint is in its store, and of no others', async () => {
+test('an agent learns of chains that ran on it, or whose checkpoint is in its store, and of no others', async () => {
   const chainId = await endedChain(1)
   await agent.sync()
   expect(await dropOldCheckpoints(given.db, FAILED, AT_ONCE, 10)).toBe(1)
@@ -155,7 +155,7 @@ const STEPS = {
 /** What the server does by itself or for a user; and what only one can do at a time, because there is one agent. */
 const [anyones, agents] = [['drop', 'resubmit'] as const, ['start', 'fail', 'succeed', 'report'] as const]
 
-test('whatever happens at once, the directory of a chain that goes on is never over', async () => {
+test('whatever happens at once, the directory of a chain that continues is never dropped', async () => {
   let [drops, lives] = [0, 0]
   const moment = fc.record({
     anyone: fc.uniqueArray(fc.constantFrom(...anyones), { maxLength: 2 }),

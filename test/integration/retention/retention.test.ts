@@ -96,7 +96,7 @@ describe('deployments that live', () => {
     expect(await left()).toEqual([3, 4, 5])
   })
 
-  test('lose what they went through long ago', async () => {
+  test('lose their old history', async () => {
     const { id } = await server.factory.deployment()
     await server.db.query(
       `INSERT INTO scheduling_history (entity, entity_id, phase, result, last_at)
@@ -214,7 +214,7 @@ describe('chains', () => {
     }
   })
 
-  test('that are too many go, the oldest first, in each project by itself', async () => {
+  test('that are too many are removed, the oldest first, in each project separately', async () => {
     const other = await server.factory.project()
     const ours = []
     for (let n = 0; n < 4; n++) ours.push(await server.factory.session({ status: 'TERMINATED' }))
@@ -259,7 +259,7 @@ describe('chains', () => {
     expect(await keep({ chains: '1d' })).toEqual({ done: 1 })
   })
 
-  test('stay while events tell of their time', async () => {
+  test('stay while there are events of their time', async () => {
     const { id, chainId, projectId } = await server.factory.session({ status: 'TERMINATED' })
     await age(chainId, 40)
     await server.db.query('DELETE FROM session_events')
@@ -294,7 +294,7 @@ describe('events', () => {
     }
   }
 
-  test('that are too old, or too many, go from the front', async () => {
+  test('that are too old, or too many, are removed from the front', async () => {
     await events([40, 31, 29, 2, 1])
     expect(await keep({ events: '30d' })).toEqual({ done: 2 })
     expect(await count('session_events')).toBe(3)
@@ -332,7 +332,7 @@ describe('events', () => {
   })
 })
 
-test('logs, the audit log and what agents went through age by themselves', async () => {
+test('logs, the audit log and the history of agents have their own ages', async () => {
   const { kernelIds } = await server.factory.session({ status: 'TERMINATED' })
   for (let n = 0; n < 3; n++) await server.factory.log(kernelIds[0]!, `line ${n}`)
   await server.db.query(

@@ -60,7 +60,7 @@ describe('changes of a retry', () => {
       expect(await decisionRow(db, child!.id)).toMatchObject({ explanation: 'retry 2 of 5: exit code 3; waits 60 s' })
     })
 
-    it('follows rules that were missing, with what they change', async () => {
+    it('follows added rules, with their effects', async () => {
       const id = await failed({}, { resourceSlots: [{ slot: 'cpu', amount: '2' }] })
       const scaleResources = [{ slot: 'cpu', factor: 2 }]
       await update(id, { rules: [{ match: { exitCodes: ['2-4'] }, action: 'RETRY', delay: 0, scaleResources }] })
@@ -75,7 +75,7 @@ describe('changes of a retry', () => {
       ])
     })
 
-    it('is told and written down, with what it was before', async () => {
+    it('has an event and an audit entry, with the earlier value', async () => {
       const id = await failed()
       await update(id, { retryDelay: 60 })
       expect((await events(given.db, id)).slice(-2)).toEqual(['session.retry_scheduled', 'session.retry_scheduled'])
@@ -116,7 +116,7 @@ describe('changes of a retry', () => {
         'NOT_ELIGIBLE',
         'not retried: exit code 3; KERNEL_NONZERO_EXIT is not among the eligible causes; policy changed by ada',
       ],
-    ])('is cancelled by %j, and what depends on the chain is not kept waiting', async (policy, phase, explanation) => {
+    ])('is cancelled by %j, and the dependents of the chain do not wait', async (policy, phase, explanation) => {
       const { server, db, sql } = given
       const id = await failed()
       const dependent = await server.create({ dependsOn: [id] })
@@ -129,7 +129,7 @@ describe('changes of a retry', () => {
       await expect(update(id, { maxRetries: 3 })).rejects.toMatchObject({ code: 'NO_PENDING_RETRY' })
     })
 
-    it('tells nothing where its policy says so', async () => {
+    it('has no event if its policy disables events', async () => {
       const id = await failed()
       await update(id, { emitRetryEvents: false, maxRetries: 0 })
       expect((await events(given.db, id)).filter((line) => line.includes('retry'))).toEqual(['session.retry_scheduled'])
@@ -215,7 +215,7 @@ describe('termination of a waiting session', () => {
   const terminate = (sessionId: string, reason?: string) =>
     terminateSession(given.server.context, { sessionId, reason })
 
-  it('terminateSession cancels the retry that a session waits for, once, and says who and why', async () => {
+  it('terminateSession cancels the retry that a session waits for, once, and records who and why', async () => {
     const { server, db, sql } = given
     const id = await failed()
     await terminate(id, 'wrong input')
@@ -271,7 +271,7 @@ describe('termination of a waiting session', () => {
     },
   )
 
-  it('a session that was retried has ended: its child is what runs', async () => {
+  it('a session that was retried has ended, and its child runs', async () => {
     const { server, db } = given
     const id = await failed()
     await advanceClock(db, 11)

@@ -112,7 +112,7 @@ describe('races', () => {
         await expectOneChild(id)
       })
 
-      it('a person who cancels meanwhile is too late, and is told so', async () => {
+      it('a person who cancels meanwhile is too late, and gets an error', async () => {
         const id = await dueRetry()
         const { server: first, gate } = heldServer(at)
         const running = first.run('dispatch-retries')
@@ -190,7 +190,7 @@ describe('races', () => {
     await expectOneChild(id)
   })
 
-  it('a child whose creation id somebody has taken is refused for good, and says why', async () => {
+  it('a child whose creation id is taken is refused for good, with the reason', async () => {
     const { server, agent, db, sql } = given
     const taken = await server.create({ startsAt: new Date(Date.now() + 3_600_000) })
     await sql('UPDATE sessions SET creation_id = $2 WHERE id = $1', [taken, 'nightly:retry:1'])
@@ -226,7 +226,7 @@ describe('refused children', () => {
     return { spoilt, sound }
   }
 
-  it('a child whose creation id somebody has taken is refused for good, and the others are dispatched', async () => {
+  it('a child whose creation id is taken is refused for good, and the others are dispatched', async () => {
     const { server, db, sql } = given
     const { spoilt, sound } = await twoDueRetries()
     const taken = await server.create()
@@ -287,7 +287,7 @@ describe('refused children', () => {
   })
 
   it.each(['null', '[]', '{"error": "text"}', '{"error": {"name": 7}}', '"gone"'])(
-    'a failure that is told as %s is not retried, says so, and stops no other decision',
+    'a failure that is reported as %s is not retried, with the reason, and stops no other decision',
     async (statusData) => {
       const { server, agent, db, sql } = given
       const spoilt = await server.create({ retryPolicy: { maxRetries: 2 } })

@@ -147,7 +147,7 @@ describe('previews', () => {
   }
 
   describe('a preset', () => {
-    test('becomes the policy of a session, field by field, and what stands beside it wins', async () => {
+    test('becomes the policy of a session, field by field, and an explicit field wins', async () => {
       const { session } = await create({ preset: 'CMS_EXIT_CODES', maxRetries: 4 })
       expect(session.retryPolicy).toMatchObject({ maxRetries: 4, retryDelay: 900, jitter: 'NONE', maxRetryDelay: 3600 })
       expect(session.retryPolicy.rules).toHaveLength(PRESETS.CMS_EXIT_CODES.rules!.length)
@@ -197,7 +197,7 @@ describe('previews', () => {
       })
     })
 
-    test('decide what is previewed', async () => {
+    test('decide the preview', async () => {
       const text = `query ($policy: RetryPolicyInput!, $exitCode: Int) {
       retryPolicyPreview(policy: $policy, exitCode: $exitCode) { explanation } }`
       const explain = async (exitCode: number) => {
@@ -223,7 +223,7 @@ describe('previews', () => {
   })
 
   describe('the policy of a session', () => {
-    test('tells the source of each field', async () => {
+    test('shows the source of each field', async () => {
       const { session } = await create({ retryDelay: 5, maxElapsed: null })
       const sources = sourcesOf(session.retryPolicy)
       expect(Object.keys(sources).toSorted()).toEqual(Object.keys(SHIPPED_POLICY).toSorted())
@@ -279,17 +279,17 @@ describe('previews', () => {
       expect(explanation.differs.length).toBeGreaterThan(0)
     })
 
-    test('computes the jitter of a task that it is told', async () => {
+    test('computes the jitter of a named task', async () => {
       const task = { dagId: 'd', taskId: 't', logicalDate: '2016-01-01 00:00:00+00:00' }
       const { airflowDelays } = await preview({ ...task, retries: 3, retryDelay: 60, retryExponentialBackoff: 1.5 })
       expect(airflowDelays.map((retry: any) => retry.delaySeconds)).toEqual([81, expect.any(Number), 243])
     })
 
-    test('takes what Airflow takes by default', async () => {
+    test('has the defaults of Airflow', async () => {
       expect(await preview({})).toMatchObject({ policy: { maxRetries: 0, retryDelay: 300 }, airflowDelays: [] })
     })
 
-    test('tells what is wrong', async () => {
+    test('reports faults', async () => {
       const answer = await server.query(text, { settings: { retries: -1, taskId: 't' } })
       expect(answer.errors?.[0]?.extensions).toMatchObject({ code: 'VALIDATION_FAILED' })
       const issues = answer.errors?.[0]?.extensions['issues'].map(({ path }: any) => path)
@@ -305,7 +305,7 @@ describe('the queue', () => {
   retryDecisions(orderBy: DUE_AT, first: $first, after: $after, last: $last) {
     totalCount pageInfo { hasNextPage endCursor } edges { node { session { name } dueAt holdReason heldSince holds { from } } } } }`
 
-  test('goes by when retries are due, page by page, and tells since when they are held', async () => {
+  test('is ordered by due time, page by page, and shows since when retries are held', async () => {
     const { factory, db } = server
     const retryPolicy = { maxRetries: 3 }
     for (const [name, minutes, phase] of [

@@ -44,7 +44,7 @@ describe('defaults', () => {
     return policyOf(sessionId)
   }
 
-  it('the narrowest scope that says something wins, field by field; 0, false and the empty list say something', async () => {
+  it('the narrowest scope that sets a field wins; 0, false and the empty list are values', async () => {
     await set({
       scope: 'CLUSTER',
       policy: { maxRetries: 5, retryDelay: 7, backoff: 'EXPONENTIAL', emitRetryEvents: true },
@@ -76,7 +76,7 @@ describe('defaults', () => {
   })
 
   it.each([{ scope: 'CLUSTER' }, { scope: 'DOMAIN', name: 'default' }, { scope: 'PROJECT', name: 'default' }] as const)(
-    'a default of $scope replaces the one before, null clears it, and sessions that exist keep what they have',
+    'a default of $scope replaces the previous one, null clears it, and existing sessions keep theirs',
     async (scope) => {
       await set({ ...scope, policy: { maxRetries: 2, retryDelay: 9 } })
       const id = await given.server.create()
@@ -104,7 +104,7 @@ describe('defaults', () => {
     },
   )
 
-  it('all faults are told at once, and nothing is changed', async () => {
+  it('all faults are reported at once, and nothing is changed', async () => {
     const policy = { maxRetries: -1, rules: [{ match: {}, action: 'FAIL', delay: 1 }], colour: 'red' }
     await expect(set({ scope: 'PROJECT', policy })).rejects.toMatchObject({
       code: 'VALIDATION_FAILED',
@@ -134,12 +134,12 @@ describe('defaults', () => {
       await expect(set({ scope: 'CLUSTER' }, mine)).rejects.toMatchObject({ code: 'FORBIDDEN' })
     })
 
-    it('what does not exist is told', async () => {
+    it('missing scopes are reported', async () => {
       await expect(set({ scope: 'DOMAIN', name: 'nope' })).rejects.toMatchObject({ code: 'DOMAIN_NOT_FOUND' })
       await expect(set({ scope: 'PROJECT', name: 'a\0b' })).rejects.toMatchObject({ code: 'PROJECT_NOT_FOUND' })
     })
 
-    it('a viewer of one project reads what its sessions fall back on, and no more', async () => {
+    it('a viewer of one project reads the defaults of its sessions, and no others', async () => {
       await given.sql(`INSERT INTO projects (id, domain_id, name) SELECT $1, id, 'other' FROM domains`, [randomUUID()])
       await given.sql(`INSERT INTO domains (id, name) VALUES ($1, 'far')`, [randomUUID()])
       await set({ scope: 'CLUSTER', policy: { maxRetries: 1 } })
@@ -157,7 +157,7 @@ describe('defaults', () => {
 
 describe('unreadable policies', () => {
   it.each(['{"maxRetries": "many"}', '{"tomorrow": 1}', '[]', 'null'])(
-    'a session whose stored policy is %s is not retried, says why, and does not stop the others',
+    'a session whose stored policy is %s is not retried, with the reason, and does not stop the others',
     async (policy) => {
       const { server, agent, db, sql } = given
       const broken = await server.create({ retryPolicy: { maxRetries: 2 } })
@@ -219,7 +219,7 @@ describe('jitter', () => {
     }
   })
 
-  it('a full delay is drawn from 0 to what it would be', async () => {
+  it('a full jitter is drawn from 0 to the whole delay', async () => {
     const made = await decisions({ jitter: 'FULL', retryDelay: 10, backoff: 'EXPONENTIAL' }, 2)
     for (const [index, { baseMs, jitterMs, delayMs, explanation }] of made.entries()) {
       expect([baseMs, baseMs + jitterMs]).toEqual([10_000 * 2 ** index, delayMs])
@@ -267,7 +267,7 @@ describe('the longest time of a chain', () => {
   const EXPLANATION =
     'retries exhausted: it would start later than 60 s after the first attempt; retry 1 of 3: exit code 3; waits 1 s'
 
-  it('a retry that a switch holds until after maxElapsed is exhausted, which is told and written down', async () => {
+  it('a retry that a switch holds until after maxElapsed is exhausted, with an event and an explanation', async () => {
     const { server, db, sql } = given
     const id = await failed()
     const dependent = await server.create({ dependsOn: [id] })
@@ -328,7 +328,7 @@ describe('the longest time of a chain', () => {
     expect(await decisionRow(db, id)).toMatchObject({ phase: 'DISPATCHED' })
   })
 
-  it('a policy without retry events tells nothing, and the others of the batch are dispatched', async () => {
+  it('a policy without retry events writes none, and the others of the batch are dispatched', async () => {
     const { server, db, sql } = given
     const late = await failed(false)
     await advanceClock(db, 61)

@@ -49,7 +49,7 @@ describe('switches', () => {
   }
 
   describe.each([CLUSTER, DOMAIN, PROJECT])('a kill switch for $scope', (scope) => {
-    it('holds what becomes due, tells it once, and lets it go when it is switched back', async () => {
+    it('holds due retries, with one event each, and releases them when it is switched back', async () => {
       const [id] = await due(1)
       await set({ ...scope, disabled: true })
       expect(await dispatch()).toEqual({ 'HELD DISABLED': 1 })
@@ -101,7 +101,7 @@ describe('switches', () => {
     expect(await decisionRow(given.db, id!)).toMatchObject({ phase: 'HELD', holdReason: 'DISABLED' })
   })
 
-  describe('what is held', () => {
+  describe('held retries', () => {
     it('is let go in a ramp, of every project in turn', async () => {
       const many = 2 * HELD_RELEASE_RETRIES_MAX + 50
       await set({ ...CLUSTER, disabled: true })
@@ -153,7 +153,7 @@ describe('switches', () => {
   })
 
   describe('until', () => {
-    it('a kill switch ends by itself, and what it held goes', async () => {
+    it('a kill switch ends by itself, and its retries are released', async () => {
       await due(1)
       expect(await set({ ...PROJECT, disabled: true, until: inSeconds(60) })).toMatchObject({ disabled: true })
       await dispatch()
@@ -164,7 +164,7 @@ describe('switches', () => {
       expect(await readRetrySwitches(given.server.context)).toEqual([])
     })
 
-    it('what was set for good comes back, however often it was changed for a time', async () => {
+    it('a permanent setting returns, however often it was changed for a time', async () => {
       await set({ ...PROJECT, disabled: true, rateLimit: { perSecond: 7, burst: 8 } })
       await set({ ...PROJECT, disabled: false, until: inSeconds(30) })
       const until = inSeconds(60)
@@ -198,7 +198,7 @@ describe('switches', () => {
     })
   })
 
-  describe('what is refused', () => {
+  describe('refused input', () => {
     it.each<[string, SetRetrySwitchInput, string[]]>([
       ['nothing to change', { ...CLUSTER }, ['disabled']],
       ['a name for the cluster', { ...CLUSTER, name: 'x', disabled: true }, ['name']],
@@ -226,7 +226,7 @@ describe('switches', () => {
     })
   })
 
-  it('is written down: who, where, from what to what', async () => {
+  it('is in the audit log: actor, scope, old and new value', async () => {
     await set({ ...PROJECT, disabled: true, reason: 'it burns' })
     expect(
       await given.sql(`SELECT actor, project_id, details FROM audit_log WHERE action = 'retry.set_switch'`),
@@ -276,7 +276,7 @@ describe('rate limits', () => {
     return counts()
   }
 
-  it('lets a burst go at once, and the rest as tokens come; the held are told once', async () => {
+  it('dispatches a burst at once, and the rest as tokens come, with one event for each held retry', async () => {
     await limit(10, 5)
     const ids = await due(12)
     expect(await dispatch()).toEqual({ dispatched: 5, held: 7 })
@@ -290,7 +290,7 @@ describe('rate limits', () => {
     expect(held).toHaveLength(7)
   })
 
-  it('goes on by itself: the dispatcher knows when to look', async () => {
+  it('continues by itself: the dispatcher knows when tokens come', async () => {
     await limit(20, 2)
     await due(8)
     const { services } = given.server
@@ -323,7 +323,7 @@ describe('rate limits', () => {
     ])
   })
 
-  it('what is quiet saves up no more than the burst', async () => {
+  it('a quiet time saves up no more than the burst', async () => {
     await limit(10, 3)
     await advanceClock(given.db, 3_600)
     await due(10)
@@ -369,7 +369,7 @@ describe('rate limits', () => {
     })
   })
 
-  it('a limit that is changed keeps what is in the bucket, up to the new burst', async () => {
+  it('a changed limit keeps the tokens in the bucket, up to the new burst', async () => {
     await limit(0.001, 5)
     await due(2)
     await dispatch()

@@ -159,7 +159,7 @@ describe('time', () => {
     expect(await decisionRow(db, id)).toMatchObject({ phase: 'SCHEDULED' })
   })
 
-  it('TERMINATING too long ends without its agent, and its retry waits for it', async () => {
+  it('a session that is TERMINATING too long ends without its agent, and its retry waits for the agent', async () => {
     const { server, agent, db } = given
     const id = await sessionIn(server, agent, 'RUNNING', {
       batchTimeout: 30,
@@ -185,7 +185,7 @@ describe('time', () => {
 })
 
 describe('a person', () => {
-  it('cancels what is pending: it is not retried', async () => {
+  it('cancels a pending session, which is not retried', async () => {
     const { server, db } = given
     const id = await server.create({ retryPolicy: { maxRetries: 3 } })
     await terminateSession(server.context, { sessionId: id, reason: 'no more' })
@@ -195,7 +195,7 @@ describe('a person', () => {
     expect(await decisionRow(db, id)).toMatchObject({ phase: 'NOT_ELIGIBLE' })
   })
 
-  it('ends what runs: its kernel is stopped, and it is not retried', async () => {
+  it('ends a running session: its kernel is stopped, and it is not retried', async () => {
     const { server, agent, db } = given
     const id = await sessionIn(server, agent, 'RUNNING', { retryPolicy: { maxRetries: 3 } })
     await terminateSession(server.context, { sessionId: id, force: true })
@@ -212,7 +212,7 @@ describe('a person', () => {
     expect(await decisionRow(db, id)).toMatchObject({ phase: 'NOT_ELIGIBLE' })
   })
 
-  it('ends what its agent was about to prepare', async () => {
+  it('ends a session that its agent was about to prepare', async () => {
     const { server, agent, db } = given
     const id = await sessionIn(server, agent, 'PREPARING')
     await terminateSession(server.context, { sessionId: id })

@@ -139,7 +139,7 @@ describe('a kernel of a session that has ended', () => {
   })
 })
 
-it('what is TERMINATING with an agent that goes on running it ends in time, and is retried when that is over', async () => {
+it('a TERMINATING session whose agent continues to run it ends in time, and is retried when the kernel is gone', async () => {
   const { server, agent, db, sql } = given
   const id = await sessionIn(server, agent, 'RUNNING', {
     batchTimeout: 30,
@@ -189,7 +189,7 @@ it('a running session that has lost its main kernel, and whose others have ended
   expect(await sessionRow(db, id)).toMatchObject({ status: 'ERROR', error: 'kernels-missing', cause: 'UNKNOWN' })
 })
 
-it('what works is left alone, however long it takes', async () => {
+it('a working session is left alone, however long it takes', async () => {
   const { server, agent, db } = given
   const running = await sessionIn(server, agent, 'RUNNING', { clusterSize: 2 })
   const [, sub1] = await kernelRows(db, running)

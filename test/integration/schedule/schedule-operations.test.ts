@@ -84,7 +84,7 @@ describe('schedules over GraphQL', () => {
     expect(deleted.data.deleteSchedule.deletedId).toBe(schedule.id)
   })
 
-  test('faults are told all at once, under the names of the input', async () => {
+  test('all faults are reported at once, under the names of the input', async () => {
     const { data } = await server.query(
       CREATE,
       nightly('bad', { cron: '99 * * * *', catchUp: -1, timeZone: 'Nowhere' }),
@@ -214,7 +214,7 @@ describe('schedules over REST', () => {
     expect(paths.filter((each) => !named.includes(each))).toEqual([])
   })
 
-  test('a change or a pause with what is not known is refused', async () => {
+  test('a change or a pause with unknown fields is refused', async () => {
     const { body } = await ask('POST', '/v2/schedules', { ...NIGHTLY, name: 'strict' })
     const path = `/v2/schedules/${body.id}`
     expect(await ask('PATCH', path, { paused: true })).toMatchObject({ status: 422 })

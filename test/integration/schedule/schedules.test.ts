@@ -129,7 +129,7 @@ test('after a downtime the last missed runs are made, the others are one record'
 })
 
 describe('overlap', () => {
-  test('SKIP: a run is not made while a chain of the schedule goes on, and equal ones are counted', async () => {
+  test('SKIP: no run is made while a chain of the schedule is active, and skipped runs are counted', async () => {
     const id = await server.schedule()
     for (const secondsAgo of [5, 4, 3]) {
       await makeDue(database.db, id, secondsAgo)
@@ -145,7 +145,7 @@ describe('overlap', () => {
     expect(await chainsOf(database.db, id)).toHaveLength(2)
   })
 
-  test('a chain that waits for its retry goes on', async () => {
+  test('a chain that waits for its retry is active', async () => {
     const session = { name: 'report', command: ['false'], retryPolicy: { maxRetries: 3, retryDelay: 3600 } }
     const id = await server.schedule({ session })
     await makeDue(database.db, id, 2)
@@ -181,7 +181,7 @@ describe('overlap', () => {
     expect((await row(id)).queued).toBe(0)
   })
 
-  test('CANCEL_OTHER: what goes on is ended, then the newest run starts', async () => {
+  test('CANCEL_OTHER: the active chain is ended, then the newest run starts', async () => {
     const id = await server.schedule({ overlap: 'CANCEL_OTHER' })
     for (const secondsAgo of [9, 8]) {
       await makeDue(database.db, id, secondsAgo)
@@ -218,7 +218,7 @@ describe('overlap', () => {
 })
 
 describe('a person', () => {
-  test('pauses it: no run is made, and resuming goes on from now', async () => {
+  test('pauses it: no run is made, and a resume continues from now', async () => {
     const id = await server.schedule()
     await pauseSchedule(server.context, { scheduleId: id, reason: 'holidays' })
     await makeDue(database.db, id, 600)
@@ -230,7 +230,7 @@ describe('a person', () => {
     expect(await outcomes(database.db, id)).toEqual([])
   })
 
-  test('resumes one that was not paused: what is due stays due', async () => {
+  test('resumes one that was not paused: a due run stays due', async () => {
     const id = await server.schedule()
     await makeDue(database.db, id, 5)
     await resumeSchedule(server.context, { scheduleId: id })
@@ -279,7 +279,7 @@ describe('a person', () => {
   })
 })
 
-describe('a run is refused, and it is told', () => {
+describe('a run is refused, with an event', () => {
   const MEMBER: Viewer = {
     tokenId: '00000000-0000-7000-8000-00000000beef',
     userId: null,
@@ -302,7 +302,7 @@ describe('a run is refused, and it is told', () => {
     return { outcome: run?.outcome, code: run?.code, reason: (await row(id)).status_reason as string }
   }
 
-  test('when the token of its owner is revoked, until somebody else takes it over', async () => {
+  test('when the token of its owner is revoked, until another user takes it over', async () => {
     const id = await server.schedule({}, MEMBER)
     await database.db.query('UPDATE api_tokens SET revoked_at = now() WHERE id = $1', [MEMBER.tokenId])
     expect(await refusal(id)).toEqual({
@@ -356,11 +356,11 @@ describe('a run is refused, and it is told', () => {
     [{ session: { name: 'x', command: ['true'], startsAt: new Date() } }, 'session.startsAt'],
     [{ session: { name: 'x', command: ['true'], project: 'other' } }, 'no project other'],
     [{ session: { name: 'x', command: ['true'], resourceGroup: 'nowhere' } }, 'no resource group nowhere'],
-  ])('at once, what can never run: %j', async (input, fault) => {
+  ])('at once, a schedule that can never run: %j', async (input, fault) => {
     await expect(server.schedule(input as never, MEMBER)).rejects.toThrow(fault)
   })
 
-  test('what is another project’s is not found, and a viewer changes nothing', async () => {
+  test('schedules of another project are not found, and a viewer changes nothing', async () => {
     const id = await server.schedule()
     const stranger = { ...MEMBER, projectId: '00000000-0000-7000-8000-00000000dead' }
     const foreign = { ...server.context, viewer: stranger }

@@ -53,7 +53,7 @@ async function nextTurn(): Promise<void> {
 }
 
 describe('a session with a concurrency key', () => {
-  it('waits while another holds it, says which, and holds up nobody with another key or none', async () => {
+  it('waits while another holds it, names that one, and blocks nobody with another key or none', async () => {
     const { server, db } = given
     const [first, second, third, other, without] = await createAll([
       KEY,
@@ -195,7 +195,7 @@ describe('who holds a key', () => {
     expect(await holders()).toEqual([third])
   })
 
-  it('keeps it from nobody during its backoff, and its retry stands in line again', async () => {
+  it('frees it during its backoff, and its retry queues again', async () => {
     const { server, agent, db } = given
     const policy = { maxRetries: 1, retryDelay: 60, jitter: 'NONE' as const }
     const [first, second] = await createAll([{ ...KEY, concurrencyLimit: 1, retryPolicy: policy }, KEY])

@@ -62,7 +62,7 @@ describe('placing', () => {
     })
   })
 
-  it('ROUND_ROBIN goes on where it stood, whichever server looks', async () => {
+  it('ROUND_ROBIN continues where it stopped, on any server', async () => {
     const { server, agent, sql, db } = given
     const others = [
       fakeAgent(server.gateway, { slots: { cpu: '64' } }),
@@ -81,7 +81,7 @@ describe('placing', () => {
   })
 
   describe('agents that a session names', () => {
-    it('are allowed, avoided, or told by labels; its retries name them too', async () => {
+    it('are allowed, avoided, or selected by labels, also for its retries', async () => {
       const { server, agent, db, sql } = given
       const second = fakeAgent(server.gateway, { slots: { cpu: '64' } })
       await second.register()
@@ -174,7 +174,7 @@ describe('placing', () => {
     })
   })
 
-  it('what waits for its time or for others is passed without being counted', async () => {
+  it('a session that waits for its start time or its dependencies is passed without being counted', async () => {
     const { server, db } = given
     const later = await server.create({ startsAt: new Date(Date.now() + 60_000) })
     const dependent = await server.create({ dependsOn: [later] })
@@ -185,7 +185,7 @@ describe('placing', () => {
     for (const id of [later, dependent]) expect(await sessionRow(db, id)).toMatchObject({ status: 'PENDING', skips: 0 })
   })
 
-  it('a session expires wherever it stands in the line, and while it rests', async () => {
+  it('a session expires anywhere in the queue, and while it rests', async () => {
     const { server, db, sql } = given
     await sql('UPDATE resource_groups SET pending_timeout_ms = 60000')
     const rests = await server.create({ startsAt: new Date(Date.now() + 3_600_000) })
@@ -210,7 +210,7 @@ describe('reasons to be pending', () => {
     return (await explainPendingSessions(given.server.context, [id])).get(id)
   }
 
-  describe('a pending session says that', () => {
+  describe('the reason of a pending session is that', () => {
     it('nobody or how many are before it, though the scheduler has not looked at it', async () => {
       const { server } = given
       const first = await server.create()
@@ -337,7 +337,7 @@ describe('reasons to be pending', () => {
     expect(fifty.statements.length).toBe(one.statements.length)
   })
 
-  it('what the scheduler notes of a session stays one line of history while the numbers change', async () => {
+  it('a waiting session keeps one line of history while the numbers in its reason change', async () => {
     const { server, sql } = given
     await server.create({ resourceSlots: cpu('30') })
     await server.run('schedule-sessions')

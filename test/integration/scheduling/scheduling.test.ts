@@ -25,7 +25,7 @@ describe('the queue', () => {
   const cpu = (amount: string) => [{ slot: 'cpu', amount }]
 
   describe('a session that cannot start yet', () => {
-    it('says once why it waits, and costs it no try', async () => {
+    it('is reported once, and costs no try', async () => {
       const { server, db } = given
       const id = await server.create({ resourceSlots: cpu('65') })
       await server.run('schedule-sessions', 'schedule-sessions', 'schedule-sessions')
@@ -76,7 +76,7 @@ describe('the queue', () => {
       expect((await sessionRow(db, dependent)).status).toBe('PREPARING')
     })
 
-    it('is cancelled with a reason when that chain has failed for good, and so is what depends on it', async () => {
+    it('is cancelled with a reason when that chain has failed for good, and so are its own dependents', async () => {
       const { server, agent, db } = given
       const first = await server.create({ retryPolicy: { maxRetries: 1, retryDelay: 1 } })
       const second = await server.create({ dependsOn: [first], retryPolicy: { maxRetries: 5 } })

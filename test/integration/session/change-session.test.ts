@@ -84,7 +84,7 @@ describe('changes by people', () => {
       })
     })
 
-    it('keeps quiet where its policy says so, but not before the audit', async () => {
+    it('writes no event if its policy disables them, but an audit entry', async () => {
       const id = await failedSession({ retryPolicy: { maxRetries: 2, retryDelay: 100, emitRetryEvents: false } })
       await retryNow(given.server.context, { sessionId: id })
       await advanceClock(given.db, 1)
@@ -166,7 +166,7 @@ describe('changes by people', () => {
       expect(await decisionRow(db, id)).toMatchObject({ phase: 'SCHEDULED' })
     })
 
-    it('refuses what is no policy, and does not see what the viewer may not', async () => {
+    it('refuses an invalid policy, and does not find hidden sessions', async () => {
       const { context } = given.server
       await expect(previewRetries(context, { policy: { maxRetries: -1 } })).rejects.toMatchObject({
         code: 'VALIDATION_FAILED',
@@ -288,7 +288,7 @@ describe('steps that are written together', () => {
     expect(await statuses(db, id)).toBe('RUNNING: RUNNING TERMINATED')
   })
 
-  it('does not start what is on a lost agent', async () => {
+  it('does not start a session on a lost agent', async () => {
     const { server, agent, db, sql } = given
     const id = await sessionIn(server, agent, 'PREPARING')
     await agent.comply()
@@ -301,7 +301,7 @@ describe('steps that are written together', () => {
     expect((await sessionRow(db, id)).status).not.toBe('CREATING')
   })
 
-  it('tells the agents of what it gives them', async () => {
+  it('wakes the agents that get kernels', async () => {
     const { server, agent } = given
     await server.create()
     const rung: string[] = []
@@ -313,7 +313,7 @@ describe('steps that are written together', () => {
     expect(rung).toHaveLength(2)
   })
 
-  it('waits for nobody who is given to an agent just as that is lost: what is left there is swept', async () => {
+  it('a session assigned to an agent that is just being lost is moved by the next sweep', async () => {
     const { server, agent, db, sql } = given
     const id = await server.create()
     await server.run('schedule-sessions')

@@ -109,7 +109,7 @@ const variables = (count: number, bytes: number) =>
   Array.from({ length: count }, (_, n) => ({ name: `V${n}`, value: 'x'.repeat(bytes) }))
 
 describe('faults', () => {
-  it('are told all at once, each with its path', async () => {
+  it('are reported all at once, each with its path', async () => {
     const creating = createSession(given.server.context, {
       name: '',
       command: [],
@@ -253,7 +253,7 @@ describe('who may', () => {
     ])
   })
 
-  it('is in the audit log with what it made', async () => {
+  it('is in the audit log with the created sessions', async () => {
     const results = await createSessions(given.server.context, [WORK, WORK])
     const sessionIds = results.map((result) => (result as { sessionId: string }).sessionId)
     const entries = await given.sql('SELECT actor, action, project_id, details FROM audit_log')
@@ -277,7 +277,7 @@ describe('the policy', () => {
     )
   }
 
-  it('is resolved field by field, and says where each came from', async () => {
+  it('is resolved field by field, with the source of each', async () => {
     await defaults()
     const row = await policyOf(await given.server.create({ retryPolicy: { jitter: 'NONE', maxElapsed: null } }))
     expect(row).toMatchObject({
@@ -321,7 +321,7 @@ describe('the policy', () => {
     expect(await policyOf(await given.server.create({ retryPolicy: null }))).toMatchObject({ max_retries: 5 })
   })
 
-  it('of a session stays what it was when a default changes', async () => {
+  it('of a session stays the same when a default changes', async () => {
     await defaults()
     const id = await given.server.create()
     await given.sql(`UPDATE projects SET retry_defaults = '{"maxRetries": 9}'`)

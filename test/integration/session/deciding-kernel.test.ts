@@ -95,7 +95,7 @@ describe('kernels of reports', () => {
   WHERE s.status = 'TERMINATING' AND k.status = 'RUNNING' LIMIT 1`
 
   describe('of the kernels of a session', () => {
-    it('the same one decides in whatever order their ends are told', async () => {
+    it('the same one decides in whatever order the ends are reported', async () => {
       const { server, db, sql } = given
       const agent = fakeAgent(server.gateway, { slots: { cpu: '10000' } })
       await agent.register()
@@ -186,7 +186,7 @@ describe('kernels of reports', () => {
       ])
     })
 
-    it('the rest of a session whose time ran out while it ended is not waited for, and what is known by then decides', async () => {
+    it('other kernels of a session that timed out while it ended are not awaited, and the known ends decide', async () => {
       const { server, db, sql } = given
       const { id, kernels, agentOf } = await runningCluster({ clusterSize: 3 })
       for (const index of [2, 0]) {
@@ -200,7 +200,7 @@ describe('kernels of reports', () => {
       expect(await sessionRow(db, id)).toMatchObject({ status: 'ERROR', exitCode: 10, reason: 'says 0' })
     })
 
-    it('a batch timeout stays the reason, whatever its kernels say afterwards', async () => {
+    it('a batch timeout stays the reason, whatever its kernels report afterwards', async () => {
       const { server, db, sql } = given
       const { id, kernels, agentOf } = await runningCluster()
       await sql(`UPDATE sessions SET times_out_at = reprise_now() WHERE id = $1`, [id])
@@ -276,7 +276,7 @@ describe('kernels on real agents', () => {
     ])
   })
 
-  it('a sub that failed decides, though the main kernel, stopped for it, ends with a code and a verdict of its own', async () => {
+  it('a failed sub kernel decides, though the main kernel, stopped for it, ends with its own code and verdict', async () => {
     const { reaches, db } = given
     const [mainGo, subGo] = [signalFile(await temporaryDirectory('go')), signalFile(await temporaryDirectory('go'))]
     const { sessionId, agentOfMain, again } = await runOnTwoAgents({

@@ -58,7 +58,7 @@ describe('executor options', () => {
     expect(await told()).toEqual(all)
   })
 
-  it('come with what else an executor may need of a session', async () => {
+  it('come with everything else that an executor may need of a session', async () => {
     await create({ name: 'named', priority: 7, batchTimeout: 1.5 })
     await driveAll(given.server, agent, 'PREPARING')
     const { orders } = await agent.sync()
@@ -107,7 +107,7 @@ describe('executor options', () => {
 describe('a session', () => {
   const issuesOf = async (executorOptions: object[], input = {}) => (await create({ executorOptions, ...input })).issues
 
-  it('sets what its group allows, and is told where it does not', async () => {
+  it('sets the options that its group allows, and others are refused', async () => {
     const reservation = { key: 'reservation', value: 'r' }
     expect(await issuesOf([HIGH, PARTITION, reservation])).toEqual(
       [1, 2].map((index) => ({
@@ -141,7 +141,7 @@ describe('a session', () => {
     expect(await ask([constraint])).toMatchObject({ code: 'CREATION_ID_REUSED' })
   })
 
-  it('has them over REST, too', async () => {
+  it('also has them over REST', async () => {
     const response = await fetch(`${given.api.url}/v2/sessions`, {
       method: 'POST',
       headers: { authorization: `Bearer ${given.api.adminToken}`, 'content-type': 'application/json' },
@@ -154,7 +154,7 @@ describe('a session', () => {
   })
 })
 
-it('a group shows its options, and tells all that is wrong with new ones', async () => {
+it('a group shows its options, and reports all faults of new ones', async () => {
   const { data } = await given.api.query(
     '{ resourceGroups { executorOptions { key value } allowedExecutorOptions } }',
     {},

@@ -95,7 +95,7 @@ describe('a kernel that is reported after its session has timed out', () => {
     ])
   })
 
-  it('counts as in time where it was recorded before the limit, whatever its agent can tell', async () => {
+  it('counts as in time if it was recorded before the limit, whatever its agent reports', async () => {
     const agent = await anAgent({ judgesTime: false })
     const { id, kernels } = await running(agent)
     agent.observe(kernels[0]!, { ...EXITED, exitCode: 0 })
@@ -121,7 +121,7 @@ async function timesOutUnseen(): Promise<void> {
   await given.server.run('enforce-batch-timeouts', 'terminate-sessions', 'promote-to-terminated')
 }
 
-it('a program that ran for too long while no server was there has timed out, whoever notices it first', async () => {
+it('a program that ran for too long while no server was there has timed out, whichever server notices it first', async () => {
   const agent = await anAgent()
   const { id, kernels } = await running(agent)
   await reports(agent, kernels[0]!, { ...EXITED, exitCode: 0, inTime: false })
@@ -149,7 +149,7 @@ describe('a session that timed out, and whose kernel is not reported for longer 
     expect(await attempts(id)).toBe(1)
   })
 
-  it('ends once the agent says that the program runs for too long', async () => {
+  it('ends once the agent reports that the program runs for too long', async () => {
     const agent = await anAgent()
     const { id, kernels } = await running(agent)
     await timesOut(id)
@@ -170,7 +170,7 @@ describe('a session that timed out, and whose kernel is not reported for longer 
     expect(await sessionRow(given.db, id)).toMatchObject(TIMED_OUT)
   })
 
-  it('ends where its agent is of a version that does not tell', async () => {
+  it('ends if its agent is of a version that does not report that', async () => {
     const agent = await anAgent({ judgesTime: false })
     const { id } = await running(agent)
     await timesOut(id)
@@ -178,7 +178,7 @@ describe('a session that timed out, and whose kernel is not reported for longer 
     expect(await sessionRow(given.db, id)).toMatchObject(TIMED_OUT)
   })
 
-  it('ends after an hour where the agent never tells', async () => {
+  it('ends after an hour if the agent never reports that', async () => {
     const agent = await anAgent()
     const { id } = await running(agent)
     await timesOut(id)
@@ -210,7 +210,7 @@ describe('of several kernels', () => {
   })
 })
 
-it('a program that had ended well is not run again because it seemed to wait in a queue for too long', async () => {
+it('a program that succeeded is not run again, though it seemed to wait in a queue for too long', async () => {
   const { server, db, sql } = given
   await sql(`UPDATE resource_groups SET queue_timeout_ms = 30000`)
   const agent = await anAgent()

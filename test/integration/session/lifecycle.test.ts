@@ -299,7 +299,7 @@ describe('a session of three kernels', () => {
     expect(await statuses(db, id)).toBe('PREPARING: PREPARED PREPARING PREPARING')
   })
 
-  it('does not take back what runs already: it fails', async () => {
+  it('does not take back a session that already runs: the promotion fails', async () => {
     const { server, agent, db, sql } = given
     await sql('UPDATE resource_groups SET tries_max = 1')
     const id = await sessionIn(server, agent, 'CREATING', { clusterSize: 2 })

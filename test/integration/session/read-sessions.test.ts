@@ -173,7 +173,7 @@ describe('filters', () => {
     })
   })
 
-  test('REST says why a session waits with the present numbers, as GraphQL does', async () => {
+  test('REST shows why a session waits with the present numbers, as GraphQL does', async () => {
     const { body } = await rest('POST', '/v2/sessions', {
       name: 'waits',
       command: ['true'],
@@ -361,7 +361,7 @@ describe('columns', () => {
     expect(await sessionReader({ db, prisma })({ ...read, projectId: other })).toEqual([])
   })
 
-  test('what goes on to other things is left to Prisma', () => {
+  test('selections of other objects are left to Prisma', () => {
     expect(plainSelection({ id: true, decision: { select: { phase: true } } })).toEqual({
       session: ['id'],
       decision: ['phase'],

@@ -137,7 +137,7 @@ describe('creation ids', () => {
       expect(await sessions()).toBe(before)
     })
 
-    test('is told over REST as well, across the doors', async () => {
+    test('is also recognised over REST, and between REST and GraphQL', async () => {
       const { session } = await create({ creationId: 'doors' })
       expect(await post({ creation_id: 'doors' })).toMatchObject({ status: 200, body: { id: session.sessionId } })
       expect(await post({ creation_id: 'doors', priority: 3 })).toMatchObject({
@@ -164,7 +164,7 @@ describe('creation ids', () => {
       expect(codes).toEqual([true, false, 'CREATION_ID_REUSED'])
     })
 
-    test('is not compared with a change of defaults, nor with what an older release created', async () => {
+    test('ignores a change of defaults, and sessions of an older release', async () => {
       const first = await create({ creationId: 'defaults', retryPolicy: { maxRetries: 1 } })
       await server.query(
         `mutation { setRetryDefaults(input: { scope: CLUSTER, policy: { retryDelay: 7 } }) { __typename } }`,

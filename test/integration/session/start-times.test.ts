@@ -40,7 +40,7 @@ describe('dependencies and start times', () => {
     expect((await sessionRow(db, dependent)).status).toBe('PREPARING')
   })
 
-  it('a later attempt of a chain stands for the chain, whichever was named', async () => {
+  it('any attempt of a chain stands for the chain', async () => {
     const { server, agent, db } = given
     const first = await server.create()
     await driveAll(server, agent, 'RUNNING')
@@ -58,7 +58,7 @@ describe('dependencies and start times', () => {
     for (const id of dependents) expect((await sessionRow(db, id)).status).toBe('PREPARING')
   })
 
-  it('what does not exist yet cannot be depended upon, so there are no circles', async () => {
+  it('nobody can depend on a session that does not exist yet, so there are no cycles', async () => {
     const { context } = given.server
     const work = { name: 'work', command: ['true'] }
     const results = await createSessions(context, [
@@ -180,7 +180,7 @@ describe('starts that expire', () => {
     expect(await sessionRow(given.api.db, id)).toMatchObject({ status: 'PENDING', avoidAgents: [agent.id] })
   })
 
-  test('the queue of another scheduler has a timeout of its own, if its group has one', async () => {
+  test('the queue of another scheduler has its own timeout, if its group has one', async () => {
     const { server, api } = given
     const retryPolicy = { maxRetries: 1, retryDelay: 1 }
     const id = await sessionIn(server, agent, 'CREATING', { retryPolicy })

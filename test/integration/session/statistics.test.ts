@@ -52,7 +52,7 @@ describe('statistics', () => {
   }
 
   describe('statistics', () => {
-    test('tell the causes of each bucket, and what waits now, also of some sessions alone', async () => {
+    test('show the causes of each bucket, and the pending sessions, also for a filter', async () => {
       const { factory, db } = server
       await knownSessions()
       const policy = { maxRetries: 3 }
@@ -101,7 +101,7 @@ describe('statistics', () => {
       expect((await ask(', resourceGroup: "elsewhere"')).total).toEqual({ ended: 0, held: 0, waiting: 0 })
     })
 
-    test('count what was over, in all and piece by piece', async () => {
+    test('count ended sessions, in total and by bucket', async () => {
       await knownSessions()
       const { total, buckets, byStatus, byCause, ...span } = await statistics(DAY)
       expect(span).toEqual({ from: '2026-01-01T00:00:00.000Z', to: '2026-01-01T00:05:00.000Z', bucketSeconds: 120 })
@@ -163,7 +163,7 @@ describe('statistics', () => {
       ])
     })
 
-    test('are of the last day by the hour where nothing is said', async () => {
+    test('cover the last day by the hour by default', async () => {
       await server.factory.session({ status: 'TERMINATED', createdAt: new Date(Date.now() - 3_600_000) })
       await server.factory.session({ status: 'TERMINATED', createdAt: new Date(Date.now() - 90_000_000) })
       const { buckets, bucketSeconds, total } = await statistics()

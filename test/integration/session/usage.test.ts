@@ -65,7 +65,7 @@ describe('usage that agents report', () => {
     ['less than nothing', { peakMemoryBytes: -1, cpuSeconds: -1e-9, wallSeconds: Number.NaN }, NOTHING],
     ['half a byte', { peakMemoryBytes: 1.5 }, { ...NOTHING, peakMemoryBytes: 2, source: 'PROCESSES' }],
     ['a source of its own', { ...USAGE, source: 'OATH' }, { ...USAGE, source: 'PROCESSES' }],
-  ])('an agent that says %s', async (_what, usage, expected) => {
+  ])('an agent that reports %s', async (_what, usage, expected) => {
     const { server, agent, db } = given
     const { sessionId, kernelId } = await runs()
     agent.observe(kernelId, { status: 'EXITED', exitCode: 0, usage: usage as KernelUsage })
@@ -180,7 +180,7 @@ describe('usage that clients read', () => {
     expect(rest.exit_signal).toEqual({ name: 'SIGKILL', number: 9 })
   })
 
-  test('of one that never ran, or whose kernels tell nothing: none', async () => {
+  test('is null for one that never ran, or whose kernels report nothing', async () => {
     const nothing = { usage: null, exitSignal: null }
     for (const id of [await session('ERROR', 1), await session('ERROR', 1, [null, null, null, null])]) {
       expect(await read(id)).toMatchObject({ ...nothing, rest: { usage: null, exit_signal: null } })

@@ -238,7 +238,7 @@ describe('a filter', () => {
     ])
   })
 
-  test('counts what it lists', async () => {
+  test('counts the listed rows', async () => {
     const conditions: ChainConditions = { causes: ['OOM_KILLED'] }
     const visibleProjectId = null
     const listed = await listChains(database.db, query({ conditions, visibleProjectId, limit: 1_000 }))
@@ -250,7 +250,7 @@ describe('a filter', () => {
 test.each<[string, ChainConditions]>([
   ['all chains', {}],
   ['a word that all have', { search: 'common' }],
-])('counting %s stops at the most that is told', async (_name, conditions) => {
+])('counting %s stops at the largest shown number', async (_name, conditions) => {
   const counted = countStatement({ conditions, visibleProjectId: null, countMax: 1_001 })
   const { rows } = await database.db.query<{ count: number }>(counted.text, counted.values)
   expect(rows[0]!.count).toBe(1_001)
@@ -261,7 +261,7 @@ test.each<[string, ChainConditions]>([
 test.each([
   ['a project', () => projects[1]!, 1_001],
   ['all projects', () => null, 1_001],
-])('counting the states of %s stops at the most that is told of each', async (_name, visible, countMax) => {
+])('counting the states of %s stops at the largest shown number of each', async (_name, visible, countMax) => {
   const counted = { conditions: {}, visibleProjectId: visible(), countMax }
   const { text, values } = stateCountStatement(counted)
   const plan = await explain(text, values)
@@ -346,7 +346,7 @@ describe('statistics', () => {
   test.each([
     ['of a project', () => projects[1]!],
     ['of all projects', () => null],
-  ])('%s count what was over from the index alone', async (_name, visible) => {
+  ])('%s count ended ones from the index alone', async (_name, visible) => {
     const to = new Date()
     const from = new Date(to.getTime() - 86_400_000)
     const span = { project: null, visibleProjectId: visible(), from, to, bucketSeconds: 3_600 }
@@ -359,7 +359,7 @@ describe('statistics', () => {
     expect(plan.rows).toBeGreaterThan(SESSIONS / 35 / PROJECTS)
   })
 
-  test('count what is not over by its index', async () => {
+  test('count active ones by their index', async () => {
     const { text, values } = activeStatement({ project: null, visibleProjectId: projects[1]! })
     const plan = await explain(text, values)
     expect(plan.sequential).toEqual([])

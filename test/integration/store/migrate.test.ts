@@ -73,7 +73,7 @@ describe('migrations', () => {
     expect(await history()).toEqual({ finished: names, rolledBack: 0 })
   })
 
-  test('the migrated database is what schema.prisma says', async () => {
+  test('the migrated database is that of schema.prisma', async () => {
     await migrate(database.connectionString, log)
     const statements = (await driftFromSchema(database.connectionString)).replace(/--.*$/gm, '').trim()
     expect(statements, 'write a migration, or mend schema.prisma').toBe('')
@@ -210,7 +210,7 @@ describe('statements', () => {
     return [...faults]
   }
 
-  test('each statement has the columns of its row type, as what the driver makes of them', async () => {
+  test('each statement has the columns of its row type, with the types that the driver gives them', async () => {
     const calls = findQueryCalls()
     const statements = await readStatements(calls)
     const faults: string[] = []

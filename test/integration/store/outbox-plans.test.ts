@@ -74,7 +74,7 @@ async function attemptsThatFailed(): Promise<number> {
   return (await database.db.query('SELECT FROM webhook_attempts WHERE error IS NOT NULL')).rowCount ?? 0
 }
 
-test('the outbox is read from the cursor on, whoever is of interest', async () => {
+test('the outbox is read from the cursor on, for any filter', async () => {
   const chain = '00000000-0000-7000-9000-000000000035'
   const statements = await statementsOf(async (db) => {
     const horizon = await readHorizon(db)
@@ -150,7 +150,7 @@ test('who reopened a chain is added to events of the own transaction alone', asy
   expect(rowsRead(nodes)).toBe(0)
 })
 
-test('webhooks read what is new, and what is due', async () => {
+test('webhooks read only new events and due deliveries', async () => {
   const statements = await statementsOf(async (db) => {
     const server = testServer(db)
     for (let n = 0; n < 5; n++) await server.create()
@@ -171,7 +171,7 @@ test('webhooks read what is new, and what is due', async () => {
   expect(statements.length).toBeGreaterThan(8)
 })
 
-test('what is old is found from its oldest end', async () => {
+test('old rows are found from the oldest end', async () => {
   const kept = parseRetention('29d')!
   const policy = {
     chains: kept,

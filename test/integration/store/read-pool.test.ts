@@ -104,7 +104,7 @@ describe('connections of the API', () => {
 
   describe.each(WAYS)('%s', (_name, read) => {
     test.each([true, false])(
-      'that takes too long is ended, and its connection goes on (one of its own: %s)',
+      'that takes too long is ended, and its connection stays usable (a dedicated one: %s)',
       async (ownConnections) => {
         const reads = open({ connectionsMax: 1, readTimeoutMs: 2_000, ownConnections })
         // On a busy machine this may take too long itself.
@@ -142,7 +142,7 @@ describe('connections of the API', () => {
       await untilSleeping(0)
     })
 
-    test('of a reader that has left before its turn is no fault, whoever sent it', async () => {
+    test('of a reader that has left before its turn is no fault, for any sender', async () => {
       const reads = open({ connectionsMax: 2 })
       const left = new AbortController()
       const asleep = Array.from({ length: 2 }, () =>
@@ -157,7 +157,7 @@ describe('connections of the API', () => {
       expect(wasCancelled(await late)).toBe(true)
     })
 
-    test('ends when it makes the answer too large, and the reader is told so', async () => {
+    test('ends when it makes the answer too large, with an error for the reader', async () => {
       const reads = open()
       const large = `SELECT repeat('x', 1000) FROM generate_series(1, 10000000)`
       const half = `SELECT repeat('x', 1000000) FROM generate_series(1, 9)`
@@ -198,7 +198,7 @@ describe('connections of the API', () => {
     })
   })
 
-  test('what follows a failure in a snapshot fails for its reason', async () => {
+  test('a statement after a failure in a snapshot fails for the same reason', async () => {
     const { db, prisma } = open({ readTimeoutMs: 200 })
     const fates = readTogether(prisma, () =>
       Promise.all([SLEEP, 'SELECT 1', 'SELECT 2'].map((sql) => db.query(sql).catch((error: Error) => error.message))),
@@ -221,7 +221,7 @@ describe('connections of the API', () => {
     expect(await Promise.all([...inSnapshots, ...inTransactions])).toHaveLength(100)
   })
 
-  test('a statement may have a time of its own, and what is written takes as long as it takes', async () => {
+  test('a statement may have its own time limit, and writes have none', async () => {
     const { db, prisma } = open({ readTimeoutMs: 500 })
     const patient = () => db.queryWithin(20_000, 'SELECT pg_sleep(0.7)')
     await expect(patient()).resolves.toBeDefined()
@@ -317,7 +317,7 @@ describe('a silent network', () => {
     expect(await prisma.session.count()).toBe(0)
   })
 
-  test('a start says what is wrong', async () => {
+  test('a start reports the fault', async () => {
     network.set('stalled')
     const log = pino({ enabled: false })
     await expect(migrate(connectionString, log, { patience: PATIENCE })).rejects.toThrow(
@@ -325,7 +325,7 @@ describe('a silent network', () => {
     )
   })
 
-  test('what listens tries again', async () => {
+  test('a listener tries again', async () => {
     const heard: string[] = []
     const lost: string[] = []
     network.set('stalled')

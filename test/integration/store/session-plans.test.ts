@@ -78,13 +78,13 @@ describe('plans on sessions', () => {
     ['sessions', '{ name: { contains: "common" } }'],
     ['sessions', '{}'],
     ['retryDecisions', '{}'],
-  ])('%s by %s: counting stops at 10,000, and says so', async (field, filter) => {
+  ])('%s by %s: counting stops at 10,000, and reports that', async (field, filter) => {
     const { data, rows } = await plansOf(`{ ${field}(first: 0, filter: ${filter}) { totalCount totalCountIsExact } }`)
     expect(data[field]).toEqual({ totalCount: 10_000, totalCountIsExact: false })
     expect(rows).toBeLessThan(15_000)
   })
 
-  test('a count that is all says so', async () => {
+  test('a complete count is marked as complete', async () => {
     const { data } = await plansOf('{ sessions(first: 0, filter: { status: [RUNNING] }) { totalCountIsExact } }')
     expect(data.sessions).toEqual({ totalCountIsExact: true })
   })
@@ -159,7 +159,7 @@ describe('plans on deployments', () => {
     return tables.filter((table) => GROWING.has(table))
   }
 
-  test('a look at what is as it should be reads no more than lives', async () => {
+  test('a pass over settled deployments reads only living rows', async () => {
     expect(await server.run('drive-deployments', 'drive-routes', 'check-route-health')).toEqual([0, 0, 0])
     const read = []
     for (const statement of statements.values()) {

@@ -122,7 +122,7 @@ describe('damaged rows', () => {
     return id
   }
 
-  test('a NULL among the agents to avoid is removed, wherever it stands, and none can come back', async () => {
+  test('a NULL among the agents to avoid is removed from any position, and none can return', async () => {
     const database = await emptyDatabase()
     const client = new pg.Client({ connectionString: database.connectionString })
     await client.connect()

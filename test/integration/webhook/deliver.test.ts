@@ -68,7 +68,7 @@ function verify(secret: string, { body, headers }: Received, aheadSeconds = 0): 
 }
 
 describe('a request', () => {
-  test('is what docs/webhooks.md shows, field by field', async () => {
+  test('matches docs/webhooks.md, field by field', async () => {
     const [example] = await blocksOfTest('test/integration/webhook/deliver.test.ts')
     const shown = JSON.parse(example!.text) as { type: string; timestamp: string; data: Record<string, unknown> }
     const { secret } = await server.create({ url: receiver.url })
@@ -86,7 +86,7 @@ describe('a request', () => {
     expect(sent.data).toMatchObject(Object.fromEntries(fixed))
   })
 
-  test('verifies with the published library, and tells what happened', async () => {
+  test('verifies with the published library, and contains the event', async () => {
     const { webhookId, secret } = await server.create({ url: `${receiver.url}?key=1` })
     await happens('session.retry_scheduled')
     await happens('session.error')
@@ -168,7 +168,7 @@ describe('a request', () => {
   })
 })
 
-describe('what is not delivered', () => {
+describe('failed deliveries', () => {
   test('is tried ten times on the schedule of Standard Webhooks, with the same id and a new timestamp', async () => {
     const { webhookId } = await server.create({ url: receiver.url })
     receiver.answerWith(500)
@@ -210,7 +210,7 @@ describe('what is not delivered', () => {
     expect(await webhookRow(database.db, webhookId)).toMatchObject({ enabled: true, failingSince: expect.any(Date) })
   })
 
-  test('410 disables the endpoint at once; what waited goes on when it is enabled', async () => {
+  test('410 disables the endpoint at once; waiting deliveries continue when it is enabled', async () => {
     const { webhookId } = await server.create({ url: receiver.url })
     receiver.answerWith(500)
     await happens()
@@ -255,7 +255,7 @@ describe('what is not delivered', () => {
   })
 })
 
-test('the queue and how late it is show in the metrics, without what is disabled', async () => {
+test('the metrics show the queue and its delay, without disabled endpoints', async () => {
   const { webhookId } = await server.create({ url: receiver.url })
   await happens('session.error', 3)
   await server.fanOut()

@@ -250,7 +250,7 @@ describe('two servers', () => {
   })
 })
 
-test('a server that stops cuts off what takes too long, and leaves it to the next at once', async () => {
+test('a server that stops cuts off slow requests, and leaves them to the next server at once', async () => {
   const server = open()
   await server.create({ url: dead.url })
   await happens(1)
@@ -266,7 +266,7 @@ test('a server that stops cuts off what takes too long, and leaves it to the nex
   expect(new Set(dead.ids()).size).toBe(1)
 })
 
-test('a webhook that is deleted while an attempt is under way is gone with all of it', async () => {
+test('a webhook that is deleted during an attempt is removed with its deliveries', async () => {
   const { sync, gates } = syncGates('webhook:before-settle')
   const server = open({ sync })
   const { webhookId } = await server.create({ url: alive.url })

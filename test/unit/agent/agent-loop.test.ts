@@ -59,7 +59,7 @@ describe('the fence of an agent', () => {
   afterAll(() => rmSync(directory, { recursive: true, force: true }))
 
   describe.skipIf(process.platform !== 'linux')('the fence of an agent', () => {
-    test('has passed for an answer that comes too late, though no timer has run since', () => {
+    test('has passed for a late answer, though no timer has run since', () => {
       let passed = 0
       const fence = createFence(directory, () => passed++, log)
       // As in a machine that was suspended: the request was sent long ago.

@@ -80,7 +80,7 @@ describe('reports of chain directories', () => {
     expect(await next()).toBeUndefined()
   })
 
-  test('nothing is told of an executor that keeps nothing', () => {
+  test('an executor without directories reports nothing', () => {
     expect(createChainReports(undefined, log).next()).toBeUndefined()
   })
 })
@@ -112,7 +112,7 @@ describe('sizes of chain directories', () => {
     return { bytes, uncounted, clock, sizes, next }
   }
 
-  test('sizes are told at the start and then every few minutes, where they have changed, each until it is answered', async () => {
+  test('changed sizes are reported at the start and then every few minutes, each until it is answered', async () => {
     const { bytes, clock, sizes, next } = subject({ a: 1, b: 2 })
     expect(await next()).toEqual(['a 1', 'b 2'])
     expect(await next()).toEqual(['a 1', 'b 2'])
@@ -124,7 +124,7 @@ describe('sizes of chain directories', () => {
     expect(await next()).toEqual(['b 3'])
   })
 
-  test('what could not be counted is told at once, and nothing else', async () => {
+  test('only a failed count is reported at once', async () => {
     const { bytes, uncounted, clock, sizes, next } = subject({ a: 1, b: 2 })
     await next()
     sizes.answered()
@@ -137,7 +137,7 @@ describe('sizes of chain directories', () => {
     expect(await next()).toEqual(['a 5'])
   })
 
-  test('many are told in parts, and all of them again to a server that knows nothing', async () => {
+  test('many are reported in parts, and all of them again to a server that knows nothing', async () => {
     const { sizes, next } = subject({ a: 1, b: 2, c: 3 }, 2)
     expect(await next()).toEqual(['a 1', 'b 2'])
     sizes.answered()
@@ -146,7 +146,7 @@ describe('sizes of chain directories', () => {
     expect(await next()).toEqual(['a 1', 'b 2'])
   })
 
-  test('an executor that keeps nothing has nothing to tell', () => {
+  test('an executor without directories has no report', () => {
     expect(createChainSizes(undefined, log).next()).toBeUndefined()
   })
 })
@@ -194,7 +194,7 @@ describe('checkpoints', () => {
     ['put back, and taken again', finds(offer(5, OTHER), { mark: 5, markFound: 5 }), 'FETCHED5'],
   ])('%s', (_, found, expected) => expect(found).toBe(expected))
 
-  test('what is older than the record is never taken for it, and nothing newer is moved aside', () => {
+  test('an older directory is never used for the record, and no newer one is moved aside', () => {
     const attempts = fc.integer({ min: 1, max: 6 })
     const place = fc.record({
       attempt: fc.constant(7),
@@ -221,7 +221,7 @@ describe('checkpoints', () => {
     )
   })
 
-  test.each([undefined, null, 'here', [], { state: 'NONE' }, { files: 3 }])('%j tells nothing', (value) => {
+  test.each([undefined, null, 'here', [], { state: 'NONE' }, { files: 3 }])('%j is ignored', (value) => {
     expect([readFoundCheckpoint(value), readLeftCheckpoint(value)]).toEqual([null, null])
   })
 

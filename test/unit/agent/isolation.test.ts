@@ -61,7 +61,7 @@ describe('mounts', () => {
     return names.map((name) => ({ path: join(root, name), directory: false }))
   }
 
-  test('what lies below a directory that the kernel may not enter is hidden with it, and nothing else is', () => {
+  test('only paths below a directory that the kernel may not enter are hidden with it', () => {
     const secrets = hidden('open/token', 'closed/token', 'closed/deeper/token', 'covered/token')
     const all = coverable(secrets, (path) => !path.startsWith(root) || isOpenToAll(path), [join(root, 'covered')])
     expect(all).toEqual([
@@ -123,7 +123,7 @@ describe('the shim', () => {
     expect(parseStatus('began \n')).toMatchObject({ shim: null, beganAtSeconds: null })
   })
 
-  test('a shell reads quoted text as it was', () => {
+  test('a shell reads quoted text unchanged', () => {
     const texts = fc
       .sample(anyText({ maxLength: 20 }), { numRuns: 200, seed: 1 })
       .map((text) => text.replaceAll('\0', ''))
@@ -227,7 +227,7 @@ describe('registries', () => {
     expect(asked).toEqual(['registry.example'])
   })
 
-  test('what nobody can look up is unreachable, and not left to the engine', async () => {
+  test('a name that cannot be resolved is unreachable, and not left to the engine', async () => {
     expect(await classOf('unknown.example/x')).toBe('image-unreachable')
     expect(await classOf('unknown.example/x', ['unknown.example/*'])).toBeNull()
   })

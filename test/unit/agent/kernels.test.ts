@@ -21,7 +21,7 @@ import { checkProperty } from '../../support/seeds.ts'
 describe('usage of a kernel', () => {
   const USAGE = { peakMemoryBytes: 104_857_600, cpuSeconds: 1.25, wallSeconds: 3.5, source: 'CGROUP' }
 
-  describe('what an agent says of usage', () => {
+  describe('usage that an agent reports', () => {
     it('is taken as it is if it can be true', () => {
       expect(readKernelUsage(USAGE)).toEqual(USAGE)
       expect(readKernelUsage({ cpuSeconds: 0 })).toEqual({
@@ -92,7 +92,7 @@ describe('usage of a kernel', () => {
       [PEAK_MEMORY_BYTES_MAX, '1 PiB'],
     ])('%i bytes: %s', (bytes, words) => expect(binaryBytes(bytes)).toBe(words))
 
-    it('what was put together from processes is about that', () => {
+    it('figures that were added up from processes are marked as approximate', () => {
       const used = { cpuSeconds: 1.25, peakMemoryBytes: 104_857_600 }
       expect(usedWords({ ...used, source: 'CGROUP' })).toBe('1.3 s CPU, 100 MiB')
       expect(usedWords({ ...used, source: 'PROCESSES' })).toBe('about 1.3 s CPU, 100 MiB')
@@ -178,7 +178,7 @@ describe('the verdict on an exit', () => {
     expect(verdict.oomKilled).toBe(error === 'oom-killed')
   })
 
-  test('numbers are told', () => {
+  test('numbers are shown', () => {
     expect(judgeExit({ ...nothing, oomMark }).error?.message).toMatch(/120.*100/)
     expect(judgeExit({ ...nothing, oomKills: 1 }).error?.message).toContain('100')
   })
@@ -200,7 +200,7 @@ describe('where a log is cut', () => {
     expect([cuts.STDOUT.leftOut / MIB, cuts.STDERR.leftOut / MIB]).toEqual(leftOut)
   })
 
-  it('keeps what fits, loses no byte without saying so, and never more than there is room for', () => {
+  it('keeps what fits, counts every lost byte, and never keeps more than there is room for', () => {
     const size = fc.integer({ min: 0, max: 64 * MIB })
     checkProperty(
       fc.property(size, size, (STDOUT, STDERR) => {

@@ -34,7 +34,7 @@ describe('arguments of sbatch', () => {
     return requestArguments(kernelSpec({ resourceSlots: {}, ...spec }), { ...OPTIONS, ...options })
   }
 
-  describe('what a job is submitted with', () => {
+  describe('arguments of a submitted job', () => {
     test.each([
       [undefined, []],
       [10, []],
@@ -55,7 +55,7 @@ describe('arguments of sbatch', () => {
       expect(argumentsOf({ batchTimeoutMs })).toEqual(['--cpus-per-task=1', ...time])
     })
 
-    test('what the session or its group says stands before the project, and that before the agent', () => {
+    test('options of the session or its group precede those of the project, and these those of the agent', () => {
       const options = {
         partition: 'main',
         account: 'all',
@@ -81,7 +81,7 @@ describe('arguments of sbatch', () => {
       ])
     })
 
-    test.each(['a b', '$(reboot)', 'x;y', "'", '-'.repeat(129)])('%j is nothing that Slurm is told', (qos) => {
+    test.each(['a b', '$(reboot)', 'x;y', "'", '-'.repeat(129)])('%j is not passed to Slurm', (qos) => {
       expect(() => argumentsOf({ executorOptions: { qos } })).toThrow(JobArgumentsError)
     })
 
@@ -93,7 +93,7 @@ describe('arguments of sbatch', () => {
       expect(argumentsOf(spec)).toEqual(['--cpus-per-task=2', '--mem-per-cpu=2M', ...tasks])
     })
 
-    test('of several kernels each has GPUs of its own, and what Slurm cannot share out is refused', () => {
+    test('each of several kernels has its own GPUs, and a number that Slurm cannot divide is refused', () => {
       const gres = { 'cuda.device': 'gpu', 'cuda.a100': 'gpu:a100', fpga: 'fpga' }
       const gang = { size: 2, singleNode: true }
       expect(argumentsOf({ resourceSlots: { 'cuda.device': '2' } }, { gres })).toContain('--gres=gpu:2')
@@ -229,7 +229,7 @@ describe('judging a job', () => {
       expect(judge(BEGAN, null, { rowAgeMs: 1_000 })).toEqual({ kind: 'runs' })
     })
 
-    test('what was stopped is not blamed on Slurm', () => {
+    test('a stopped job is not blamed on Slurm', () => {
       const stopped = { stopOrdered: true }
       expect(judge(BEGAN, row('CANCELLED'), stopped)).toMatchObject({ exitCode: 137, error: null, gone: true })
       expect(judge(`${BEGAN}signalled\nexit 143\n`, row('CANCELLED'), stopped)).toMatchObject({ error: null })
@@ -240,7 +240,7 @@ describe('judging a job', () => {
     })
   })
 
-  test('squeue is read by name and task, and nothing is concluded from what it cannot have written', () => {
+  test('squeue is read by name and task, and impossible lines are ignored', () => {
     const [plain, task] = parseSqueue(
       '5|5|rp-a-1|1000|N/A|PENDING|Priority||2026-01-02T03:04:05|0|a|b|\n8|7_3|rp-b|7|3|RUNNING|None|n[3-5,8]|N/A|1||\n',
     )
@@ -257,7 +257,7 @@ describe('judging a job', () => {
     expect(firstNode('a,b[1-2]')).toBe('a')
   })
 
-  test('a partition offers what its usable nodes have', () => {
+  test('a partition offers the resources of its usable nodes', () => {
     const text =
       'n1|idle|0/16/0/16|4000|gpu:a100:2(S:0-1)|\nn2|mixed|8/8/0/16|8000|(null)|\nn3|down*|0/0/16/16|4000|(null)|\nn1|idle|0/16/0/16|4000|gpu:a100:2|\n'
     const capacity = parseCapacity(text, { 'cuda.device': 'gpu' }, 1.25)
@@ -284,7 +284,7 @@ describe('time limits of jobs', () => {
       expect(endedInTime({ ...kernel, ...how }, false)).toBe(expected)
     })
 
-    test('one that runs is told to be too late once it is to stop', () => {
+    test('a running one is reported as late once it should stop', () => {
       expect(endedInTime({ ...kernel, beganAt: -1e6, stopAt: 0 }, true)).toBe(false)
       expect(endedInTime({ ...kernel, beganAt: -1e6 }, true)).toBeUndefined()
       expect(endedInTime({ ...kernel, beganAt: 1e9, stopAt: 1e9 }, true)).toBeUndefined()
@@ -334,7 +334,7 @@ describe('time limits of jobs', () => {
     })
   })
 
-  test('what stands in the file of a job of Slurm', () => {
+  test('the file of a Slurm job', () => {
     const ended = 'began 5 n1\nran 100.25 103.50\nexit 0\n'
     expect(parseJobStatus(ended)).toMatchObject({ ranSeconds: 3.25, exitCode: 0, signalled: false, stopping: false })
     expect(parseJobStatus(`began 5 n1\nstopping\nran 1.00 2.00\nexit 143\n`)).toMatchObject({ stopping: true })
@@ -344,7 +344,7 @@ describe('time limits of jobs', () => {
       expect(parseJobStatus(`began 5 n1\n${forged}\nexit 0\n`).ranSeconds).toBeNull()
   })
 
-  test('what stands in the file of a container', () => {
+  test('the file of a container', () => {
     expect(parseStatus('claimed ab\nbegan \nclocks 12.34 1700000000000\n').clocks).toEqual({
       uptime: 12.34,
       wallMs: 1_700_000_000_000,

@@ -107,7 +107,7 @@ describe('documents', () => {
       })
     })
 
-    test('have a cursor, or end by themselves, as the schema says', () => {
+    test('have a cursor, or end by themselves, as in the schema', () => {
       const schema = buildSchema(readFileSync(join(import.meta.dirname, '../../../schema.graphql'), 'utf8'))
       const fields = Object.values(schema.getSubscriptionType()!.getFields())
       const finite = fields.filter(({ description }) => /until it has ended|Completes when/.test(description!))
@@ -181,11 +181,14 @@ describe('errors', () => {
     expect({ name: error.name, code: error.code, message: error.message }).toEqual({ name: type, code, message: 'm' })
   })
 
-  test.each(Object.keys(ERRORS) as ErrorCode[])('%s among the errors of an answer is what the table says', (code) => {
-    const { type, httpStatus, retryable } = ERRORS[code]
-    const error = errorOfFaults([{ message: 'm', extensions: { code } }])
-    expect(error).toMatchObject({ name: httpStatus >= 500 ? 'UnavailableError' : type, code, retryable })
-  })
+  test.each(Object.keys(ERRORS) as ErrorCode[])(
+    '%s among the errors of an answer is the error of the table',
+    (code) => {
+      const { type, httpStatus, retryable } = ERRORS[code]
+      const error = errorOfFaults([{ message: 'm', extensions: { code } }])
+      expect(error).toMatchObject({ name: httpStatus >= 500 ? 'UnavailableError' : type, code, retryable })
+    },
+  )
 
   /** Exit statuses by type, of all codes: a program that calls the command line branches on these. */
   const STATUSES: Record<ErrorType, number> = {
@@ -214,7 +217,7 @@ describe('errors', () => {
     expect(fault).toMatchObject({ requestId: 'r1', retryable: true })
   })
 
-  test('what is not known is an ApiError with the server’s code', () => {
+  test('an unknown error is an ApiError with the server’s code', () => {
     expect(errorOfFailure({ __typename: 'NewError', code: 'NEW', message: 'm' })).toMatchObject({ code: 'NEW' })
     expect(errorOfFaults([{ message: 'm' }])).toMatchObject({ name: 'ApiError', code: 'GRAPHQL_ERROR' })
   })

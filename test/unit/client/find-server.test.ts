@@ -65,7 +65,7 @@ describe('finding the server', () => {
     expect(() => find({ profile: 'nowhere' })).toThrow(ClientConfigurationError)
   })
 
-  test('the environment before the profile, what is stated before both', () => {
+  test('the environment precedes the profile, and an option precedes both', () => {
     keep()
     const variables = { REPRISE_URL: 'http://a, http://b', REPRISE_TOKEN: 'rpr_env' }
     expect(find({}, variables)).toEqual(['environment', 'http://a/ http://b/', 'rpr_env'])
@@ -96,7 +96,7 @@ describe('finding the server', () => {
       expect(find({ urls: ['http://c'], token: 'rpr_stated' })[2]).toBe('rpr_stated')
     })
 
-    test('keeps what was in it', () => {
+    test('keeps its earlier content', () => {
       keep()
       const path = profilesPath(environment)
       const read = readProfiles(path)

@@ -131,7 +131,7 @@ describe('retries after faults of the network', () => {
     })
   })
 
-  test('reconnecting waits from half to the whole of what doubles up to the bound', () => {
+  test('a reconnect waits from half to the whole of a delay that doubles up to the bound', () => {
     const seconds = fc.double({ min: 0.01, max: 60, noNaN: true })
     const property = fc.property(
       seconds,

@@ -145,11 +145,11 @@ describe('admission', () => {
       expect(held.map(({ scope }) => scope)).toEqual(['USER', 'PROJECT'])
     })
 
-    it('that were lowered below what is there let nothing through', () => {
+    it('that were lowered below the present use admit nothing', () => {
       expect(admit(many(2), [], [limitOf({ maxPending: 0, pending: 3 })]).go).toEqual([])
     })
 
-    it('give no place to what a rate limit holds', () => {
+    it('give no place to a retry that a rate limit holds', () => {
       expect(admit([...many(3)], [limited(1)], [limitOf({ pending: 4 })])).toMatchObject({
         held: [{ reason: 'QUOTA' }, { reason: 'QUOTA' }],
       })
@@ -180,7 +180,7 @@ describe('the pace of held retries', () => {
   const places = (holds: readonly Hold<Waiting>[], ends: [string, number][] = []) =>
     paceHeldRetries(holds, new Map(ends)).map(({ againInMs }) => againInMs)
 
-  it('what waits for tokens stands as far apart as they come, and comes forward in ticks', () => {
+  it('retries that wait for tokens are spaced at their rate, and move forward in ticks', () => {
     const line = places(held(1_000))
     expect(line.at(-1)).toBe(10_000)
     const shared = [...Map.groupBy(line, (place) => place).values()].map((tick) => tick.length)
@@ -191,7 +191,7 @@ describe('the pace of held retries', () => {
     expect(places(held(3, { rateLimit: { perSecond: 100, burst: 1 } }))).toEqual([10, 20, 30])
   })
 
-  it('the next batch stands behind the first', () => {
+  it('the next batch follows the first', () => {
     expect(places(held(1), [[lineKey('a', 'RATE_LIMITED'), 5_000]])).toEqual([5_100])
     expect(places(held(1), [[lineKey('b', 'RATE_LIMITED'), 5_000]])).toEqual([100])
   })
@@ -203,7 +203,7 @@ describe('the pace of held retries', () => {
     expect(places(held(1, { waitMs: DISPATCH_INTERVAL_MS + 1 }, waited), ends)[0]).toBeGreaterThan(60_000)
   })
 
-  it('what a kill switch holds comes back in a ramp when its time is over', () => {
+  it('retries of a kill switch return in a ramp when its time is over', () => {
     const line = places(held(3 * HELD_RELEASE_RETRIES_MAX, { reason: 'DISABLED', rateLimit: null, waitMs: 9_500 }))
     expect(line[0]).toBe(10_000)
     const shared = [...Map.groupBy(line, (place) => place).values()].map((tick) => tick.length)
@@ -224,7 +224,7 @@ describe('the order of dependents', () => {
   const one = (id: string, ...dependsOn: string[]) => ({ id, chainId: id, dependsOn })
   const steps = (...all: ReturnType<typeof one>[]) => dependentsInSteps(all).map((step) => step.map(({ id }) => id))
 
-  test('each comes after what it waits for, the oldest first; others do not count', () => {
+  test('each follows its dependencies, the oldest first; others do not count', () => {
     expect(steps()).toEqual([])
     expect(steps(one('d', 'b', 'c'), one('c', 'a'), one('b', 'a', 'x'), one('e', 'd', 'a'))).toEqual([
       ['b', 'c'],

@@ -248,7 +248,7 @@ describe('policies', () => {
       maxRetryDelay: fc.option(fc.integer({ min: 1, max: 200_000 })),
     })
 
-    it('that is always valid, and as long as what Airflow plans', () => {
+    it('that is always valid, and as long as the plan of Airflow', () => {
       checkProperty(
         fc.property(anySettings, (given) => {
           const { policy } = convertAirflowSettings(given)

@@ -84,7 +84,7 @@ describe('retries of a chain', () => {
     expect(retryCreationId('nightly', 2)).toBe('nightly:retry:1')
   })
 
-  it('no client can choose what the server may derive', () => {
+  it('no client can choose an id that the server may derive', () => {
     checkProperty(
       fc.property(fc.string(), fc.integer({ min: 2 }), (root, number) => {
         expect(isClientsCreationId(retryCreationId(root, number))).toBe(false)
@@ -169,7 +169,7 @@ describe('previews', () => {
     expect(schedule[0]).toMatchObject({ delaySeconds: 60, earliestSeconds: 60, latestSeconds: 75 })
   })
 
-  it('goes on where a session stands, with its own jitter for the next retry', () => {
+  it('continues at the present state of a session, with its own jitter for the next retry', () => {
     const { schedule } = preview({ policy: policyOf({ jitter: 'DETERMINISTIC' }), session: SESSION })
     expect(schedule.map(({ retry, delaySeconds }) => [retry, delaySeconds])).toEqual([
       [2, 62.089],
@@ -188,7 +188,7 @@ describe('previews', () => {
     expect(explanation).toBe('2 retries by rules[0] (RETRY)')
   })
 
-  it('gives the range of what is drawn as a whole', () => {
+  it('gives the range of the drawn delay as a whole', () => {
     const bounds = (jitter: 'FULL' | 'DECORRELATED', session: PreviewInput['session'] = null) =>
       preview({
         policy: policyOf({ jitter, backoff: 'EXPONENTIAL', retryDelay: 10, maxRetryDelay: 200 }),
@@ -233,7 +233,7 @@ describe('previews', () => {
     expect(preview({ policy: policyOf({ maxElapsed: 120 }) }).schedule).toHaveLength(2)
   })
 
-  describe('plans nothing and says why', () => {
+  describe('plans nothing, with the reason', () => {
     it.each([
       ['maxRetries is 0', { policy: policyOf({ maxRetries: 0 }) }],
       ['USER_CANCELLED is never retried', { cause: 'USER_CANCELLED' }],

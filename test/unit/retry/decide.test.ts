@@ -26,7 +26,7 @@ describe('decisions', () => {
       })
     })
 
-    it('of a retry is told, also where the budget is 0 by now', () => {
+    it('of a retry is used, also if the budget is 0 by now', () => {
       const retried = { result: 'SUCCESS', origin: 'AUTO_RETRY', maxRetries: 0 } as const
       expect(decide(retried)).toMatchObject({ phase: 'SUCCEEDED', emit: 'session.retry_succeeded' })
       expect(decide(retried, { emitRetryEvents: false })).toMatchObject({ phase: 'SUCCEEDED', emit: null })
@@ -54,14 +54,14 @@ describe('decisions', () => {
   })
 
   describe('not eligible', () => {
-    it('what a person ended', () => {
+    it('a session that a person ended', () => {
       const verdict = decide({ terminatedBy: 'ann', status: 'TERMINATED', result: 'UNDEFINED' })
       expect(verdict).toMatchObject({ phase: 'NOT_ELIGIBLE', cause: 'USER_CANCELLED', emit: null, ...NOTHING_PLANNED })
       expect(verdict.explanation).toBe('not retried: ended by ann; USER_CANCELLED is never retried')
     })
 
     it.each(['user-cancelled', 'validation-failed', 'dependency-failed', 'quota-exceeded'])(
-      '%s, though a rule says RETRY',
+      '%s, though a rule has RETRY',
       (name) => {
         const rules = [{ match: { causes: [...NEVER_RETRIED_CAUSES] }, action: 'RETRY' as const }]
         expect(decide(failedWith(name), { rules })).toMatchObject({ phase: 'NOT_ELIGIBLE', matchedRule: null })
@@ -74,7 +74,7 @@ describe('decisions', () => {
       expect(verdict.explanation).toMatch(/without a readable reason: status data has no error/)
     })
 
-    it('what a FAIL rule names', () => {
+    it('a failure of a FAIL rule', () => {
       const rules = [
         { match: { exitCodes: [2] }, action: 'RETRY' as const },
         { match: { exitCodes: [1] }, action: 'FAIL' as const },
@@ -125,7 +125,7 @@ describe('decisions', () => {
       expect(decide({ retryCount: 3 }, { rules: uncounted })).toMatchObject({ phase: 'SCHEDULED', counted: false })
     })
 
-    it('of uncounted retries has a bound of its own', () => {
+    it('of uncounted retries has its own bound', () => {
       const policy = { rules: uncounted, maxUncountedRetries: 2 }
       expect(decide({ uncountedRetries: 1 }, policy).explanation).toMatch(/^uncounted retry 2 of 2: /)
       const verdict = decide({ uncountedRetries: 2 }, policy)
@@ -152,7 +152,7 @@ describe('decisions', () => {
   })
 
   describe('scheduled', () => {
-    it('is due after the delay and says how it came about', () => {
+    it('is due after the delay, with its explanation', () => {
       expect(decide({ retryCount: 1, attempt: 2 }, { backoff: 'EXPONENTIAL' })).toEqual({
         phase: 'SCHEDULED',
         cause: 'KERNEL_NONZERO_EXIT',
@@ -196,7 +196,7 @@ describe('decisions', () => {
       )
     })
 
-    it('may exclude the agents that failed, and says so', () => {
+    it('may exclude the agents that failed, and reports that', () => {
       const rules: RetryPolicy['rules'] = [{ match: {}, action: 'RETRY', exclude: 'AGENT' }]
       const named = '01990000-0000-7000-8000-00000000000a'
       const error = { name: 'scheduler-timeout', message: 'm', agentId: named }
@@ -205,7 +205,7 @@ describe('decisions', () => {
       expect(verdict.explanation).toContain(`; excludes agent agent-a, ${named}; waits`)
     })
 
-    it('an avoided agent that fails once more is avoided anew, whatever the rules say', () => {
+    it('an avoided agent that fails once more is avoided again, whatever the rules', () => {
       const verdict = decide({ failedAgents: ['a', 'b'], avoidAgents: ['b', 'c'] }, {})
       expect(verdict).toMatchObject({ avoid: { agents: ['b'], groups: [] }, exclude: { agents: [] } })
     })
@@ -261,7 +261,7 @@ describe('the state of a retry', () => {
     })
   })
 
-  it('says what was decided', () => {
+  it('contains the decision', () => {
     const decision = { phase: 'SCHEDULED', explanation: 'why', holdReason: null, delayMs: 75_300, dueAt: DUE } as const
     expect(retryState(SESSION, decision)).toEqual({
       phase: 'SCHEDULED',
@@ -274,7 +274,7 @@ describe('the state of a retry', () => {
     })
   })
 
-  it.each(HOLD_REASONS)('says why it is held: %s', (holdReason) => {
+  it.each(HOLD_REASONS)('contains the reason to hold it: %s', (holdReason) => {
     const decision = { phase: 'HELD', explanation: 'why', holdReason, delayMs: 0, dueAt: DUE } as const
     expect(retryState(SESSION, decision)).toMatchObject({
       delaySeconds: 0,
@@ -282,7 +282,7 @@ describe('the state of a retry', () => {
     })
   })
 
-  it('tells the kernels about their chain', () => {
+  it('has the chain of the kernels', () => {
     const first = {
       id: 's',
       chainId: 'c',

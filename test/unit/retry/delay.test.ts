@@ -42,7 +42,7 @@ describe('delays', () => {
       expect(delayOf(policy, retryCount).baseMs).toBe(baseMs)
     })
 
-    it("is the rule's delay where there is one, 0 too", () => {
+    it("is the rule's delay where there is one, even 0", () => {
       expect(delayOf(exponential, 4, 0, 900).baseMs).toBe(900_000)
       expect(delayOf(exponential, 4, 0, 0)).toMatchObject({ baseMs: 0, delayMs: 0 })
     })
@@ -58,7 +58,7 @@ describe('delays', () => {
       expect(delayOf({ maxRetryDelay }).ceilingMs).toBe(ceilingMs)
     })
 
-    it('cuts what the jitter adds', () => {
+    it('cuts the added jitter', () => {
       const delay = delayOf({ retryDelay: 60, maxRetryDelay: 61, jitter: 'DETERMINISTIC' }, 2)
       expect(delay).toEqual({ baseMs: 60_000, jitterMs: 13_753, delayMs: 61_000, ceilingMs: 61_000, drawn: null })
     })
@@ -172,7 +172,7 @@ describe('delays', () => {
     })
   })
 
-  it('what has reached the ceiling is spread by FULL and DECORRELATED alone', () => {
+  it('a delay at the ceiling is spread only by FULL and DECORRELATED', () => {
     const spread = (jitter: RetryPolicy['jitter']) => {
       const policy = policyOf({ jitter, backoff: 'EXPONENTIAL', retryDelay: 10, maxRetryDelay: 100 })
       const randoms = Array.from({ length: 100 }, (_, index) => index / 100)

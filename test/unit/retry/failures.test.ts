@@ -130,7 +130,7 @@ describe('exit codes', () => {
   })
 
   it.each(['78-64', '64-', '-', '', '64..78', '1,2', '1.5', 1.5, EXIT_CODE_MAX + 1, '0-2147483648', null, [1], true])(
-    '%j is refused, with where it stands',
+    '%j is refused, with its position',
     (written) => {
       const policy = { rules: [{ match: { exitCodes: [1, written] }, action: 'FAIL' }] }
       // Null counts as not given nowhere in a list.
@@ -140,7 +140,7 @@ describe('exit codes', () => {
     },
   )
 
-  it('a range includes what lies between its ends, and both of them', () => {
+  it('a range includes both of its ends', () => {
     const code = fc.oneof(fc.integer({ min: -300, max: 300 }), fc.integer({ min: EXIT_CODE_MIN, max: EXIT_CODE_MAX }))
     checkProperty(
       fc.property(code, code, code, (a, b, exitCode) => {
@@ -167,7 +167,7 @@ describe('classes of failures', () => {
     expect(classifyFailure(ERROR, { error })).toEqual({ kind: 'cause', cause, error })
   })
 
-  it('what a person ended is theirs, whatever the envelope says', () => {
+  it('an end by a person is theirs, whatever the envelope contains', () => {
     const session = { status: 'TERMINATED', terminatedBy: 'ann' } as const
     expect(classifyFailure(session, null)).toEqual({ kind: 'cause', cause: 'USER_CANCELLED', error: null })
     const error = { name: 'agent-lost', message: '' }

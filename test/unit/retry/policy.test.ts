@@ -90,12 +90,12 @@ describe('policies', () => {
         { maxRetries: -1, retryDelay: -1, rules: [{ match: {}, action: 'NO' }] },
         ['maxRetries', 'retryDelay', 'rules.0.action'],
       ],
-    ])('tells every fault of %j', (input, paths) => {
+    ])('reports every fault of %j', (input, paths) => {
       const parsed = parseRetryPolicy(input)
       expect('issues' in parsed && parsed.issues.map((issue) => issue.path).toSorted()).toEqual(paths)
     })
 
-    it('what it gives, it takes again', () => {
+    it('its output is valid input', () => {
       checkProperty(
         fc.property(anyPolicy, (policy) => {
           const parsed = parseRetryPolicy(policy)
@@ -128,7 +128,7 @@ describe('policies', () => {
       expect(parseRetryPolicy({ preset: null })).toEqual({ policy: {} })
     })
 
-    it('is weaker than whatever stands beside it; rules are taken as a whole', () => {
+    it('yields to explicit fields; rules are taken as a whole', () => {
       const given = { maxRetries: 0, jitter: 'RANDOM', maxElapsed: null, rules: [] }
       expect(parseRetryPolicy({ preset, ...given })).toEqual({ policy: { ...fields, ...given } })
       expect(parseRetryPolicy({ preset, maxRetries: null })).toEqual({ policy: fields })
@@ -210,7 +210,7 @@ describe('policies', () => {
       expect(readStoredPolicy({ maxRetries: 2 })).toEqual({ ...SHIPPED_POLICY, maxRetries: 2 })
     })
 
-    it('says what is wrong with it', () => {
+    it('reports its faults', () => {
       expect(readStoredPolicy({ jitterRatio: 2 })).toMatch(/not valid \(jitterRatio: /)
     })
   })
@@ -221,7 +221,7 @@ describe('policies', () => {
       expect(showStoredPolicy(policy, sources)).toEqual({ policy, sources })
     })
 
-    it('without what cannot be read of it', () => {
+    it('without its unreadable parts', () => {
       const stored = { maxRetries: 2, jitter: 'SOME', tomorrow: true, maxElapsed: null }
       const { policy, sources } = showStoredPolicy(stored, { maxRetries: 'DOMAIN', jitter: 'SESSION', maxElapsed: 'X' })
       expect(policy).toEqual({ ...SHIPPED_POLICY, maxRetries: 2 })

@@ -106,7 +106,7 @@ describe('the pool of agents', () => {
       expect(where(['c', 'a', 'b'], ['c'])).toEqual({ s: 'a' })
     })
 
-    it('goes to no agent that is excluded, and says that none is left', () => {
+    it('goes to no excluded agent, and reports that none is left', () => {
       const agents = () => [agentWith('a', cpu('1')), agentWith('b', cpu('1'))]
       const line = [
         session('s', cpu('1'), { excludeAgents: ['b'] }),
@@ -135,7 +135,7 @@ describe('the pool of agents', () => {
   describe('an agent of several machines', () => {
     const cluster = () => agentWith('a', cpu('64'), cpu('64'), {}, cpu('4'))
 
-    it('gets only what one of them can have', () => {
+    it('gets only what one of them can offer', () => {
       const line = [
         session('s', cpu('5')),
         session('t', cpu('4')),
@@ -149,7 +149,7 @@ describe('the pool of agents', () => {
       expect(agentsOf(placeAll([session('s', cpu('5'))], [cluster()]))).toEqual({})
     })
 
-    it('nothing is reserved there for what it can never take', () => {
+    it('nothing is reserved there for a session that it can never take', () => {
       const line = [session('s', cpu('5'), { skips: 1_000 }), session('t', cpu('4'))]
       expect(agentsOf(placeAll(line, [cluster()]))).toEqual({ t: 'a' })
     })
@@ -225,7 +225,7 @@ describe('the sequence of sessions', () => {
       expect(orderOf(placement)).toBe('A0 B0 A1 B1 A2')
     })
 
-    it('begins with who has the least of what there is, whoever came first', () => {
+    it('starts with the owner of the smallest share, whoever came first', () => {
       const line = [...many('A', { cpu: '1' }, 2), ...many('B', { cpu: '1' }, 2)]
       expect(turns(drf(line, { A: { cpu: '1' } }))).toBe('B0 A0 B1 A1')
       expect(turns(drf(line, { A: { mem: '3' }, B: { cpu: '1' } }))).toBe('B0 A0 A1 B1')

@@ -20,7 +20,7 @@ describe('placing', () => {
   const OVERDUE = { skips: HEAD_OF_LINE_SKIPS_MAX }
 
   describe('the line', () => {
-    it('is overtaken by what fits, and each that is passed counts how many went', () => {
+    it('is overtaken by smaller ones, and counts how many passed it', () => {
       const line = [session('a-big', cpu('5')), session('b', cpu('1')), session('c', cpu('1')), session('d', cpu('1'))]
       const { placed, overtaken, skipped } = placeAll(line, [agentWith('x', cpu('8'), cpu('3'))])
       expect(placed.map(({ sessionId }) => sessionId)).toEqual(['b', 'c', 'd'])
@@ -30,7 +30,7 @@ describe('placing', () => {
       ])
     })
 
-    it('is not overtaken by anybody where no agent can ever have what it needs, so nothing is reserved for it', () => {
+    it('counts no passes where no agent can ever fit it, so nothing is reserved for it', () => {
       const line = [session('a-huge', cpu('16')), session('b', cpu('1')), session('c', cpu('1'))]
       const { placed, overtaken, skipped } = placeAll(line, [agentWith('x', cpu('8'), cpu('3'))])
       expect(placed.map(({ sessionId }) => sessionId)).toEqual(['b', 'c'])
@@ -40,7 +40,7 @@ describe('placing', () => {
       expect(agentsOf(placeAll(overdue, [agentWith('x', cpu('8'), cpu('1'))]))).toEqual({ b: 'x' })
     })
 
-    it('with the youngest first, is overtaken by those that went before its turn, too', () => {
+    it('with the youngest first, also counts those that went before its turn', () => {
       const line = [session('a-big', cpu('5')), session('b', cpu('1')), session('c', cpu('1'))]
       const sequence = inOrderOfAge(line, true, line.length)
       const placement = placeAll(line, [agentWith('x', cpu('8'), cpu('3'))], { sequence })
@@ -48,7 +48,7 @@ describe('placing', () => {
       expect(placement.overtaken).toEqual(new Map([['a-big', 2]]))
     })
 
-    it('is held where it was passed too often: capacity is reserved, and the rest goes on', () => {
+    it('capacity is reserved for one that was passed too often, and the rest continues', () => {
       const line = [session('a-big', cpu('5'), OVERDUE), session('b', cpu('3')), session('c', cpu('1'))]
       const busy = agentWith('x', cpu('8'), cpu('4'))
       const placement = placeAll(line, [busy])
@@ -80,7 +80,7 @@ describe('placing', () => {
       expect(agentsOf(placeAll([avoiding, ...rest], agents()))).toEqual({ b: 'y' })
     })
 
-    it('is not held by what no agent could take even if it were empty, nor is that passed', () => {
+    it('one that fits no empty agent holds nobody, and counts no passes', () => {
       const line = [session('a', cpu('9'), OVERDUE), session('b', cpu('9')), session('c', cpu('1'))]
       const placement = placeAll(line, [agentWith('x', cpu('8'))])
       expect({ placed: orderOf(placement), overtaken: placement.overtaken.size }).toEqual({ placed: 'c', overtaken: 0 })
@@ -101,7 +101,7 @@ describe('placing', () => {
       expect(orderOf(placeAll(line, [agentWith('x', cpu('8'), cpu('4'))]))).toBe('b')
     })
 
-    it('ends where more of a class may be waiting than was taken, behind what was taken without a gap', () => {
+    it('ends where more of a class may wait than was read, behind the last one without a gap', () => {
       const line = [session('a', cpu('1')), session('b', cpu('2')), session('c', cpu('2')), session('d', cpu('3'))]
       const longClasses = [line[0]!.claimedClass]
       const look = (covered: number, free = '9') =>
@@ -237,7 +237,7 @@ describe('placing beside a checkpoint', () => {
     ])('%s', (_, found, expected) => expect(found).toBe(expected))
   })
 
-  test('what is to be avoided comes behind what has no checkpoint', () => {
+  test('avoided agents follow those without a checkpoint', () => {
     const agents = ['a', 'b', 'c', 'd'].map((id) => ({ id }))
     const order = preferring(avoidedInOrder(['c', 'd']), new Set(['b', 'c']), agents)
     expect(agents.map(({ id }) => order.get(id) ?? 0)).toEqual([0.5, 0, 1, 2])
@@ -291,15 +291,15 @@ describe('explaining a shortage', () => {
       { allowAgents: ['a'] },
       'needs cpu 3, the most that an agent of resource group g has free is 2',
     ],
-  ])('tells of %s', (_, slots, spec, words) => {
+  ])('names %s', (_, slots, spec, words) => {
     expect(explainShortage(request(slots, spec), [A(), B()], 'g')?.long).toBe(words)
   })
 
-  it('tells that no agent is there', () => {
+  it('reports that there is no agent', () => {
     expect(explainShortage(request({ cpu: '1' }), [], 'g')?.long).toBe('no agent of resource group g is alive')
   })
 
-  it('what is reserved for others is free in truth', () => {
+  it('slots reserved for others count as free', () => {
     const reserved = A()
     reserve(reserved, request({ cpu: '2' }).slots)
     expect(explainShortage(request({ cpu: '2' }), [reserved], 'g')).toBeUndefined()
@@ -335,12 +335,12 @@ describe('explaining a shortage', () => {
       'the agents of resource group g have capacity for at most 16 of its 17 kernels of cpu 4',
     ],
     ['a slot of which a kernel may have all', { cpu: '1', license: '9' }, {}, undefined],
-  ])('an agent of several machines: tells of %s', (_, slots, spec, words) => {
+  ])('an agent of several machines: names %s', (_, slots, spec, words) => {
     const cluster = agentWith('c', { cpu: '64', license: '9' }, {}, {}, { cpu: '4' })
     expect(explainShortage(request(slots, spec), [cluster], 'g')?.long).toBe(words)
   })
 
-  it('another agent has what one of several machines has not', () => {
+  it('another agent has what one of several machines lacks', () => {
     const [cluster, large] = [
       agentWith('c', { cpu: '64' }, {}, {}, { cpu: '4' }),
       agentWith('l', { cpu: '8' }, { cpu: '2' }),

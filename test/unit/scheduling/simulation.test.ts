@@ -196,7 +196,7 @@ describe.each<Sequencer>(['FIFO', 'LIFO', 'DRF'])('%s', (sequencer) => {
 })
 
 it.each(SELECTORS)(
-  '%s keeps the agents busy where there is more work than fits, and all of it comes to an end',
+  '%s keeps the agents busy under more work than fits, and finishes all of it',
   (selector) => {
     const seen = measure(simulate('FIFO', selector, 34, 60))
     expect(seen.allStarted).toBe(true)

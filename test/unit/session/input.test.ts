@@ -61,7 +61,7 @@ describe('amounts', () => {
       expect(parseAmount(slot, input)).toBeUndefined()
     })
 
-    it('gives back what it gave', () => {
+    it('reads back its own output', () => {
       const given = fc.tuple(fc.constantFrom('cpu', 'mem'), fc.double({ min: 0, max: 1e15, noNaN: true }))
       checkProperty(
         fc.property(given, ([slot, value]) => {
@@ -97,7 +97,7 @@ describe('the environment of a cluster', () => {
       ]),
     )
 
-  it('tells a kernel what it is, and where all are, in their order', () => {
+  it('gives a kernel its role, and the addresses of all in order', () => {
     const shared = {
       REPRISE_CLUSTER_MODE: 'MULTI_NODE',
       REPRISE_CLUSTER_SIZE: '3',

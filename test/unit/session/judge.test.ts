@@ -61,7 +61,7 @@ describe('judging a session', () => {
       })
     })
 
-    it('ends what another scheduler has queued for too long, though it could go back', () => {
+    it('ends a session that another scheduler has queued for too long, though it could go back', () => {
       const queuedTooLong = { reason: 'queued by Slurm: Priority', timeoutMs: 2_500 }
       expect(judgeOf('start-sessions', { status: 'CREATING', queuedTooLong })).toMatchObject({
         outcome: 'EXPIRED',
@@ -91,13 +91,13 @@ describe('judging a session', () => {
   })
 
   describe('time', () => {
-    it('expires what nobody says anything of, as a scheduler timeout', () => {
+    it('expires a session without any report, as a scheduler timeout', () => {
       const expired = judgeOf('prepare-sessions', { expired: true })
       expect(expired).toMatchObject({ outcome: 'EXPIRED', to: 'PENDING', error: { name: 'scheduler-timeout' } })
       expect(judgeOf('terminate-sessions', { expired: true })).toMatchObject({ to: 'TERMINATED' })
     })
 
-    it('expires what is only skipped, but not what succeeded', () => {
+    it('expires a session that is only skipped, but not a successful one', () => {
       const skipped: Outcome = { kind: 'skipped', reason: 'quota full' }
       expect(judgeOf('schedule-sessions', { expired: true }, skipped)).toMatchObject({
         outcome: 'EXPIRED',
@@ -170,7 +170,7 @@ describe('judging a session', () => {
     })
   })
 
-  it('a skip leaves the tries alone and is said once', () => {
+  it('a skip leaves the tries alone and is reported once', () => {
     const skipped: Outcome = { kind: 'skipped', reason: 'no agent has 4 cpu' }
     expect(judgeOf('schedule-sessions', { tries: 2 }, skipped)).toMatchObject({
       outcome: 'SKIPPED',
@@ -250,7 +250,7 @@ describe('the verdict of a program', () => {
     expect(parseProgramVerdict(JSON.stringify({ reason: '😀'.repeat(2_000) })).reason).toHaveLength(1_000)
   })
 
-  it('reads back what it has read, from whatever agents send', () => {
+  it('reading is idempotent for anything that agents send', () => {
     checkProperty(
       fc.property(fc.json(), (text) => {
         const verdict = parseProgramVerdict(text)

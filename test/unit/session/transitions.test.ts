@@ -45,7 +45,7 @@ describe('transitions', () => {
   )
 
   describe('every pair of statuses', () => {
-    it('is allowed or refused as the table says', () => {
+    it('is allowed or refused as in the table', () => {
       const pairs = STATUSES.flatMap((from) => STATUSES.map((to) => ({ from, to })))
       expect(pairs).toHaveLength(121)
       for (const { from, to } of pairs) {
@@ -193,7 +193,7 @@ describe('moves that reports cause', () => {
     move('d', { outcome: 'SKIPPED', message: 'waits' }),
   ]
 
-  test('one line for each outcome with the ids of its session, none for what waits on', () => {
+  test('one line for each outcome with the ids of its session, none for a session that still waits', () => {
     const ids = (id: string) => ({ handler: 'prepare-sessions', sessionId: id, chainId: `chain of ${id}`, attempt: 2 })
     expect(told(MOVES)).toMatchObject([
       { ...ids('a'), level: DEBUG, outcome: 'SUCCESS', msg: 'prepare-sessions: SCHEDULED → PREPARING' },

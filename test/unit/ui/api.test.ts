@@ -42,7 +42,7 @@ describe('requests one at a time', () => {
     expect(ends).toHaveLength(2)
   })
 
-  test('after it has ended it runs anew, also where it failed', async () => {
+  test('after it has ended it runs again, also after a failure', async () => {
     let runs = 0
     const ask = oneAtATime(async () => {
       runs++
@@ -69,7 +69,7 @@ describe('partial results', () => {
     },
   ]
 
-  test('has the part that is there, and says what of it is missing and why', () => {
+  test('has the part that is there, with the missing part and the reason', () => {
     const data = { now: '2026-11-23T12:00:00Z', auditLog: null, deployments: { totalCount: 3 } }
     const result = resultOfError(operation, errorOfFaults(faults, data))
     expect(result.data).toEqual(data)
@@ -125,7 +125,7 @@ describe('reading again', () => {
     return { client: new Client({ url: 'http://localhost', preferGetMethod: false, exchanges: [exchange] }), sent }
   }
 
-  test('what is read anew is asked for anew, also while the same is being read', async () => {
+  test('a refresh sends a new request, also while the same is being read', async () => {
     const { client, sent } = openClient()
     const shown: string[] = []
     const { unsubscribe } = pipe(
@@ -149,7 +149,7 @@ describe('faults', () => {
   const placed = (issues: { path: string; message: string }[], message = 'all', code: string | null = null) =>
     placeFaults({ issues, message, code }, FIELDS, { PROJECT_NOT_FOUND: 'name' })
 
-  test('an issue stands at the field that it is about, also within a list; the longest path wins', () => {
+  test('an issue is shown at its field, also within a list; the longest path wins', () => {
     const issues = [
       { path: 'slots.1.amount', message: 'too much' },
       { path: 'slots.0.slot', message: 'twice' },
@@ -162,12 +162,12 @@ describe('faults', () => {
     })
   })
 
-  test('what is about no field is said below all of them, with its place', () => {
+  test('an issue without a field is shown below all of them, with its path', () => {
     expect(placed([{ path: 'named', message: 'odd' }])).toEqual({ fields: {}, rest: 'named: odd' })
     expect(placed([], 'no answer')).toEqual({ fields: {}, rest: 'no answer' })
   })
 
-  test('an error without a place stands at the field that its code is about', () => {
+  test('an error without a path is shown at the field of its code', () => {
     expect(placed([], 'no project x', 'PROJECT_NOT_FOUND')).toEqual({ fields: { name: 'no project x' }, rest: null })
     expect(placed([], 'you may not', 'FORBIDDEN')).toEqual({ fields: {}, rest: 'you may not' })
   })

@@ -33,7 +33,7 @@ describe('a new session', () => {
       expect(shellWords(line)).toBeNull()
     })
 
-    test('what is quoted is one word again', () => {
+    test('quoted text is one word again', () => {
       checkProperty(
         fc.property(fc.array(fc.string()), (words) => {
           expect(shellWords(words.map(shellQuoted).join(' '))).toEqual(words)
@@ -42,8 +42,8 @@ describe('a new session', () => {
     })
   })
 
-  describe('what is typed of a session', () => {
-    test('is sent as it is typed, and what is empty is not sent', () => {
+  describe('input of a session', () => {
+    test('is sent as it is typed, and empty fields are not sent', () => {
       const { input, faults } = readSession({
         command: '/usr/bin/python train.py',
         env: 'A=1\nB=x=y\n',
@@ -72,7 +72,7 @@ describe('a new session', () => {
       })
     })
 
-    test('has its faults at their fields, and so has what the server says', () => {
+    test('shows faults at their fields, also those of the server', () => {
       const { faults, places } = readSession({
         env: 'A',
         priority: 'high',
@@ -115,7 +115,7 @@ describe('a new session', () => {
       )
     })
 
-    test('of those with its concurrency key runs so many at once', () => {
+    test('the limit of its concurrency key is sent', () => {
       const draft = { command: 'true', concurrencyKey: 'customer-17', concurrencyLimit: '2' }
       const { input } = readSession(draft)
       expect(input).toMatchObject({ concurrencyKey: 'customer-17', concurrencyLimit: 2 })
@@ -187,7 +187,7 @@ describe('the draft of a policy', () => {
     rules: [{ action: 'STOP', delay: undefined, match: { exitCodes: [1, '64-78'] } }],
   }
 
-  test('a policy that is set stands in the form, and is the same when it is sent again', () => {
+  test('a set policy fills the form, and is the same when it is sent again', () => {
     const set = { ...POLICY, given: Object.keys(POLICY) }
     const { input, faults } = readDraft(draftOfPolicy(set), POLICY_FIELDS)
     expect(faults).toEqual({})
@@ -200,7 +200,7 @@ describe('the draft of a policy', () => {
     expect(readDraft(draft, POLICY_FIELDS).input).toEqual({ eligibleCauses: [] })
   })
 
-  test('what is not set is left empty', () => {
+  test('unset fields are left empty', () => {
     const unset = Object.fromEntries(Object.keys(POLICY).map((path) => [path, null]))
     expect(draftOfPolicy({ ...unset, given: [] })).toEqual({})
     expect(untypedOf({ ...unset, given: ['maxElapsed'] })).toEqual({})
@@ -225,7 +225,7 @@ describe('the fields of a policy', () => {
     'ignore-verdicts': 'true',
   }
 
-  test('what holds where nothing is typed is what holds on the server', () => {
+  test('the defaults of the form are those of the server', () => {
     const standard = Object.fromEntries(
       POLICY_FIELDS.flatMap(({ name, standard: text }) => (text ? [[name, text]] : [])),
     )
@@ -258,7 +258,7 @@ describe('the fields of a policy', () => {
     })
   })
 
-  test('what is typed is the address, and the address is what is typed', () => {
+  test('the fields and the address agree in both directions', () => {
     const draft = { ...DRAFT, rules: '[{"match":{},"action":"FAIL"}]' }
     const search = searchOf(draft, 'airflow')
     expect(search).toMatchObject({ retries: 6, uncounted: true, within: '2h', rules: [{ match: {}, action: 'FAIL' }] })
@@ -269,7 +269,7 @@ describe('the fields of a policy', () => {
     })
   })
 
-  describe('what is no value', () => {
+  describe('invalid values', () => {
     test.each([
       ['retries', 'many', 'whole number'],
       ['delay', '5 years', 'duration'],
@@ -284,7 +284,7 @@ describe('the fields of a policy', () => {
     })
   })
 
-  test('what the server says is said at its field', () => {
+  test('a fault of the server is shown at its field', () => {
     const issues = [
       { path: 'policy.rules.0.delay', message: 'Too small' },
       { path: 'policy.retryDelay', message: 'Must be more than 0' },

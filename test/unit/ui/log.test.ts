@@ -67,7 +67,7 @@ describe('ANSI colours', () => {
       expect(plainText(line)).toBe(wanted)
     })
 
-    test('what cannot be seen, or turns the text around, is shown', () => {
+    test('invisible characters, and those that reverse the text, are shown', () => {
       expect(parseAnsi('a\u0000b\u202ec\u2066d\u0007e')).toEqual([{ text: 'a\ufffdb\ufffdc\ufffdd\ufffde' }])
       expect(plainText('a\u202eb')).toBe('ab')
     })
@@ -155,7 +155,7 @@ describe('the text of a log', () => {
       expect(linesOf(log)).toEqual(wanted)
     })
 
-    test('say which stream they are of', () => {
+    test('show their stream', () => {
       const log = new LogText()
       log.append([out('a'), err('b\n'), out('c')])
       expect([0, 1, 2].map((index) => log.line(index).stream)).toEqual(['STDOUT', 'STDERR', 'STDOUT'])
@@ -182,7 +182,7 @@ describe('the text of a log', () => {
       )
     })
 
-    test('added before the others move those, by as many as is said', () => {
+    test('added before the others move those, by the reported number', () => {
       const mixed = fc.array(fc.tuple(fc.boolean(), text).map(([isErr, each]) => (isErr ? err(each) : out(each))))
       checkProperty(
         fc.property(mixed, mixed, mixed, (first, second, third) => {

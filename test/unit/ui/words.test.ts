@@ -99,12 +99,12 @@ describe('words', () => {
       ['Europe/Berlin', '+01:00', 60],
       ['America/St_Johns', '-03:30', -210],
       ['Europe/London', '+00:00', 0],
-    ])('of %s say that it is %s', (name, zone, offset) => {
+    ])('of %s show that it is %s', (name, zone, offset) => {
       const moments = localIn(name)
       expect([moments.zone(at), moments.offsetMinutes(at)]).toEqual([zone, offset])
     })
 
-    test('say which zone they are in', () => {
+    test('show their time zone', () => {
       expect(momentsIn('UTC').absolute(at)).toBe('2026-11-03 23:04:09 UTC')
       expect(localIn('Europe/Berlin').absolute(at)).toBe('2026-11-04 00:04:09 +01:00')
       expect(localIn('America/St_Johns').absolute(at)).toBe('2026-11-03 19:34:09 -03:30')
@@ -224,7 +224,7 @@ describe('chains', () => {
     })
   })
 
-  describe('what changes', () => {
+  describe('changes', () => {
     test.each([
       ['mem', '8589934592', '8g'],
       ['mem', '104857600', '100m'],

@@ -33,7 +33,7 @@ describe('bars', () => {
   }
 
   describe('bars', () => {
-    test('an attempt is one bar, and what is between two of them is a gap each', () => {
+    test('an attempt is one bar, and the time between two attempts is one gap', () => {
       const { segments, end } = segmentsOf([
         { queued: 1000, preparing: 2000, running: 5000, ending: 100, backoff: 10_000, held: 22_000 },
         { queued: 500, running: 4000, resubmission: 3_600_000 },
@@ -73,7 +73,7 @@ describe('bars', () => {
       expect(barsOf(timelineOf([{ ...segments[0]!, session, cause }], end))[0]!.outcome).toBe(outcome)
     })
 
-    test('what goes on ends at now; the reason is that of the end', () => {
+    test('an active attempt ends at now; the reason is that of the end', () => {
       const { segments } = segmentsOf([{ queued: 1000, running: 5000 }], { open: true })
       segments[1]!.reason = 'runs'
       const [bar] = barsOf(timelineOf(segments, START + 60_000))
@@ -81,7 +81,7 @@ describe('bars', () => {
       expect(bar!.parts.at(-1)).toEqual({ kind: 'RUNNING', from: START + 1000, to: START + 60_000 })
     })
 
-    test('the planned retry is a ghost; one that is held stands at now', () => {
+    test('the planned retry is a ghost; a held one is at now', () => {
       const waiting = segmentsOf([{ running: 1000, backoff: 2000 }], { open: true, due: 6000 })
       expect(timelineOf(waiting.segments, waiting.end).ghost).toEqual({
         attempt: 2,
@@ -126,7 +126,7 @@ describe('bars', () => {
       )
     })
 
-    test('what is drawn as waiting is what the chain waited', () => {
+    test('the drawn waits are the waits of the chain', () => {
       checkProperty(
         fc.property(anySegments(30), ({ segments, now }) => {
           const started = new Map<number, number>()
@@ -208,7 +208,7 @@ describe('the drawing', () => {
       }
     })
 
-    test('zoomed to has only what is seen', () => {
+    test('when zoomed, has only what is seen', () => {
       const chain = segmentsOf(Array.from({ length: 100 }, () => ({ running: 1000, backoff: 1000 })))
       const { drawing } = drawn(chain, 1000, 20, 0.5)
       const [first, last] = [drawing.bars[0]!.bars[0]!.attempt, drawing.bars.at(-1)!.bars[0]!.attempt]
@@ -244,7 +244,7 @@ describe('the drawing', () => {
   })
 
   describe('the axis', () => {
-    test('has round moments, and the beginning of what is between cuts', () => {
+    test('has round moments, and the start of each part between cuts', () => {
       const chain = segmentsOf([
         { running: 300_000, backoff: 3_600_000 * 9 },
         { running: 600_000, cause: null },
@@ -306,7 +306,7 @@ describe('the timeline as text', () => {
     )
   })
 
-  test('what attempts found of the checkpoint of earlier ones', () => {
+  test('checkpoints that attempts found', () => {
     const none = { fromAttempt: null, bytes: null, note: null }
     const { segments, end } = segmentsOf([
       { running: 1000, backoff: 1000 },

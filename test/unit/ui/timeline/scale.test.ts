@@ -58,7 +58,7 @@ describe('the elastic scale', () => {
       expect(cuts.every((cut) => Math.abs(cut.width - 5) < 1e-9)).toBe(true)
     })
 
-    test('a long wait for an agent is cut, too', () => {
+    test('a long wait for an agent is also cut', () => {
       const queued = segmentsOf([
         { running: 1000, backoff: 1000 },
         { queued: 3_600_000, running: 1000 },
@@ -67,7 +67,7 @@ describe('the elastic scale', () => {
       expect(outline(scale)).toEqual(['100 run', '100 wait', '28 cut', '100 run'])
     })
 
-    test('up to the planned retry is one wait with what has passed of it, and the retry as long as the median run', () => {
+    test('up to the planned retry is one wait with its elapsed part, and the retry is as long as the median run', () => {
       const waiting = segmentsOf([{ running: 5000, backoff: 2000 }], { open: true, due: 3000 })
       const all = stretchesOf(timelineOf(waiting.segments, waiting.end))
       expect(all.map(({ from, to, isWait }) => [to - from, isWait])).toEqual([
@@ -77,7 +77,7 @@ describe('the elastic scale', () => {
       ])
     })
 
-    test('of what has taken no time yet shares the width', () => {
+    test('attempts without duration share the width', () => {
       const scale = createScale([{ from: START, to: START, isWait: true }], 500, true)
       expect(scale.pieces).toEqual([{ from: START, to: START, isWait: true, isCut: false, x: 0, width: 500 }])
       expect(createScale([], 500, true).x(START)).toBe(0)
@@ -155,7 +155,7 @@ describe('the range in view', () => {
     )
   })
 
-  test('what is under the pointer stays there while one zooms in, and what one zoomed to is what an address brings back', () => {
+  test('zooming keeps the point under the pointer, and an address restores the zoomed range', () => {
     checkProperty(
       fc.property(anyChain, fc.boolean(), place, factor, (stretches, elastic, at, by) => {
         const all = seenOf(stretches, WIDTH, elastic, null)
@@ -195,7 +195,7 @@ describe('the range in view', () => {
     )
   })
 
-  test('what is outside is brought into view, and what is inside stays', () => {
+  test('a range outside the view is brought into it, and one inside stays', () => {
     checkProperty(
       fc.property(anyChain, place, place, (stretches, at, target) => {
         const all = seenOf(stretches, WIDTH, true, null)
@@ -279,7 +279,7 @@ describe('bars of causes', () => {
   })
 
   describe('times below the bars', () => {
-    test('say the day where it is not the whole of it', () => {
+    test('name the day where it is only a part of it', () => {
       const [hour] = bucketsBy(HOUR_MS, [{}])
       const [day] = bucketsBy(24 * HOUR_MS, [{}])
       expect(spanWords(hour!, UTC)).toBe('23 Nov, 00:00 to 01:00')
