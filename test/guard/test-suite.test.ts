@@ -83,7 +83,7 @@ describe('the suite', () => {
     'test/e2e/several-servers.test.ts': [3, 'kills and an outage have a length; work comes in a little at a time'],
     'test/e2e/slurm.test.ts': [1, 'shows that nothing happens while Slurm is asked several times'],
     'test/integration/client/streams.test.ts': [1, 'a reader is slow'],
-    'test/integration/retention/drop-old-checkpoints.test.ts': [1, 'steps come up to 5 ms apart'],
+    'test/integration/drop-old-checkpoints.test.ts': [1, 'steps come up to 5 ms apart'],
     'test/support/containers/throttled-proxy.ts': [1, 'a slow network'],
     'test/support/programs/client-program.ts': [1, 'a program that is busy'],
     'test/support/programs/killed-in-deployment-program.ts': [1, 'a program that is killed meanwhile'],

@@ -1,4 +1,4 @@
-/** What administrators do: resource groups, agents, domains, projects, users, and the audit log. */
+/** Operations of administrators: resource groups, agents, domains, projects, users, and the audit log. */
 import { randomUUID } from 'node:crypto'
 import pino from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'

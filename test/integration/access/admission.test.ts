@@ -1,4 +1,4 @@
-/** What one caller may have of a server, over all transports. */
+/** Limits on one caller of a server, over all transports. */
 import { once } from 'node:events'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { WebSocket } from 'ws'

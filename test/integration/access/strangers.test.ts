@@ -1,4 +1,4 @@
-/** What clients without a token can make a server keep and do, over HTTP and WebSockets. */
+/** Bounds on the memory and work that clients without a token can cause, over HTTP and WebSockets. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { request, type IncomingHttpHeaders } from 'node:http'

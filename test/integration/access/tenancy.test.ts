@@ -1,4 +1,4 @@
-/** What tokens of another project, of each role, or none at all find and may do. */
+/** Reads and writes with tokens of another project, of each role, and without any. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'

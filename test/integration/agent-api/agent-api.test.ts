@@ -1,4 +1,4 @@
-/** The HTTP API of agents: polls, requests that are no good, and tokens that change. */
+/** The HTTP API of agents: polls, invalid requests, and tokens that change. */
 import { randomInt, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'

@@ -1,4 +1,4 @@
-/** Which sessions an agent takes: isolation between users, draining, resuming and removal. */
+/** Rules for the kernels of an agent: isolation between users, draining, resuming and removal. */
 import { randomUUID } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
 import { beforeEach, describe, expect, it, test } from 'vitest'

@@ -1,4 +1,4 @@
-/** How a server answers agents: reports that come late or twice, long polls, and reports on chain directories. */
+/** Answers of a server to agents: reports that come late or twice, long polls, and reports on chain directories. */
 import { v7 as uuidv7 } from 'uuid'
 import { describe, expect, it, test } from 'vitest'
 import type {

@@ -1,4 +1,4 @@
-/** What isolates an agent's kernels is decided once, and never becomes weaker by itself. */
+/** The isolation of an agent is decided once, and never becomes weaker by itself. */
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

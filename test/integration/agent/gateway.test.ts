@@ -1,4 +1,4 @@
-/** What the server books of an agent's reports, and which orders it gives. */
+/** Effects of the reports of agents on the server, and the orders that it returns. */
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import type { LogPiece, RegisterRequest } from '../../../src/domain/agent/protocol.ts'

@@ -1,4 +1,4 @@
-/** All kernels of a session run one image, and so do its retries, if their policy does not say otherwise. */
+/** All kernels of a session run one image, and so do its retries, unless their policy differs. */
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { KernelOrder } from '../../../src/domain/agent/protocol.ts'
 import { NO_SYNC_POINTS } from '../../../src/observability/sync-points.ts'

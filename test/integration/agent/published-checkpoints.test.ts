@@ -1,4 +1,4 @@
-/** What running programs publish: the agent sees their wish, sends a snapshot, and answers. */
+/** Checkpoints that running programs publish: the agent sees the request, sends a snapshot, and answers. */
 import { createHash } from 'node:crypto'
 import { existsSync, lstatSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** From agents and resource groups to what runs there, and back: who sees what, page by page, at what price. */
+/** Queries from agents and resource groups to their sessions and back: visibility, pages and cost. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { analysedPlanOf, readWhole, rowsRead } from '../../support/database/plans.ts'
 import { recordQueries, recordStatements } from '../../support/database/record-statements.ts'

@@ -1,4 +1,4 @@
-/** The timeline of a chain, and the record of what its retries waited for. */
+/** The timeline of a chain, with the reasons of the waits of its retries. */
 import pg from 'pg'
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'

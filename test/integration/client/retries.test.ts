@@ -1,4 +1,4 @@
-/** The client's own retries, over a proxy that does what networks do. */
+/** Retries of the client itself, over a proxy that imitates faults of networks. */
 import { afterAll, beforeAll, describe, expect, test as base } from 'vitest'
 import {
   ConnectError,

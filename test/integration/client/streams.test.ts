@@ -1,4 +1,4 @@
-/** The client's streams: nothing missed, in order, and ended cleanly. */
+/** Streams of the client: no event is missed, in order, and each stream ends cleanly. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import {
   createClient,

@@ -1,4 +1,4 @@
-/** What the handlers of routes do with a route in each situation, and with its session and deployment. */
+/** Handlers of routes: their effects on a route in each state, and on its session and deployment. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { RouteStatus } from '../../../src/domain/deployment/lifecycle.ts'
 import { createWakeHub } from '../../../src/events/wake-hub.ts'

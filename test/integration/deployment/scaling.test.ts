@@ -1,4 +1,4 @@
-/** What the handlers of deployments do in each pass, with several servers, and after a server was killed. */
+/** Handlers of deployments: each pass, several servers, and a server that was killed. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { eventually } from '../../support/eventually.ts'

@@ -1,4 +1,4 @@
-/** How faults of the server are presented over each transport, and in which log line they are found. */
+/** Errors of the server over each transport, and their log lines. */
 import { createConnection } from 'node:net'
 import { Writable } from 'node:stream'
 import { pino } from 'pino'

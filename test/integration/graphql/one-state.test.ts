@@ -1,4 +1,4 @@
-/** Whatever one operation or one event tells of a session is of one state, however fast it moves. */
+/** One operation or event reads a session in one state, however fast it changes. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { decodeCursor } from '../../../src/domain/events.ts'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'

@@ -1,4 +1,4 @@
-/** Property: whatever happens to chains, what is on record about them is whole, and agrees with itself. */
+/** Property: whatever happens to chains, their records are complete and consistent. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'

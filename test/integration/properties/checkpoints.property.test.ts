@@ -1,4 +1,4 @@
-/** Property: no checkpoint of a chain that goes on is lost or dropped, and none is older than what is said of it. */
+/** Property: no checkpoint of a chain that continues is lost or dropped, and none is older than its record. */
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { zstdDecompressSync } from 'node:zlib'

@@ -1,4 +1,4 @@
-/** Property: a reader of the outbox sees each event once, in cursor order, whoever commits when. */
+/** Property: a reader of the outbox sees each event once, in cursor order, whatever the order of commits. */
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, inject, it } from 'vitest'

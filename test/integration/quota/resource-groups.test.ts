@@ -1,4 +1,4 @@
-/** Resource groups: their settings, their fences, and what draining or deleting one does. */
+/** Resource groups: their settings, their fences, and the effects of draining or deleting one. */
 import { describe, expect, it } from 'vitest'
 import { updateDeployment } from '../../../src/services/deployment/change-deployment.ts'
 import { createDeployment } from '../../../src/services/deployment/create-deployment.ts'

@@ -1,4 +1,4 @@
-/** Events as server-sent events: what is sent, from where it goes on, to whom, and when it ends. */
+/** Events as server-sent events: their content, start, receivers and end. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { encodeCursor } from '../../../src/domain/events.ts'

@@ -1,4 +1,4 @@
-/** What was cancelled because a dependency failed comes back with it. */
+/** Resubmission of sessions that were cancelled because a dependency failed. */
 import { afterEach, describe, expect, it } from 'vitest'
 import { setQuota } from '../../../src/services/quota.ts'
 import { resubmitSessions } from '../../../src/services/resubmission/resubmit-sessions.ts'

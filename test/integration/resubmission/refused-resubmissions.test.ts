@@ -1,4 +1,4 @@
-/** Which sessions can be resubmitted, what becomes of a retry that waits, and what is recorded. */
+/** Refused resubmissions, retries that wait when a resubmission comes, and the records of a resubmission. */
 import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { createFactories } from '../../support/sessions/factories.ts'

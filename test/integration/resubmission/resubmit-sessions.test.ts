@@ -1,4 +1,4 @@
-/** What a resubmitted session gets: its epoch, its budget of retries, and overrides. */
+/** Resubmitted sessions: their epoch, their budget of retries, and overrides. */
 import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { ENVIRON_BYTES_MAX } from '../../../src/domain/limits.ts'

@@ -1,4 +1,4 @@
-/** What `actions` and `can` promise is what the mutations then do. */
+/** The fields `actions` and `can` agree with the mutations. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { STATUSES } from '../../../src/domain/session/lifecycle.ts'

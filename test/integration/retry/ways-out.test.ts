@@ -1,4 +1,4 @@
-/** From each status, in each plight, a session ends, or waits for an agent with nothing held, in bounded time. */
+/** From each status and in each state of its agent, a session ends or waits without slots, in bounded time. */
 import { describe, expect, it } from 'vitest'
 import { isTerminal, type SessionStatus } from '../../../src/domain/session/lifecycle.ts'
 import { driveAll, sessionIn } from '../../support/sessions/drive-session.ts'

@@ -1,4 +1,4 @@
-/** Of the sessions with one concurrency key only so many have their place at once. */
+/** Concurrency keys: the limit on sessions with one key at a time. */
 import { afterEach, describe, expect, it } from 'vitest'
 import type { CreateSessionInput } from '../../../src/services/session/create-session-input.ts'
 import { createSessions, type CreatedSession } from '../../../src/services/session/create-sessions.ts'

@@ -1,4 +1,4 @@
-/** Which session starts next and on which agent, and why a session is pending. */
+/** The choice of the next session and its agent, and the reasons to be pending. */
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { CREATE_SESSIONS_MAX, HEAD_OF_LINE_SKIPS_MAX } from '../../../src/domain/limits.ts'

@@ -1,4 +1,4 @@
-/** Which kernel decides how a session ended, in whatever order the ends are reported. */
+/** The kernel that decides how a session ended, in whatever order the ends are reported. */
 import { existsSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import type { CreateSessionInput } from '../../../src/services/session/create-session-input.ts'

@@ -1,4 +1,4 @@
-/** What executors are told in their own terms: by a resource group, and by a session as far as its group allows. */
+/** Options of executors: set by a resource group, and by a session as far as its group allows. */
 import { beforeEach, describe, expect, it } from 'vitest'
 import { NO_SYNC_POINTS } from '../../../src/observability/sync-points.ts'
 import { createResourceGroup, updateResourceGroup } from '../../../src/services/resource-group.ts'

@@ -1,4 +1,4 @@
-/** Ends that are reported after the server has ended their session because of a timeout. */
+/** Ends that are reported after the server has ended their session by a timeout. */
 import { describe, expect, it } from 'vitest'
 import type { CreateSessionInput } from '../../../src/services/session/create-session-input.ts'
 import { fakeAgent, type FakeAgent, type Report } from '../../support/agents/fake-agent.ts'

@@ -1,4 +1,4 @@
-/** The embedded PostgreSQL: starts, stops, crashes, and who may run it. */
+/** The embedded PostgreSQL: starts, stops, crashes, and the users that may run it. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, chown, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'

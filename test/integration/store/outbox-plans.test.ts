@@ -1,4 +1,4 @@
-/** Plans of what reads the outbox, sends webhooks or removes what is old: they cost by what is new, or goes. */
+/** Plans of statements that read the outbox, send webhooks or remove old rows: the cost follows new or removed rows. */
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { compareCursors, type EventCursor, type OutboxEvent } from '../../../src/domain/events.ts'

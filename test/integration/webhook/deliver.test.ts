@@ -1,4 +1,4 @@
-/** Delivery of webhooks: requests, schedules, and what becomes of failures. */
+/** Delivery of webhooks: requests, schedules, and the outcome of failures. */
 import { Webhook } from 'standardwebhooks'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { WEBHOOK_RETENTION_SECONDS } from '../../../src/domain/limits.ts'

@@ -1,4 +1,4 @@
-/** Which webhooks hear of which events. */
+/** The webhooks that receive an event. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createFactories, type SessionRow } from '../../support/sessions/factories.ts'
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'

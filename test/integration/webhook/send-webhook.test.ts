@@ -1,4 +1,4 @@
-/** Sending one request: which addresses are reached, how long and how much. */
+/** One webhook request: the addresses that it may reach, its timeout and its size. */
 import { readFileSync } from 'node:fs'
 import { createServer as createTlsServer } from 'node:https'
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'

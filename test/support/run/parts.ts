@@ -46,7 +46,7 @@ export const PARTS = {
     'test/integration/graphql/{one-state,request-bounds}.test.ts',
     'test/integration/properties/checkpoints.property.test.ts',
     'test/integration/resubmission/{bulk,session-actions}.test.ts',
-    'test/integration/retention/drop-old-checkpoints.test.ts',
+    'test/integration/drop-old-checkpoints.test.ts',
     'test/integration/scheduling/concurrency-keys.test.ts',
     'test/integration/store/{chain,outbox,session}-plans.test.ts',
     'test/storm/storm.test.ts',

@@ -15,7 +15,7 @@ import {
   reconnectDelay,
 } from '../../../src/client/transport/retry-schedule.ts'
 import { checkProperty } from '../../support/seeds.ts'
-import vectors from './vectors/client-retry.json' with { type: 'json' }
+import vectors from './client-retry.json' with { type: 'json' }
 
 describe('retries of HTTP requests', () => {
   const { cases } = vectors.http_layer

@@ -17,7 +17,7 @@ import { SHIPPED_POLICY } from '../../../src/domain/retry/policy/policy.ts'
 import { parseRetryPolicy } from '../../../src/domain/retry/policy/stored-policy.ts'
 import { previewRetries } from '../../../src/domain/retry/preview.ts'
 import { checkProperty } from '../../support/seeds.ts'
-import airflow from './vectors/airflow-backoff.json' with { type: 'json' }
+import airflow from './airflow-backoff.json' with { type: 'json' }
 
 describe('delays', () => {
   const { vectors } = airflow

@@ -10,7 +10,7 @@ import { FAILURE_CAUSES } from '../../../src/domain/session/failure.ts'
 import type { ProgramVerdict } from '../../../src/domain/session/program-verdict.ts'
 import { checkProperty } from '../../support/seeds.ts'
 import { ENDED_AT, failedSession, policyOf } from './sessions.ts'
-import table from './vectors/exit-code-policy.json' with { type: 'json' }
+import table from './exit-code-policy.json' with { type: 'json' }
 
 /** The preset CMS_EXIT_CODES, held against the table that it stands for, decision by decision. */
 describe('the table of exit codes', () => {

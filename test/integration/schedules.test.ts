@@ -1,20 +1,20 @@
-/** Runs of schedules: who makes them, how often, with whose rights, and what is recorded of those that are not made. */
+/** Runs of schedules: their maker, number and rights, and the records of missed ones. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { removeOldScheduleRuns } from '../../../src/store/sql/retention.sql.ts'
+import { removeOldScheduleRuns } from '../../src/store/sql/retention.sql.ts'
 import {
   deleteSchedule,
   pauseSchedule,
   resumeSchedule,
   updateSchedule,
-} from '../../../src/services/schedule/change-schedule.ts'
-import { runScheduleNow } from '../../../src/services/schedule/run-schedule-now.ts'
-import { setQuota } from '../../../src/services/quota.ts'
-import type { Viewer } from '../../../src/services/service-context.ts'
-import { insertToken } from '../../../src/store/sql/access/tokens.sql.ts'
-import { readLastRuns } from '../../../src/store/sql/schedule/schedule-runs.sql.ts'
-import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
-import { chainsOf, makeDue, outcomes, scheduleServer } from '../../support/servers/schedule-server.ts'
-import { DEFAULT_PROJECT_ID } from '../../support/servers/test-server.ts'
+} from '../../src/services/schedule/change-schedule.ts'
+import { runScheduleNow } from '../../src/services/schedule/run-schedule-now.ts'
+import { setQuota } from '../../src/services/quota.ts'
+import type { Viewer } from '../../src/services/service-context.ts'
+import { insertToken } from '../../src/store/sql/access/tokens.sql.ts'
+import { readLastRuns } from '../../src/store/sql/schedule/schedule-runs.sql.ts'
+import { testDatabase, type TestDatabase } from '../support/database/database.ts'
+import { chainsOf, makeDue, outcomes, scheduleServer } from '../support/servers/schedule-server.ts'
+import { DEFAULT_PROJECT_ID } from '../support/servers/test-server.ts'
 
 let database: TestDatabase
 let server: Awaited<ReturnType<typeof scheduleServer>>

@@ -1,15 +1,15 @@
-/** Which checkpoints retention drops, and that it takes none from a chain that goes on, whatever happens at once. */
+/** Retention drops old checkpoints, and none of a chain that continues, whatever happens at once. */
 import fc from 'fast-check'
 import { beforeEach, expect, test } from 'vitest'
-import type { ChainReport, SyncAnswer, SyncRequest } from '../../../src/domain/agent/protocol.ts'
-import { dropOldCheckpoints } from '../../../src/store/sql/retention.sql.ts'
-import { fakeAgent, type FakeAgent } from '../../support/agents/fake-agent.ts'
-import { driveAll, failWith, sessionIn } from '../../support/sessions/drive-session.ts'
-import { eventually, pause } from '../../support/eventually.ts'
-import { advanceClock } from '../../support/sessions/advance-clock.ts'
-import { useResubmission } from '../../support/sessions/resubmission.ts'
-import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
-import { checkProperty } from '../../support/seeds.ts'
+import type { ChainReport, SyncAnswer, SyncRequest } from '../../src/domain/agent/protocol.ts'
+import { dropOldCheckpoints } from '../../src/store/sql/retention.sql.ts'
+import { fakeAgent, type FakeAgent } from '../support/agents/fake-agent.ts'
+import { driveAll, failWith, sessionIn } from '../support/sessions/drive-session.ts'
+import { eventually, pause } from '../support/eventually.ts'
+import { advanceClock } from '../support/sessions/advance-clock.ts'
+import { useResubmission } from '../support/sessions/resubmission.ts'
+import { useScheduling } from '../support/sessions/scheduling-fixture.ts'
+import { checkProperty } from '../support/seeds.ts'
 
 const given = useScheduling()
 const resubmit = useResubmission(given)

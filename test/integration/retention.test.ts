@@ -1,11 +1,11 @@
-/** What is removed when it is old, and what is kept for what still needs it. */
+/** Retention removes old rows, and keeps those that others still need. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { decodeCursor } from '../../../src/domain/events.ts'
-import type { RetentionPolicy } from '../../../src/scheduler/retention-service.ts'
-import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
-import { connect } from '../../support/servers/graphql-stream.ts'
-import { removeOlder } from '../../support/sessions/remove-older.ts'
+import { decodeCursor } from '../../src/domain/events.ts'
+import type { RetentionPolicy } from '../../src/scheduler/retention-service.ts'
+import { startGraphQLServer, type TestServer } from '../support/servers/graphql-server.ts'
+import { connect } from '../support/servers/graphql-stream.ts'
+import { removeOlder } from '../support/sessions/remove-older.ts'
 
 let server: TestServer
 

@@ -1,16 +1,16 @@
 /** Operations on schedules over GraphQL and REST, and a server that is killed while it makes runs. */
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createWakeHub } from '../../../src/events/wake-hub.ts'
-import { createMetrics } from '../../../src/observability/metrics.ts'
-import { NO_SYNC_POINTS } from '../../../src/observability/sync-points.ts'
-import { createScheduleService } from '../../../src/scheduler/run-schedules.handler.ts'
-import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
-import { eventually } from '../../support/eventually.ts'
-import { runProgram } from '../../support/programs/run-program.ts'
-import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
-import { chainsOf, makeDue, outcomes, scheduleServer } from '../../support/servers/schedule-server.ts'
-import { TEST_SECRETS } from '../../support/servers/test-secrets.ts'
+import { createWakeHub } from '../../src/events/wake-hub.ts'
+import { createMetrics } from '../../src/observability/metrics.ts'
+import { NO_SYNC_POINTS } from '../../src/observability/sync-points.ts'
+import { createScheduleService } from '../../src/scheduler/run-schedules.handler.ts'
+import { testDatabase, type TestDatabase } from '../support/database/database.ts'
+import { eventually } from '../support/eventually.ts'
+import { runProgram } from '../support/programs/run-program.ts'
+import { startGraphQLServer, type TestServer } from '../support/servers/graphql-server.ts'
+import { chainsOf, makeDue, outcomes, scheduleServer } from '../support/servers/schedule-server.ts'
+import { TEST_SECRETS } from '../support/servers/test-secrets.ts'
 
 let server: TestServer
 
