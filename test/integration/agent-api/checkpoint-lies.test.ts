@@ -1,4 +1,4 @@
-/** An agent that lies about checkpoints over HTTP is told why it is refused; nothing changes, and nothing is left. */
+/** An agent that lies about checkpoints over HTTP is refused with a reason; nothing changes or is left. */
 import { createHash, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'

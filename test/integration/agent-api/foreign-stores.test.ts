@@ -1,4 +1,4 @@
-/** Agents that say they have what chains of another group have stored. */
+/** Agents that claim to have stored checkpoints of chains of another group. */
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { pino } from 'pino'

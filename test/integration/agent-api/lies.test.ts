@@ -1,4 +1,4 @@
-/** An agent that lies over HTTP: nothing changes of what is not its own, whatever it says. */
+/** An agent that lies over HTTP changes only its own kernels. */
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { LogPiece, ObservedKernel } from '../../../src/domain/agent/protocol.ts'
