@@ -189,28 +189,6 @@ describe('races', () => {
     expect(await server.run('dispatch-retries')).toEqual([1])
     await expectOneChild(id)
   })
-
-  it('a child whose creation id is taken is refused for good, with the reason', async () => {
-    const { server, agent, db, sql } = given
-    const taken = await server.create({ startsAt: new Date(Date.now() + 3_600_000) })
-    await sql('UPDATE sessions SET creation_id = $2 WHERE id = $1', [taken, 'nightly:retry:1'])
-    const id = await sessionIn(server, agent, 'RUNNING', {
-      creationId: 'nightly',
-      retryPolicy: { maxRetries: 1, retryDelay: 1 },
-    })
-    const other = await server.create({ retryPolicy: { maxRetries: 1, retryDelay: 1 } })
-    await failWith(server, agent, 1)
-    await sessionIn(server, agent, 'RUNNING')
-    await failWith(server, agent, 1)
-    await advanceClock(db, 5)
-    await server.run('dispatch-retries')
-    expect(await decisionRow(db, id)).toMatchObject({
-      phase: 'NOT_ELIGIBLE',
-      explanation: expect.stringContaining('nightly:retry:1'),
-    })
-    expect(await decisionRow(db, other)).toMatchObject({ phase: 'DISPATCHED' })
-    expect(await chainRows(db, taken)).toHaveLength(1)
-  })
 })
 
 describe('refused children', () => {
@@ -238,6 +216,7 @@ describe('refused children', () => {
       explanation: 'not retried: the child was refused: another session has the creation id spoilt:retry:1',
     })
     expect(await decisionRow(db, sound)).toMatchObject({ phase: 'DISPATCHED', child: expect.any(String) })
+    expect(await chainRows(db, taken)).toHaveLength(1)
   })
 
   it('a retry whose session is gone is gone with it, and the others are dispatched', async () => {
