@@ -8,7 +8,10 @@ import { type Edge, edgesOf, isSource, partOf, readSourceFiles, ROOT, type Sourc
 const blocks = await blocksOfTest('test/guard/architecture.test.ts')
 
 describe('the directions of imports', () => {
-  /** Who may import whom, besides itself. Only those that put everything together see everything. */
+  /**
+   * The allowed imports of each folder, besides its own files. Only the folders that assemble the program import
+   * everything.
+   */
   const ALLOWED: Record<string, readonly string[] | 'everything'> = {
     'main.ts': ['program'],
     program: 'everything',
@@ -81,9 +84,9 @@ describe('the directions of imports', () => {
     ['event'],
     ['access'],
   ]
-  /** Those of the API's types refer to each other both ways. */
+  /** The types of the API refer to each other in both directions. */
   const FLOORS_IN_ORDER = ['src/domain/', 'src/store/sql/', 'src/services/', 'src/scheduler/']
-  /** Whoever terminates a session that waits for its retry ends the chain. */
+  /** Termination of a session that waits for its retry ends the chain. */
   const UPWARDS = ['src/services/session/terminate-session.ts → src/services/retry/change-retry.ts']
 
   /** Pure code takes no clock, no randomness and no I/O from anywhere. */

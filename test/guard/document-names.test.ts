@@ -28,9 +28,9 @@ const program = await addClientCommands(new Command('reprise'))
 /** Between agents and servers. */
 const protocol = (await readSourceFiles()).filter(({ path }) => path.endsWith('/agent/protocol.ts'))
 
-/** What the pages name in code is there: fields, values, variables, errors, metrics, commands, options, scripts. */
+/** Every name in code on the pages exists: fields, values, variables, errors, metrics, commands, options, scripts. */
 describe('names that pages use', async () => {
-  /** Of others, of tests, or of parts that have no table. */
+  /** Names of other programs, of tests, and of parts that have no table. */
   const OTHERS = [
     'NODE_EXTRA_CA_CERTS',
     'NO_COLOR',
@@ -70,7 +70,7 @@ describe('names that pages use', async () => {
     '--time',
   ]
 
-  /** Of Relay, Apollo Client and urql: what test/contract/caches uses. */
+  /** Names of Relay, Apollo Client and urql that test/contract/caches uses. */
   const OF_CACHES = [
     'deleteRecord',
     'deleteEdge',

@@ -184,7 +184,7 @@ describe('links of pages', async () => {
     path: string
     /** Without its fenced blocks. */
     prose: string
-    /** Of its headings, as GitHub makes them. */
+    /** The anchors of its headings, as GitHub makes them. */
     anchors: Set<string>
     links: { target: string; anchor: string | undefined }[]
   }

@@ -171,7 +171,7 @@ describe('Kubernetes', async () => {
     expect(agent.readinessProbe.exec.command).toEqual(['node', '/opt/reprise/bin/healthcheck.mjs'])
   })
 
-  /** Of what comes from the cluster. */
+  /** An example of a value that comes from the cluster. */
   function example(name: string): string {
     return name === 'REPRISE_DATABASE_URL' ? 'postgresql://reprise@db.example.org/reprise' : '10.0.0.4'
   }
@@ -188,7 +188,7 @@ describe('Kubernetes', async () => {
     })
   }
 
-  /** Of each field, as long as there is one below it. */
+  /** The paths of all fields, down to the innermost ones. */
   function pathsIn(value: unknown, path: string): string[] {
     if (typeof value !== 'object' || value === null) return []
     return Object.entries(value).flatMap(([key, each]) => [`${path}/${key}`, ...pathsIn(each, `${path}/${key}`)])

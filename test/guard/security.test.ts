@@ -188,7 +188,7 @@ describe('programs that are started', () => {
     'src/cli/demo/server-process.ts': 'starts this program',
   }
 
-  /** Where the program comes as an argument. */
+  /** Files in which the program is an argument. */
   const BY_ARGUMENT: Record<string, string> = {
     'src/agent/executors/process/exec/exec-in-kernel.ts': '/bin/sh, by way of enter-kernel',
     'src/agent/executors/process/fence/fork-server.ts': '/bin/sh, by way of fork-server-entry',

@@ -31,7 +31,7 @@ describe('the text of the sources', async () => {
     expect(linesThatMatch(/\b(TODO|FIXME|XXX|HACK)\b/)).toEqual([])
   })
 
-  /** Where the real time is meant. */
+  /** Files that mean the real time. */
   const REAL_TIME: Record<string, string> = {
     'src/store/postgres/schema-engine.ts':
       "the history of migrations is Prisma's, and older than the clock's functions",
@@ -81,7 +81,7 @@ describe('errors that nobody catches', async () => {
     'src/agent/executors/slurm/watch/look-at-job.ts': 1,
     // `expire` is guarded where it is made.
     'src/agent/fence.ts': 1,
-    // Of `node:timers/promises`: awaited.
+    // From `node:timers/promises`: awaited.
     'src/archive/pack-files.ts': 1,
     'src/archive/read-archive.ts': 1,
     'src/channel/web-socket-port.ts': 2,
@@ -92,7 +92,7 @@ describe('errors that nobody catches', async () => {
     'src/events/deliver-webhooks.ts': 1,
     'src/events/send-webhook.ts': 1,
     'src/graphql/execution/paced-answers.ts': 2,
-    // What it takes is guarded.
+    // Its argument is guarded.
     'src/graphql/transport/websocket-sockets.ts': 3,
     'src/http/http-server.ts': 1,
     'src/http/request-limits.ts': 1,

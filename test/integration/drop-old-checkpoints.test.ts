@@ -21,7 +21,7 @@ const FAILED = ['FAILED', 'CANCELLED'] as const
 let agent: FakeAgent
 /** The generation that each attempt was told of, by chain and attempt. */
 let told: Map<string, number>
-/** What was said to be dropped. */
+/** The chains that the server asked to drop. */
 let dropped: { chainId: string; before: number }[]
 let sequence: number
 
@@ -86,7 +86,7 @@ test('by outcome and age; a chain that continues, or whose kernels may still run
   expect(await dropOldCheckpoints(given.db, ['SUCCEEDED'], DAY, 10)).toBe(1)
   const chains = [old, young, succeeded, waiting, alive]
   expect(await Promise.all(chains.map(generationOf))).toEqual([1, 0, 1, 0, 0])
-  // One that went on since, and has ended again.
+  // A chain that continued since, and has ended again.
   await resubmit({ sessionIds: [old] })
   await driveAll(given.server, agent, 'RUNNING')
   await failWith(given.server, agent, 1)
@@ -152,7 +152,7 @@ const STEPS = {
   succeed: () => failWith(given.server, agent, 0),
   report: async () => void (await agent.sync()),
 }
-/** What the server does by itself or for a user; and what only one can do at a time, because there is one agent. */
+/** The actions of the server and of users, and those that only one can do at a time, because there is one agent. */
 const [anyones, agents] = [['drop', 'resubmit'] as const, ['start', 'fail', 'succeed', 'report'] as const]
 
 test('whatever happens at once, the directory of a chain that continues is never dropped', async () => {

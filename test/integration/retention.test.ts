@@ -27,7 +27,7 @@ async function count(table: string): Promise<number> {
   return (await server.db.query<{ n: number }>(`SELECT count(*)::int AS n FROM ${table}`)).rows[0]!.n
 }
 
-/** As if its last activity had been so long ago. */
+/** Moves the last activity of the session so far into the past. */
 async function age(chainId: string, days: number): Promise<void> {
   await server.db.query(
     `UPDATE chains SET newest_activity_at = now() - make_interval(days => $2) WHERE chain_id = $1`,

@@ -97,7 +97,7 @@ test('a planned time that comes again is not made again', async () => {
   await makeDue(database.db, id)
   const { planned_at: plannedAt } = await row(id)
   await server.runSchedules()
-  // As after the clock of the database went back.
+  // The state after the clock of the database went back.
   await database.db.query('UPDATE schedules SET planned_at = $2, due_at = $2 WHERE id = $1', [id, plannedAt])
   await server.runSchedules()
   expect(await outcomes(database.db, id)).toEqual(['STARTED'])

@@ -106,7 +106,7 @@ describe('planning replicas', () => {
     )
   })
 
-  /** What becomes of a route by itself, where its program is well; what is old and away from its checks may go either way. */
+  /** The next state of a route whose program is well; an old route without checks may become either. */
   function goesOn(route: PlannedRoute, recovers: boolean): PlannedRoute {
     switch (route.status) {
       case 'PROVISIONING':

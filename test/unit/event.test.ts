@@ -14,7 +14,7 @@ import { createWakeHub, type WakeHints } from '../../src/events/wake-hub.ts'
 import { checkProperty } from '../support/seeds.ts'
 
 describe('events', () => {
-  /** What xid8 and bigint hold. */
+  /** The largest values of xid8 and bigint. */
   const cursor = fc.record({
     xid: fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }),
     id: fc.bigInt({ min: 0n, max: 2n ** 63n - 1n }),

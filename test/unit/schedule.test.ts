@@ -152,7 +152,7 @@ describe('planned times', () => {
   test('after a year of seconds the work is bounded, and the runs are the same', () => {
     const timing: Timing = { cron: null, every: 1, timeZone: 'UTC', anchorAt: new Date('2025-06-01T00:00:00Z') }
     const { runs, missed, next } = plan(new Date('2025-06-01T00:00:01Z'), at('12:00:00'), { timing, catchUp: 2 })
-    // Those of the last minute are not late.
+    // Runs of the last minute are not late.
     expect(runs).toHaveLength(63)
     expect([runs.at(0), runs.at(-1)]).toEqual(['11:58:58', '12:00:00'])
     expect(missed).toEqual(['00:00:01', '11:58:57', 101, true])

@@ -9,7 +9,7 @@ describe('passes', () => {
 
   interface Worker {
     passes: Passes
-    /** What has been passed on to `failed`. */
+    /** The errors passed to `failed`. */
     faults: unknown[]
     begun(): number
   }

@@ -104,7 +104,7 @@ async function read(name: string, variables: Variables = {}) {
   return { operation, data: () => environment.lookup(operation.fragment).data as any }
 }
 
-/** What a component would get of a fragment. */
+/** The data that a component gets from a fragment. */
 function fragment(name: string, reference: unknown): any {
   const selector = getSelector(artifacts[name] as ReaderFragment, reference) as SingularReaderSelector
   const { data, isMissingData } = environment.lookup(selector)

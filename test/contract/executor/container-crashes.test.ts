@@ -63,7 +63,7 @@ describe('crashes', () => {
       const status = join(fixture.kernel(kernelId), 'status')
       return existsSync(status) ? parseStatus(readFileSync(status, 'utf8')).shim : null
     }
-    /** As an agent has it that the server has just answered. Without any, a keeper leaves when its agent is gone. */
+    /** A lease as after an answer of the server. Without one, a keeper ends with its agent. */
     const setFence = (fenceAfterMs: number) => {
       const fence = createFence(fixture.agentDir, () => undefined, log)
       fence.renew(uptimeSeconds(), fenceAfterMs)
@@ -174,7 +174,7 @@ describe('recovery', () => {
   const MEM_BYTES = 48 * 1024 * 1024
   const WAITS = 'echo begun; while [ ! -e gate ]; do sleep 0.1; done'
 
-  /** What an agent finds that was away. */
+  /** Containers that an agent finds when it returns. */
   describeEnginesConcurrently('containers of %s', (name) => {
     const missing = whyNoEngine(name)
 

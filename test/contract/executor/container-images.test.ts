@@ -37,7 +37,7 @@ describe('images', () => {
   describeEngines('images of %s', (name) => {
     const missing = whyNoEngine(name) ?? whyNoRegistry()
     let root: string
-    /** Where the repositories are that everybody may read. */
+    /** The namespace of the public repositories. */
     let open: string
     let locked: PrivateRegistry
     let shared: ContainerEngine
@@ -71,7 +71,7 @@ describe('images', () => {
       policy?: PullPolicy
       digest?: string
       auth?: string
-      /** As many as ask for it at once. */
+      /** The number of simultaneous requests. */
       times?: number
       from?: Engine
       allow?: readonly string[]

@@ -28,7 +28,7 @@ describe('isolation', () => {
   const MEM_MIB = 64
   const CPU = 0.5
 
-  /** What a program finds of itself: one line each, `name value`. */
+  /** Facts that a program finds about itself: one line each, `name value`. */
   const LOOK = `
 grep -E '^(CapInh|CapPrm|CapEff|CapBnd|CapAmb|NoNewPrivs|Seccomp):' /proc/self/status | tr -d ':' | tr '\\t' ' '
 echo uid $(id -u)
@@ -44,7 +44,7 @@ echo devices $(ls /dev | tr '\\n' ' ')
 echo oom $(cat /proc/self/oom_score_adj)
 `
 
-  /** What a hostile program would try: each must fail. */
+  /** Attempts of a hostile program: each must fail. */
   const ATTEMPTS: Record<string, string> = {
     'write to the image': 'echo x >/escaped',
     'write where programs are': 'echo x >/bin/escaped',
@@ -72,7 +72,7 @@ echo oom $(cat /proc/self/oom_score_adj)
     'fill more than its shared memory': `head -c ${(SHM_KIB + 1024) * 1024} /dev/zero >/dev/shm/much`,
   }
 
-  /** Who asks is not its own process group's leader: it survives what it starts. */
+  /** The caller does not lead its process group: it survives its children. */
   const BOMB = `i=0; while [ $i -lt 200 ]; do sleep 1000 & i=$((i + 1)); done`
 
   describeEngines('seen from inside a container of %s', (name) => {
@@ -132,7 +132,7 @@ echo oom $(cat /proc/self/oom_score_adj)
       expect(found['pids']).toBe(String(PROCESSES))
       const [quota, period] = found['quota']!.split(' ').map(Number)
       expect(quota! / period!).toBe(CPU)
-      // What lies around it ends it first.
+      // The surrounding process ends it first.
       expect(Number(found['memory'])).toBeLessThanOrEqual((MEM_MIB + 4) * 1024 * 1024)
       expect(found['devices']).not.toMatch(/\b([sv]d[a-z]|mem|kmsg|fuse|kvm)\b/)
       expect(found['uid']).toMatch(/^20000\d{5}$/)

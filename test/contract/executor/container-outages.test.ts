@@ -26,7 +26,7 @@ describe('outages', () => {
   const LONG = { timeout: 3 * SLOWLY_MS }
   const WAITS = 'echo begun; while [ ! -e gate ]; do sleep 0.1; done'
 
-  /** What becomes of kernels whose engine is killed in the midst of something. */
+  /** Kernels whose engine is killed during an operation. */
   describeEngines('while %s is down', (name) => {
     const missing = whyNoEngine(name)
     let engine: PrivateEngine
@@ -221,7 +221,7 @@ describe('restarts of the engine', () => {
     test.skipIf(missing !== null)('one that ended meanwhile', async () => {
       expect(await ends('ends')).toMatchObject({ exitCode: 3, error: null })
       const output = await readOutput('ends')
-      // Of Docker's, what is written while Docker is down is lost with the end.
+      // Docker loses the output that is written while it is down, together with the end.
       if (name === 'podman') expect(output).toBe('out\nend\n')
       else expect(output).toMatch(/^out\n(end\n)?\[reprise: the container engine was down; output may be missing\]\n$/)
     })

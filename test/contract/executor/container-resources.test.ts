@@ -98,7 +98,7 @@ head -c ${LINE_BYTES} /dev/zero | tr '\\0' x`
     return Buffer.from(Array.from({ length: count }, (_, at) => `${at + 1}\n`).join(''))
   }
 
-  /** Of those of a container: its id is in their paths. */
+  /** The log files of a container: its id is in their paths. */
   async function largestFile(directory: string, container: string): Promise<number> {
     const found = await readdir(directory, { recursive: true, withFileTypes: true })
     const sizes = found
@@ -199,7 +199,7 @@ describe('GPUs', () => {
       },
     })),
   }
-  /** What it has, and what it may do. */
+  /** Prints its devices, limits and rights. */
   const LOOK = `
 grep -E '^(CapEff|CapBnd|NoNewPrivs|Seccomp):' /proc/self/status
 id; pwd; env | grep -v -E 'REPRISE_|HOSTNAME' | sort
@@ -260,7 +260,7 @@ sleep 1`
         const [first, second] = [await outputOf(one), await outputOf(two)]
         const given = [first, second].map((text) => text.match(/reprise-gpu\d/g)?.join(' ') ?? '')
         expect(given.toSorted((a, b) => a.localeCompare(b))).toEqual(['reprise-gpu0', 'reprise-gpu1'])
-        // Whoever has none is started last: grep finds nothing then.
+        // The kernel without a GPU starts last, so that grep finds nothing.
         const none = await outputOf(start(0, projectId))
         expect(none).toContain('it writes')
         for (const text of [first, second]) expect(text.replace(/reprise-gpu\d\n/, '')).toBe(none)

@@ -97,7 +97,7 @@ describe('a silent engine', () => {
         expect(await reaches(executor, later, 'EXITED', SLOWLY_MS)).toMatchObject({ exitCode: 5, error: null })
         running.open()
         expect(await reaches(executor, running.kernelId, 'EXITED', SLOWLY_MS)).toMatchObject({ exitCode: 0 })
-        // What stands still loses nothing, nor does what was still running.
+        // A paused container loses no output, nor does a running one.
         expect((await readAll(executor, running.kernelId, 'STDOUT')).text).toBe('begun\nend\n')
       },
     )

@@ -216,7 +216,7 @@ describe('garbage', () => {
         await open({ pull: 'always', imageKeep: { ageSeconds: 1, count: null } })
         const kernelId = await runOn('used')
         for (const tag of ['theirs', 'unused']) await runOnce(tag)
-        // What runs keeps its image until it has been looked at.
+        // A running container keeps its image until the pass has seen it.
         const held = [await runOn('shared'), await runOn('moves')]
         await engine.cli('tag', image('shared'), 'localhost/of-somebody:1')
         const shared = await idOf(image('shared'))

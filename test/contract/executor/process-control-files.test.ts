@@ -262,7 +262,7 @@ describe('the bound of logs', () => {
     while (performance.now() < next) Atomics.wait(clock, 0, 0, next - performance.now())
   }'`
 
-  /** What a program that was silent takes of the disk, at each moment. */
+  /** The disk space of a program that was silent, over time. */
   async function samplesOf(program: string) {
     await using kernel = await running(`sleep 1; ${program}; echo end >&2; exec sleep 1000`)
     const samples: { at: number; size: number; allocated: number }[] = [

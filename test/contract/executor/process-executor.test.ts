@@ -252,7 +252,7 @@ describe('memory', () => {
       expect([137, 20]).toContain(exitCode)
       expect(find(executor, modest.kernelId)?.status).toBe('RUNNING')
       await executor.close()
-      // As after a crash before the server was told.
+      // The state after a crash before the report to the server.
       const next = fixture.create({ changed: () => undefined })
       await next.recover()
       expect(await reaches(next, greedy.kernelId, 'EXITED', 20_000)).toMatchObject({

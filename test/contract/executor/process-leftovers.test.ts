@@ -17,7 +17,7 @@ describe('processes that are left', () => {
   const TRACKED = [
     ...arrangements.map((each) => ({ ...each, by: 'as this machine can', cgroupMount: undefined })),
     ...arrangements.map((each) => ({ ...each, by: 'without cgroups', cgroupMount: null })),
-    // Of a hybrid machine, the hierarchy of version 2: it bounds nothing here, but it kills.
+    // On a hybrid machine, the hierarchy of version 2: it sets no bounds here, but can kill.
     { arrangement: 'none' as const, fault: null, by: 'by version 2 of cgroups', cgroupMount: '/sys/fs/cgroup/unified' },
   ]
 
@@ -157,7 +157,7 @@ find . -name file; find . -name b`
     const said = execFileSync('unshare', ['--mount', 'sh', '-ec', script], { cwd: directory, env, encoding: 'utf8' })
     const [code, ...found] = said.trim().split('\n')
     expect(code).toBe('EBUSY')
-    // Where it was mounted, and where it is.
+    // The old and the new path of the mount.
     expect(found).toHaveLength(2)
     expect(found.every((path) => path.endsWith('/file'))).toBe(true)
   })

@@ -14,7 +14,7 @@ import type { Arrangement } from './isolation-of.ts'
 import { createProcessFixture, type ProcessFixture } from './process-fixture.ts'
 import { arrangements } from './process-isolations.ts'
 
-/** What bounds one kernel, seen where the operating system keeps it: with real programs, in each isolation. */
+/** Bounds of one kernel, read from the operating system: with real programs, in each isolation. */
 describe('limits', () => {
   const MEMORY = 48 * 1024 * 1024
   const FILES = 100
@@ -50,7 +50,7 @@ describe('limits', () => {
     })
   }
 
-  /** What the operating system says of the process that runs this command line, seen from outside. */
+  /** The status of the process with this command line, read from outside. */
   async function groupOf(commandLine: string, controller: string): Promise<string> {
     const pid = await eventually(() =>
       readdirSync('/proc').find((name) => /^\d+$/.test(name) && read(`/proc/${name}/cmdline`) === commandLine),
@@ -111,7 +111,9 @@ describe('limits', () => {
     })
   })
 
-  /** As root of its own namespaces: what it could take away of what hides things from it, and what it says of the rest. */
+  /**
+   * A script for root of its own namespaces: it tries to remove the mounts that hide things, and reports the result.
+   */
   const AS_ROOT = `unshare -Urmn sh -c '
   echo entered
   while read -r name rest; do case $name in *:) echo "network $name" ;; esac; done </proc/net/dev
@@ -139,7 +141,7 @@ describe('limits', () => {
         executor.start(spec, 1)
         expect(await reaches(executor, spec.kernelId, 'EXITED')).toMatchObject({ exitCode: 0 })
         const said = (await readAll(executor, spec.kernelId, 'STDOUT')).text.trim().split('\n')
-        // Where the machine or bubblewrap forbids it, there is nothing more to see.
+        // If the machine or bubblewrap forbids it, there is nothing more to check.
         if (said[0] !== 'refused') expect(said).toEqual(['entered', 'network lo:', 'mounts in memory'])
       })
     },
@@ -180,13 +182,13 @@ describe('limits', () => {
   })
 })
 
-/** What a kernel has used, by real programs that use it, where cgroups count it and where none do. */
+/** Usage of kernels with real programs, with and without cgroups that count it. */
 describe('usage', () => {
   const HOLDER = join(import.meta.dirname, 'executor-holder.ts')
   const BYTES = 60_000_000
   /** A shell that holds a text of this length copies it while it grows, and shares it with what it forks. */
   const BYTES_MAX = 20 * BYTES
-  /** Of what isolates a kernel, and of the shells around its program. */
+  /** The usage of the isolation of a kernel, and of the shells around its program. */
   const BESIDE_SECONDS = 20
 
   const opened = openKernelCgroups('/probe-of-the-usage')

@@ -64,7 +64,7 @@ test('where there are no kernels, the keeper ends with its agent, and so do its 
     return existsSync(path) && Number(readFileSync(path, 'latin1').split(' ')[0])
   })
   const left = () => scanProcesses().filter(({ session, state }) => session === keeper && !'ZX'.includes(state))
-  // What it waits for stands still: by itself it would never look again.
+  // Its child is stopped: by itself it would never look again.
   await eventually(() => {
     const waitedFor = left().find(({ pid }) => pid !== keeper)
     if (waitedFor && waitedFor.state !== 'T') signalProcess(waitedFor.pid, 'SIGSTOP')

@@ -125,7 +125,7 @@ describe('crashes', () => {
         }
       })
 
-      /** What an operator does about drained nodes. */
+      /** Resumes drained nodes, as an operator does. */
       async function resumeNodes(): Promise<void> {
         const names = cluster.nodes.map(({ name }) => name).join()
         await cluster.run('scontrol', 'update', `NodeName=${names}`, 'State=RESUME').catch(() => '')

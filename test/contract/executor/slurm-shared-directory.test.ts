@@ -23,7 +23,7 @@ describe('the shared directory', () => {
   const missing = whyNoSlurmCluster()
   const missingHang = missing ?? whyNoHangingDirectory()
   const LONG = { timeout: 300_000 }
-  /** In which nothing may happen: the agent looks at the directory several times meanwhile. */
+  /** A time without any change: the agent reads the directory several times meanwhile. */
   const STILL_MS = 2_000
 
   const GATED = gated(6)

@@ -256,7 +256,7 @@ describe('users of projects', () => {
           (await cluster.run('squeue', '--noheader', '--states=all', '--array', '--format=%i %T')).match(
             new RegExp(`^${jobId.trim()} (\\S+)`, 'm'),
           )?.[1]
-        // One that a poll finds waiting is cancelled, as nobody needs it: some other runs, and fails.
+        // A waiting job that a poll finds is cancelled, since nobody needs it: another one runs, and fails.
         await eventually(
           async () => {
             const over = await forge('--wrap=exit 9')

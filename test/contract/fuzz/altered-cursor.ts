@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { hostileMoment } from './well-typed-values.ts'
 import { hostileText } from './hostile-values.ts'
 
-/** Cursors as they were given, some with one of their values replaced, or cut off. */
+/** The given cursors, some of them cut off or with one value replaced. */
 export function alteredCursor(cursors: readonly string[]): fc.Arbitrary<string> {
   if (cursors.length === 0) return hostileText
   const cursor = fc.constantFrom(...cursors)

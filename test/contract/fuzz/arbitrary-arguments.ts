@@ -16,10 +16,10 @@ import { hostileDouble, hostileInteger, hostileMoment, hostileUuid } from './wel
 
 type Parameter = GraphQLArgument | GraphQLInputField
 
-/** What there is: so that what comes behind finding it is reached. */
+/** Existing ids, so that the code behind a lookup is reached. */
 export interface Known {
   values: Values
-  /** Of pages of all kinds. */
+  /** Cursors of pages of all kinds. */
   cursors: readonly string[]
 }
 

@@ -25,7 +25,7 @@ describe('REST', () => {
     method: string
     path: string
     parameters: string[]
-    /** Of its body; none where it takes none. */
+    /** The fields of its body; empty if it takes none. */
     fields: string[]
   }
 

@@ -188,7 +188,7 @@ describe('random inputs', () => {
     })
   }
 
-  /** What is wrong with an answer: it must be of a known form, and tell nothing of the inside. */
+  /** The faults of an answer: it must have a known form, and show no internals. */
   function faultsOf({ status, text }: Answered, asked: string): string[] {
     const faults = internalsIn(text, asked)
     if (status >= 500) faults.push(`status ${status}`)

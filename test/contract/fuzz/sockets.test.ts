@@ -16,7 +16,7 @@ describe('raw sockets', () => {
 
   beforeAll(async () => {
     server = await startFuzzServer({
-      // What is written at once has come within this on any machine.
+      // Bytes that are written at once arrive within this time on any machine.
       requestLimits: { headersWithinMs: 2_000, requestWithinMs: 4_000, stalledAfterMs: 15_000 },
     })
   })
@@ -24,7 +24,7 @@ describe('raw sockets', () => {
 
   interface Said {
     text: string
-    /** How long the connection stood, ms. */
+    /** The lifetime of the connection, ms. */
     ms: number
   }
 
@@ -44,7 +44,7 @@ describe('raw sockets', () => {
       socket.destroy()
       resolve({ text: Buffer.concat(chunks).toString('latin1'), ms: performance.now() - start })
     }
-    // What is still being written when the server has had enough ends with an error of the socket's.
+    // A write that continues after the server has closed ends with an error of the socket.
     socket
       .on('data', (chunk) => chunks.push(chunk))
       .on('end', end)
@@ -188,7 +188,7 @@ describe('raw sockets', () => {
         const { text } = await say(head, true)
         expect(statusesIn(text).filter((status) => status >= 500)).toEqual([])
         expect(internalsIn(text)).toEqual([])
-        // Who hangs up in the middle is nobody's fault either.
+        // A client that hangs up in the middle is no fault either.
         expect(internalsIn((await say(head)).text)).toEqual([])
       },
     )

@@ -31,7 +31,7 @@ describe('compression', () => {
     body: Buffer
   }
 
-  /** As sent, without what clients do with it. */
+  /** The answer as it is sent, before a client decodes it. */
   function ask(
     path: string,
     options: { query?: string | undefined; headers?: Record<string, string>; url?: string } = {},
@@ -140,7 +140,7 @@ describe('compression', () => {
     for (let n = 0; n < 10; n++) ids.push((await server.factory.session({ name: 'large' })).id)
     await server.db.query('UPDATE sessions SET command = ARRAY[$2] WHERE id = ANY($1)', [ids, big])
     const query = `{ sessions(first: 10, filter: { name: { equals: "large" } }) { edges { node { command } } } }`
-    // What is loaded and compiled with the first ones is not their fault.
+    // The first ones also load and compile code, which does not count.
     for (const encoding of Object.keys(DECODERS)) {
       await ask('/graphql', { url, query, headers: { 'accept-encoding': encoding } })
     }
@@ -179,7 +179,7 @@ describe('slow readers', () => {
   /** More than a subscriber's queue holds; with the selection below far more than the systems between take. */
   const EVENTS = 12_000
   const BATCH = 2_000
-  /** Of one socket: one event, and what Node.js writes at once. */
+  /** The bound of one socket: one event, and the bytes that Node.js writes at once. */
   const BUFFERED_BYTES_MAX = 256 * 1024
   const STALLED_AFTER_MS = 2_000
 
@@ -209,7 +209,10 @@ describe('slow readers', () => {
     }
   }
 
-  /** What waits in the server for this client, by its port: both ends are of this process. Nothing, once it is cut off. */
+  /**
+   * The bytes that wait in the server for this client, by its port: both ends are in this process. Zero once it is cut
+   * off.
+   */
   function buffered(port: number): number {
     const sockets = (process as unknown as { _getActiveHandles(): Socket[] })._getActiveHandles()
     return sockets.find(({ remotePort }) => remotePort === port)?.writableLength ?? 0
@@ -327,7 +330,7 @@ describe('slow readers', () => {
     return { response, port: response.socket.localPort! }
   }
 
-  /** What comes until the other end is gone. Taken at once: what waits in a response is lost when its connection is reset. */
+  /** The bytes until the other end is gone. They are read at once, since a reset connection loses waiting ones. */
   function receive(response: IncomingMessage): Promise<string> {
     const { promise, resolve } = Promise.withResolvers<string>()
     let text = ''
@@ -337,7 +340,7 @@ describe('slow readers', () => {
     return promise
   }
 
-  /** Of whole events; one that was cut off in the middle is not counted. */
+  /** The number of whole events; one that was cut off in the middle does not count. */
   function cursorsIn(text: string, cursor: RegExp): string[] {
     const whole = text.slice(0, text.lastIndexOf('\n\n') + 2)
     return [...whole.matchAll(cursor)].map(([, found]) => found!)

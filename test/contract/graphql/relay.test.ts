@@ -198,17 +198,17 @@ describe('documented operations', async () => {
       const connection = connect(server.url, server.adminToken)
       const stream = connection.subscribe(operation)
       const next = stream.take(1).catch((error: unknown) => error)
-      // What is refused is refused before it is listened for.
+      // A refusal comes before the subscription starts.
       await vi.waitFor(() => expect(server.bus.subscribers).toBe(1), { timeout: 120_000 })
       await connection.close()
       await next
     })
 
     test.each(requests)('$page: $line', async ({ operation }) => {
-      // Of the variables that an operation may show, `ids` is the one that has to be given.
+      // Among the variables of an operation, only `ids` is required.
       const { status, data, errors } = await server.query(operation, operation.includes('$ids') ? { ids: [] } : {})
       expect({ status, errors }).toEqual({ status: 200, errors: undefined })
-      // What cannot be done answers with the code of an error.
+      // An impossible operation answers with the code of an error.
       expect(JSON.stringify(data)).not.toMatch(/"code":"[A-Z_]+"/)
     })
     test('docs/errors.md shows the answers to a wrong input, in GraphQL and REST', async () => {

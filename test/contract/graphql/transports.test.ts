@@ -10,7 +10,7 @@ const WAIT = { query: 'subscription { retryEvents { cursor } }' }
 
 /** The GraphQL over HTTP specification, as the package graphql-http audits servers for it. */
 describe('HTTP', () => {
-  /** How many the package has: with fewer, some would not be run. */
+  /** The number of tests in the package: with fewer, some would not run. */
   const AUDITS = 61
 
   let server: TestServer

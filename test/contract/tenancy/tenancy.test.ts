@@ -30,7 +30,7 @@ const Mutation = schema.getMutationType()!
 const Subscription = schema.getSubscriptionType()!
 const paths = fieldPaths(schema, Query)
 
-/** What operations take that is nobody's. */
+/** Arguments that belong to no tenant. */
 const COMMON: Values = {
   name: 'walked',
   String: 'walked',
@@ -114,7 +114,7 @@ describe('queries', () => {
     await eachOf(paths, async (path) => {
       const { answer } = await ask(path, ours.values, ours.viewer)
       const text = JSON.stringify(answer)
-      // What a role may not read leaves the rest of the answer as it is.
+      // A field that the role may not read leaves the rest of the answer unchanged.
       if (answer.data === null) found.push(`${path.root.name} takes all with it: ${text}`)
       redacted += Number(text.includes('[redacted]'))
       for (const value of [...ours.environs, ...ours.hidden])
@@ -345,7 +345,7 @@ describe('REST', () => {
     for (const { method, path } of routes) {
       const { status, body } = await call(method, path, theirs.member)
       const { sessionId, deploymentId, kernelId, chainId, resubmissionId } = ours.values
-      // What it said itself of its own terminations.
+      // The reason that it gave for its own terminations.
       const reason = path === '/v2/resubmissions' && ours.values['reason']
       const codeSha256 = path.startsWith('/v2/code') && ours.values['codeSha256']
       const asked = {

@@ -6,14 +6,14 @@ import { newBrowserKey, type BrowserLogin } from '../../support/servers/browser-
 import { DEFAULT_PROJECT_ID } from '../../support/sessions/factories.ts'
 import { type Headers, useLoginServer } from './login-server.ts'
 
-/** How long a browser stays logged in, and which sockets it may open. */
+/** The lifetime of a login, and the sockets that a browser may open. */
 
 const given = useLoginServer()
 const { ask, logIn, whoAmI, idOf, revoke } = given
 
 // Side by side: the server trusts what it has looked up for some seconds.
 describe.concurrent('sockets', () => {
-  /** What becomes of a socket that is opened with these headers. */
+  /** Opens a socket with these headers, and returns its first message or close code. */
   async function open(headers: Headers, browserKey?: unknown): Promise<{ socket: WebSocket; first: string }> {
     const url = `${given.server.url.replace('http', 'ws')}/graphql`
     const socket = new WebSocket(url, 'graphql-transport-ws', { headers })

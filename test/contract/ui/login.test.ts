@@ -4,7 +4,7 @@ import { loginOf, logInBrowser, newBrowserKey, type BrowserLogin } from '../../s
 import { DEFAULT_PROJECT_ID } from '../../support/sessions/factories.ts'
 import { type Headers, OURS, useLoginServer } from './login-server.ts'
 
-/** How browsers log in to the web UI, and that other sites cannot use their login. */
+/** Logins of browsers to the web UI, which other sites cannot use. */
 
 const given = useLoginServer()
 const { ask, logIn, whoAmI, idOf, revoke } = given

@@ -23,7 +23,7 @@ interface Answer {
   text: string
 }
 
-/** As sent, without what clients do with it. */
+/** The answer as it is sent, before a client decodes it. */
 function ask(path: string, headers: Record<string, string> = {}, method = 'GET', url = server.url): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const asked = request(`${url}${path}`, { method, headers }, (response) => {

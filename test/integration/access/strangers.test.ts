@@ -14,7 +14,7 @@ import { ROOT } from '../../guard/source-files.ts'
 import { startGraphQLServer, type TestServer } from '../../support/servers/graphql-server.ts'
 
 const STRANGER_STALLED_AFTER_MS = 1_000
-/** Of one connection: a piece of an answer, and what Node keeps besides. */
+/** The bound of one connection: a piece of an answer, and the buffers of Node. */
 const UNREAD_BYTES_MAX = 128 * 1024
 const WITHIN = { timeout: 120_000 }
 
@@ -41,7 +41,7 @@ interface Answer {
   body: Buffer
 }
 
-/** As sent, without what clients do with it. */
+/** The answer as it is sent, before a client decodes it. */
 function ask(path: string, headers: Record<string, string> = {}, url = server.url): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const asked = request(`${url}${path}`, { headers }, (response) => {

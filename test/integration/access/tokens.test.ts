@@ -121,7 +121,7 @@ describe('the admin token and lookups', () => {
         (await database.db.query('SELECT last_used_at AS at FROM api_tokens')).rows[0]!['at'] as Date
       await authenticate(token)
       const first = await eventually(usedAt)
-      // Whoever notes a use begins with it before it answers.
+      // The recording of a use starts before the answer.
       const { db, statements } = recordedDatabase(database.db)
       await createAuthenticator({ db, log })(token)
       expect([...statements.keys()].filter((text) => /UPDATE/.test(text))).toEqual([])
@@ -351,7 +351,7 @@ describe('tokens of users', () => {
     expect(await create(secret)).toMatchObject({ __typename: 'CreateSessionPayload' })
     await setRole('VIEWER')
     await expect.poll(() => create(secret), SOON).toMatchObject({ code: 'FORBIDDEN' })
-    // What the token has is a bound: its user's new power is not its own.
+    // The role of a token is a bound: it does not grow with the role of its user.
     await setRole('ADMIN')
     await expect.poll(() => create(secret), SOON).toMatchObject({ __typename: 'CreateSessionPayload' })
     expect(

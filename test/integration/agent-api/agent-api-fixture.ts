@@ -21,7 +21,7 @@ export interface AgentApiFixture {
   readonly server: TestServer
   /** Registered over HTTP with `token`, with 64 cpu. */
   readonly agent: FakeAgent
-  /** Of the role AGENT. */
+  /** A token of the role AGENT. */
   readonly token: string
   /** A text or bytes are sent as they are, anything else as JSON. */
   post(

@@ -59,7 +59,7 @@ async function watchedApi(options: { bodyWithinMs?: number } = {}) {
   }
 }
 
-/** Where nobody listens any more. */
+/** A port on which nobody listens any more. */
 async function deadUrl(): Promise<string> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -84,7 +84,7 @@ function send(who: Owner, { token = who.token, request, copy, header, body }: Se
   return given.post(AGENT_CHECKPOINT_SEND_PATH, body ?? zstdCompressSync(ARCHIVE), { token, headers })
 }
 
-/** Whatever others could miss, and whatever could be left. */
+/** All rows and files that could be missing or left over. */
 async function world() {
   const { rows } = await given.api.db.query('SELECT to_json(c) AS row FROM checkpoints c ORDER BY chain_id')
   const relay = join(TEST_CHECKPOINT_DIR, 'relay')
@@ -100,7 +100,7 @@ async function expectRefused(lie: Promise<Told>, before: object, status: number,
   expect(told).toMatchObject({ status, body: { code } })
   expect(JSON.stringify([told.body.message, told.body.issues])).toMatch(message)
   expect(await world()).toEqual(before)
-  // Whoever is honest goes on, on the same server.
+  // An honest agent continues on the same server.
   expect(await send(foreign)).toMatchObject({ status: 200, body: { recorded: true } })
   expect((await given.post(AGENT_CHECKPOINT_FETCH_PATH, own.request, { token: own.token })).status).toBe(200)
 }

@@ -25,9 +25,9 @@ interface Scene {
   prepared: string
   preparing: string
   scheduled: string
-  /** Of another agent with another token. */
+  /** Another agent with another token, and a kernel of it. */
   foreign: { agent: FakeAgent; instanceId: string; kernelId: string }
-  /** What is true, as the agent's next sync. */
+  /** The true state, as the next sync of the agent. */
   readonly truth: Sync
 }
 
@@ -86,7 +86,7 @@ async function foreignAgent(): Promise<Scene['foreign']> {
   return { agent, instanceId: await instanceOf(agent.id), kernelId: kernel!.id }
 }
 
-/** What is sent in place of the truth; and the answer: an error's code, or `stale` for one that orders nothing. */
+/** The false report, and the answer: an error code, or `stale` for an answer without orders. */
 type Lie = [what: string, body: (scene: Scene) => unknown, answer: Answer]
 type Answer = 'stale' | 'forget' | 'VALIDATION_FAILED' | 'FORBIDDEN' | 'AGENT_SUPERSEDED' | 'AGENT_UNKNOWN'
 

@@ -254,7 +254,7 @@ describe('a hundred agents', () => {
   const AGENTS = 100
   const SESSIONS = 350
 
-  /** How each ends, and after how many attempts. */
+  /** The end of each chain, and its number of attempts. */
   const KINDS = [
     { command: ['noop'], ends: 'TERMINATED SUCCEEDED 1' },
     { command: ['noop', 'exit', '3'], ends: 'ERROR EXHAUSTED 2' },
@@ -325,7 +325,7 @@ describe('a hundred agents', () => {
     FROM sessions JOIN retry_decisions d ON d.session_id = sessions.id GROUP BY sessions.chain_id`,
     )
     const ends = new Map(rows.map((row) => [row.id, row]))
-    // Those that were on an agent that died, or was too busy to be heard, have used up an attempt for it.
+    // Sessions on an agent that died, or was too busy to report, have used up an attempt.
     const hit = new Set(rows.filter(({ causes }) => causes[0] === 'AGENT_TRANSIENT').map(({ id }) => id))
     expect(ids.filter((id, index) => !hit.has(id) && ends.get(id)?.ends !== kindOf(index).ends)).toEqual([])
     const silent = await db.query<{ id: string }>(

@@ -24,7 +24,7 @@ const given = useAgentProgram()
 describe('directories of chains', () => {
   const MEGABYTE = 1024 * 1024
 
-  /** Of a failed session of this script, which is to be retried. */
+  /** Creates a session of this script that fails and is to be retried. */
   async function failureOf(script: string) {
     const retryPolicy = { maxRetries: 2, retryDelay: 0.05, jitter: 'NONE' } as const
     const { sessionId } = await given.create(['sh', '-c', script], { retryPolicy })
@@ -125,7 +125,7 @@ describe('directories of chains', () => {
     for (const { sessionId } of [stored, kept])
       expect(await given.reaches(sessionId, 'ERROR')).toMatchObject({ exitCode: 3 })
     await agent.stop()
-    // Of another server, or of one whose database has been restored.
+    // A chain of another server, or of one whose database was restored.
     const unknown = '01930000-0000-7000-8000-000000000001'
     mkdirSync(join(chains, unknown))
     const all = [stored.sessionId, kept.sessionId, unknown].toSorted()

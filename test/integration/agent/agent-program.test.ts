@@ -265,7 +265,7 @@ describe('the size of commands and environments', () => {
 describe('a session on several agents', () => {
   const given = useAgentProgram()
 
-  /** What each kernel of a session printed, with the address of the agent that it was on. */
+  /** The output of each kernel of a session, with the address of its agent. */
   async function printed(sessionId: string): Promise<{ name: string; address: string; text: string }[]> {
     const { rows } = await given.db.query<{ id: string; name: string; address: string }>(
       `SELECT k.id, k.role || k.index AS name, a.address FROM kernels k JOIN agents a ON a.id = k.agent_id
@@ -320,7 +320,7 @@ describe('verdicts of programs', () => {
     explanation: string
   }
 
-  /** Of a program that runs this script. */
+  /** The retry decision on a program that runs this script. */
   async function decisionOn(script: string, retryPolicy: object = {}) {
     const policy = { maxRetries: 2, retryDelay: 900, jitter: 'NONE', ...retryPolicy } as const
     const { sessionId } = await given.create(['sh', '-c', script], { retryPolicy: policy })

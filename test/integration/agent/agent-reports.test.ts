@@ -21,7 +21,7 @@ describe('one agent and several servers', () => {
 
   const kernelOf = async (id: string) => (await kernelRows(given.db, id))[0]!
 
-  /** What an agent says to one server, by number. */
+  /** Sends the report with this number from an agent to one server. */
   function tell(server: TestServer, agent: FakeAgent, sequence: number, kernels: ObservedKernel[]) {
     const { id: agentId, instanceId } = agent
     const request = { agentId, instanceId, sequence, observed: kernels, logs: [], waitMs: 0 }

@@ -28,7 +28,7 @@ const {
   found,
 } = chainsOnMachines(given)
 
-/** What goes through the server has tests of its own. */
+/** Relays through the server are tested elsewhere. */
 function machine(name: string, chainsDir?: string): Promise<Machine> {
   given.gateway.offerCheckpoint = async () => ({ wanted: false, reason: null, recorded: false, bytesMax: 0 })
   return machineWithServer(name, chainsDir)
@@ -105,7 +105,7 @@ test('a resubmission continues from the checkpoint, unless it asks for none', as
   expect(readFileSync(join(one.chainsDir, `${chainId}.1`, 'steps'), 'utf8')).toBe('3\n4\n')
 })
 
-/** As when the chain had ended so long ago. */
+/** Makes the chain look as if it had ended so long ago. */
 async function removeOldCheckpoints(chainId: string, days: number): Promise<void> {
   await given.db.query('UPDATE chains SET ended_at = now() - make_interval(days => $2) WHERE chain_id = $1', [
     chainId,

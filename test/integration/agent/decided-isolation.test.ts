@@ -18,7 +18,7 @@ const decide = (agentDir: string, mode: IsolationMode = 'auto') =>
   decideIsolation({ mode, dataDir: agentDir, agentDir, hide: [] })
 const recordIn = (agentDir: string) => JSON.parse(readFileSync(join(agentDir, 'isolation.json'), 'utf8')) as object
 
-/** As of an agent whose machine could do more than this one. */
+/** Records the decision of an agent whose machine could do more than this one. */
 function hadBetter(agentDir: string): void {
   const way = { by: 'bubblewrap', withUids: process.getuid!() !== 0 }
   writeFileSync(join(agentDir, 'isolation.json'), JSON.stringify({ name: 'namespaces+user', way }))

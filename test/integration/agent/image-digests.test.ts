@@ -58,7 +58,7 @@ async function images(sessionId: string) {
   }
 }
 
-/** Of its kernels. */
+/** The statuses of its kernels. */
 const statuses = async (id: string) => (await kernelRows(given.api.db, id)).map(({ status }) => status)
 
 /** A first attempt that ran this image and failed, and its retry, which waits for its order. */

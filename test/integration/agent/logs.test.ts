@@ -268,7 +268,7 @@ describe('measuring logs', () => {
 
   const bothAndEach = () => ([null, 'STDOUT', 'STDERR'] as const).map((stream): LogTextOf => ({ kernelId, stream }))
 
-  /** What is measured is what there is, and each part of it is found. */
+  /** The measured size is the real one, and each part of the log is found. */
   async function expectExact(index: ReturnType<typeof createLogTextIndex>, db: Database = database.db): Promise<void> {
     for (const of of bothAndEach()) {
       const measured = await index.measure({ db }, of)

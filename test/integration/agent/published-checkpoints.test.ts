@@ -19,7 +19,7 @@ const PUBLISH = `cd "$REPRISE_CHAIN_DIR"
 publish() { rm -f .published; : >.publish; while [ -e .publish ]; do sleep 0.05; done; cat .published; }
 `
 
-/** Of two without a common store, the first of which has the work. */
+/** Two machines without a common store; the first has the work. */
 async function machines(): Promise<[Machine, Machine]> {
   const all: [Machine, Machine] = [await machine('one'), await machine('two')]
   await workGoesTo(all[0])

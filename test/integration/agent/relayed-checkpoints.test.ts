@@ -147,7 +147,7 @@ test('an upload that is broken off leaves no file open', async () => {
   expect(openFiles(one.chainsDir)).toEqual([])
 })
 
-/** Of this process, in this directory. */
+/** The open files of this process in this directory. */
 function openFiles(directory: string): { fd: string; path: string }[] {
   const files = readdirSync('/proc/self/fd').flatMap((fd) => {
     try {
@@ -160,7 +160,7 @@ function openFiles(directory: string): { fd: string; path: string }[] {
   return files.filter(({ path }) => path.startsWith(directory))
 }
 
-/** How far the files that are open there have been read. */
+/** The read positions of the open files in there. */
 function positionIn(directory: string): string {
   return openFiles(directory)
     .map(({ fd }) => readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8').split('\n')[0])
@@ -209,7 +209,7 @@ test.each(damages)(
     expect(await attempt(chainId, 2)).toBe('missing1:')
     expect((await found(chainId, 2))!.note).toMatch(note)
     expect(readdirSync(two.chainsDir).filter((name) => name.startsWith('.new-'))).toEqual([])
-    // What it leaves is sent as it is.
+    // The rest is sent unchanged.
     await retryOn(chainId, one)
     expect(await attempt(chainId, 3)).toBe('fetched2:2,')
   },

@@ -39,7 +39,7 @@ describe('snapshots', () => {
     return { root, directory, take }
   }
 
-  /** So many that a look takes some time: the program goes on in the middle of it. */
+  /** The number of files makes a snapshot slow enough: the program continues during it. */
   const BETWEEN = 1_000
 
   const goesOn: [string, (directory: string) => void, (path: string) => unknown][] = [

@@ -118,7 +118,7 @@ describe('volumes of sessions', () => {
     it('does not block those behind it in a queue longer than one pass reads', async () => {
       const agent = await having({ ...DATA, name: 'models' })
       await Promise.all(Array.from({ length: 60 }, () => given.server.create({ mounts: [MOUNT] })))
-      // Where nothing starts, later passes read less of the line.
+      // While nothing starts, later passes read less of the queue.
       await given.server.run('schedule-sessions')
       const others = [await create({}), await create({ mounts: [{ ...MOUNT, volume: 'models' }] })]
       await given.server.run('schedule-sessions')

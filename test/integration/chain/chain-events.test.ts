@@ -48,7 +48,7 @@ async function expectUntold(id: string): Promise<void> {
   expect(await told(id)).toEqual([])
 }
 
-/** What ends a chain, and what is told of it. */
+/** The ways in which a chain ends, and the resulting event. */
 const WAYS: Record<string, [() => Promise<string>, string[]]> = {
   success: [() => ended(0), ['succeeded 0 after 1']],
   'a policy without retries': [() => ended(1, {}), ['failed 0 after 1']],
@@ -151,7 +151,7 @@ describe.each(Object.entries(WAYS))('%s', (_name, [happen, events]) => {
   it('is one event', async () => {
     const id = await happen()
     expect(await told(id)).toEqual(events)
-    // Whatever is still tried changes nothing.
+    // Later attempts to change it have no effect.
     await cancelRetry(given.server.context, { sessionId: id }).catch(() => {})
     await retryNow(given.server.context, { sessionId: id }).catch(() => {})
     await dispatched()

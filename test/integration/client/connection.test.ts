@@ -188,7 +188,7 @@ describe('redirects', () => {
 
   interface Redirector {
     url: string
-    /** What it was asked: method, path and token of each request. */
+    /** The requests: method, path and token. */
     asked: string[]
     /** The status and Location of its answers. */
     answer: [number, string]

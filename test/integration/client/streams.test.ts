@@ -199,7 +199,7 @@ test('a client that is closed while it connects leaves no rejection behind', asy
   process.on('unhandledRejection', hear)
   try {
     const connecting = createClient({ url: stalled.url, token: server.adminToken, retry: false })
-    // As the command line does it: the signal that ends the subscription closes the client first.
+    // The order of the command line: the signal that ends the subscription closes the client first.
     const interrupted = new AbortController()
     interrupted.signal.addEventListener('abort', () => void connecting.close())
     const waiting = connecting.sessionEvents({}, { after: btoa('0:0'), signal: interrupted.signal }).next()

@@ -54,7 +54,7 @@ describe('collecting files', () => {
     await writeFile(join(here, '.git/info/exclude'), 'out/\n')
     await make({ 'untracked.py': '' })
     expect(await collected('.')).toEqual(['.gitignore', 'a.py', 'kept.log', 'untracked.py'])
-    // One that is ignored as a whole is wanted if it is named.
+    // A wholly ignored directory is taken if it is named.
     expect(await collected('out')).toEqual(['out/x.bin'])
     expect(await collected('new.log')).toEqual(['new.log'])
   })
@@ -238,7 +238,7 @@ describe('uploads', () => {
       for (const name of ['a', 'b', 'c', 'd']) await upload(archiveOf({ [name]: name }))
       await expect(upload(archiveOf({ e: 'e' }))).rejects.toMatchObject({ code: 'QUOTA_EXCEEDED' })
       expect(await files()).toHaveLength(4)
-      // What is there already takes no more.
+      // Code that is there already needs no more space.
       expect(await upload(archiveOf({ a: 'a' }))).toMatchObject({ created: false })
     })
 

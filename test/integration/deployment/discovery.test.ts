@@ -154,7 +154,7 @@ describe('as files', () => {
     const wake = createWakeHub()
     const warnings: string[] = []
     const log = pino({ level: 'warn' }, { write: (line: string) => warnings.push(JSON.parse(line).msg) })
-    // Where the directory should be, there is a file.
+    // A file is in the place of the directory.
     await mkdir(join(parent, 'made'))
     await writeFile(directory, '')
     const service = createDiscoveryService({ db: server.db, log, metrics: createMetrics(), directory })

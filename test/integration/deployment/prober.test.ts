@@ -107,7 +107,7 @@ describe('the prober', () => {
     await database.fresh()
     server = deploymentServer(database.db)
     deployment = await createFactories(database.db).deployment({ status: 'READY' })
-    // What only is slow, as on a busy machine, has answered.
+    // A slow answer, as on a busy machine, still counts as an answer.
     await database.db.query('UPDATE deployment_revisions SET health_timeout_ms = 30000')
   })
 

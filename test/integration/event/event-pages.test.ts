@@ -244,7 +244,7 @@ describe('pages of events', () => {
 })
 
 describe('large batches', () => {
-  /** What a subscriber that was away receives of events of these sessions. */
+  /** The events of these sessions that a returning subscriber receives. */
   async function received(sessions: readonly { id: string; chainId: string }[], selection: string): Promise<any[]> {
     const after = (await server.query('{ eventCursor }')).data.eventCursor
     await server.db.transaction((tx) =>

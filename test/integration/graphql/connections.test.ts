@@ -191,7 +191,7 @@ describe('pages', () => {
   test('history and logs are read page by page', async () => {
     const { kernelIds, id } = await server.factory.session({ status: 'RUNNING' })
     for (let n = 0; n < 5; n++) {
-      // Of two streams by turns, or they would be joined.
+      // The pieces alternate between two streams, or they would be joined.
       await server.factory.log(kernelIds[0]!, `line ${n}\n`, n % 2 === 0 ? 'STDOUT' : 'STDERR')
       await server.db.query(
         `INSERT INTO scheduling_history (entity, entity_id, phase, result) VALUES ('SESSION', $1, $2, 'SUCCESS')`,

@@ -156,7 +156,7 @@ test('the webhook of a delivery is not found if somebody deletes both while they
       ... on CreateWebhookPayload { is: webhook { id: webhookId } } } }`)
   const { id } = created.data.webhook.is
   await server.query(`mutation { sendTestEvent(input: { webhookId: "${id}" }) { __typename } }`)
-  // As a read sees it that has the deliveries, and finds the webhook gone: without the foreign key.
+  // The view of a read that has the deliveries, but finds the webhook gone: without the foreign key.
   await server.db.transaction(async (tx) => {
     await tx.query('SET LOCAL session_replication_role = replica')
     await tx.query('DELETE FROM webhooks WHERE id = $1', [id])

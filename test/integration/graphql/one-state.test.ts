@@ -142,7 +142,7 @@ test('an operation that needs a second statement is read again, in one state', a
     ids[0],
   ])
   const first = rows[0]!.id
-  // Of a first attempt nothing more is read, so the next ones of this document are not expected to need a snapshot.
+  // A first attempt needs no further statement, so later requests of this document are not expected to need a snapshot.
   const alone = await server.query(query, { id: first })
   expect(alone.data.session.parentSession).toBeNull()
   await using _movers = moveSessions(server.db, ids)

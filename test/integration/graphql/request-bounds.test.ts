@@ -20,7 +20,7 @@ beforeAll(async () => {
   member = await server.factory.token({ role: 'MEMBER', ...tenant })
   viewer = await server.factory.token({ role: 'VIEWER', ...tenant })
   target = await startSecondServer(server.database)
-  // What is loaded and compiled with the first request is no request's fault.
+  // The first request also loads and compiles code, which does not count.
   await post(filtered({ status: ['PENDING'] }))
   loop = watchEventLoop(target.url, threadTimeOf(target.pid))
 })
@@ -157,7 +157,7 @@ test.each(HOSTILE)('%s, over a WebSocket', async (_name, body, code) => {
   socket.addEventListener('open', () =>
     socket.send(JSON.stringify({ type: 'connection_init', payload: { authorization: `Bearer ${member}` } })),
   )
-  // What is no message of the protocol, or too long for one, closes the connection.
+  // Text that is no message of the protocol, or too long for one, closes the connection.
   expect(await promise).toMatch(new RegExp(`^(error (${code}|${TOO_LARGE})|closed 4400|closed 1009)$`))
   socket.close()
 })
@@ -176,7 +176,7 @@ describe('a large request', () => {
     ['values', sessions(1_000, 0, 85)],
   ])('may create sessions: %s', async (_name, i) => {
     const body = JSON.stringify({ query: CREATE, variables: { i } })
-    // Of the first ones most of the time goes into compiling what they run.
+    // The first ones spend most of their time on compiling.
     for (let n = 0; n < 3; n++) await post(body)
     await loop.begin()
     expect(JSON.parse((await post(body)).text)).toEqual({

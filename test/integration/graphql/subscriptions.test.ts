@@ -199,7 +199,7 @@ describe('kernelLogs', () => {
     expect((await stream.next()).done).toBe(true)
 
     const again = open().subscribe(KERNEL_LOGS, { id, after: one.kernelLogs.cursor })
-    // What is there already comes joined.
+    // Existing output comes joined.
     expect((await again.take(1)).map(({ kernelLogs }) => kernelLogs.text)).toEqual(['two\nthree\n'])
     expect((await again.next()).done).toBe(true)
   })

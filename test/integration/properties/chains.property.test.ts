@@ -62,7 +62,7 @@ describe('chains', () => {
     { weight: 1, arbitrary: fc.constant<Happening>({ does: 'restart' }) },
   )
 
-  /** How the group schedules, and how many sessions of the project may run at once. */
+  /** The scheduler of the group, and the limit on running sessions of the project. */
   const scheduling = fc.record({
     sequencer: fc.constantFrom('FIFO', 'LIFO', 'DRF'),
     selector: fc.constantFrom('DISPERSED', 'CONCENTRATED', 'ROUND_ROBIN'),

@@ -84,7 +84,7 @@ const RECORDS = `SELECT c.chain_id AS "chainId", h.state, c.generation, c.attemp
   c.dropped_at IS NOT NULL AS dropped, c.relay_attempt AS "relayAttempt", c.relay_sha256 AS "relaySha256"
 FROM checkpoints c JOIN chains h USING (chain_id)`
 
-/** What was seen at all: a property of what never happens says nothing. */
+/** The cases that occurred: a property of a case that never occurs proves nothing. */
 const seen = new Map<string, number>()
 const note = (what: string) => seen.set(what, (seen.get(what) ?? 0) + 1)
 
@@ -247,7 +247,7 @@ async function fleetOf(db: TestDatabase['db']) {
     }
   }
 
-  /** Of chains that go on: what is on record, and what is in their directories, wherever. */
+  /** The records and directories of chains that continue. */
   async function ofLiveChains(): Promise<object[]> {
     const { rows } = await db.query<Recorded & { [column: string]: unknown }>(`${RECORDS} ORDER BY 1`)
     const live = rows.filter(({ state }) => !OVER.includes(state))
@@ -258,7 +258,7 @@ async function fleetOf(db: TestDatabase['db']) {
     })
   }
 
-  /** What removes something removes nothing of chains that go on. */
+  /** A removal never touches chains that continue. */
   async function happenAndSpare(one: Happening): Promise<void> {
     if (!REMOVES.includes(one.does)) return happen(one)
     const before = await ofLiveChains()

@@ -13,7 +13,7 @@ const given = useScheduling()
 
 describe('promotions', () => {
   const ERROR = { name: 'executor-failed', message: 'it failed' } as const
-  /** What an agent may say next of a kernel, by what it said last. */
+  /** The next report that an agent may send about a kernel, by the last one. */
   const NEXT: Readonly<Record<string, readonly Report[]>> = {
     PULLING: [{ status: 'PREPARED' }, { status: 'PREPARED' }, { status: 'FAILED', error: ERROR }],
     PREPARED: [{ status: 'FAILED', error: ERROR }],
@@ -219,7 +219,7 @@ describe('slots', () => {
   it('an agent that declares fewer slots shrinks as its kernels end, and is never oversold', async () => {
     const { server, db, sql, database } = given
 
-    /** What ended kernels free is given back to nobody while more is in use than was declared. */
+    /** Freed slots are not given out while more is in use than was declared. */
     async function expectBooked(declared: Record<string, string>): Promise<void> {
       expect(await misbookedSlots(db)).toEqual([])
       const wrong = await sql(

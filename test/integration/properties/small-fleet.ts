@@ -10,7 +10,7 @@ import { advanceClock } from '../../support/sessions/advance-clock.ts'
 import { fakeAgent, type FakeAgent } from '../../support/agents/fake-agent.ts'
 import { ALL_SERVICES, testServer, type TestServer } from '../../support/servers/test-server.ts'
 
-/** What can happen to a fleet of two agents. Numbers pick among what there is, modulo its count. */
+/** Events in a fleet of two agents. A number picks one of the present items, modulo their count. */
 export type Happening =
   | { does: 'create'; maxRetries: number; kernels: number; mode: 'SINGLE_NODE' | 'MULTI_NODE'; cpu: string }
   | { does: 'round' }
@@ -135,7 +135,7 @@ export async function smallFleet({ db, prisma }: { db: Database; prisma: PrismaC
       case 'repeat':
         for (const node of nodes) {
           const old = node.said[it.pick % Math.max(1, node.said.length)]
-          // As a message that was long under way: it says what was true then.
+          // A message that was delayed: it has the state of its time.
           if (old && !node.agent.kernels.has(old[0]) && old[1]!.status !== 'RUNNING')
             node.agent.kernels.set(old[0], old[1]!)
         }

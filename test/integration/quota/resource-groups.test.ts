@@ -245,7 +245,7 @@ describe('a group whose agent is a cluster without ports', () => {
     await server.run('watch-agents')
     await Promise.all(Array.from({ length: 60 }, () => create('INTERACTIVE')))
     await db.query(`UPDATE agents SET status = 'LOST' WHERE id = $1`, [other.id])
-    // Where nothing starts, later passes read less of the line.
+    // While nothing starts, later passes read less of the queue.
     await server.run('schedule-sessions')
     const batch = await create('BATCH')
     await server.run('schedule-sessions')

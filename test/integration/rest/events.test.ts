@@ -142,7 +142,7 @@ describe('a client that comes back', () => {
     await first.close()
     await happen(...chains.slice(3).map(created))
     const last = seen.at(-1)!.id
-    // What a browser does: its address stays as it was, and the header says how far it has come.
+    // A browser keeps its address, and sends its position in a header.
     const after = how === 'header' ? '' : `&after=${how === 'both' ? seen[0]!.id : last}`
     const again = await follow(query + after, how === 'parameter' ? {} : { lastEventId: last })
     const rest = await again.take(4)

@@ -143,7 +143,7 @@ describe('an abort', () => {
     await expect(abortResubmission(server.context, { resubmissionId })).rejects.toMatchObject({
       code: 'RESUBMISSION_FINISHED',
     })
-    // What is left can be had anew.
+    // The rest can be resubmitted again.
     const again = await resubmit(FILTER)
     await server.run('resubmit-sessions', 'resubmit-sessions', 'resubmit-sessions')
     expect(await row(again.resubmissionId)).toMatchObject({ state: 'COMPLETED', done: 600, refused: 500 })

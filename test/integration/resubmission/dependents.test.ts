@@ -23,7 +23,7 @@ afterEach(async () => {
   await Promise.all(pools.splice(0).map((pool) => pool.close()))
 })
 
-/** One that runs and fails, or depends on others. */
+/** A session that runs and fails, or depends on others. */
 const create = (...dependsOn: string[]) => given.server.create({ dependsOn })
 
 /** Everything that can run fails, and what depends on it is cancelled. */

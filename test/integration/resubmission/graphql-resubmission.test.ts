@@ -197,7 +197,7 @@ describe('resubmitSessions', () => {
     expect([sessions, refused]).toEqual([[], [expect.objectContaining({ code: 'SESSION_NOT_FOUND' })]])
   })
 
-  /** What goes on beside: followers of events, and notes that a token was used. */
+  /** Statements of background work: followers of events, and recorded uses of tokens. */
   const BEHIND = /pg_notify|api_tokens|FROM session_events e/
 
   test('costs as many statements for 50 sessions as for one', async () => {

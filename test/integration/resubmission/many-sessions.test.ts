@@ -60,7 +60,7 @@ function groupsOf(refused: { sessionId: string; code: string; message: string }[
     .toSorted((one, other) => other.count - one.count || one.code.localeCompare(other.code))
 }
 
-/** What the mutation for one session says of it. */
+/** The result of the mutation for one session. */
 async function actOnOne(action: Exclude<Action, 'RESUBMIT'>, sessionId: string): Promise<any> {
   const { one } = MANY[action]
   const { data } = await server.query(

@@ -165,7 +165,7 @@ describe('a resubmission and the decision', () => {
     const id = await undecided()
     const blocker = await given.database.connect()
     await blocker.query('BEGIN')
-    // As decide-retries holds what it decides.
+    // The lock that decide-retries takes.
     await blocker.query('SELECT FROM sessions WHERE id = $1 FOR UPDATE', [id])
     const resubmitting = resubmit({ sessionIds: [id] })
     await untilBlocked(given.db, 1)

@@ -88,7 +88,7 @@ async function refusalOf(action: string, id: string, token: string): Promise<str
   return data.done.message ?? data.done.refused?.[0]?.message ?? null
 }
 
-/** How long a silent agent may still run it is counted down. */
+/** The remaining time in which a silent agent may still run it. */
 const still = (message: string | null) => message?.replace(/for \d+ s$/, 'for a while') ?? null
 
 const ACTIONS = 'actions { action allowed reason }'

@@ -35,7 +35,7 @@ describe('switches', () => {
     setRetrySwitch({ ...given.server.context, viewer: { ...given.server.context.viewer, ...viewer } }, input)
   const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1000)
 
-  /** How many stand in each phase, with what holds them: `{ DISPATCHED: 3, 'HELD DISABLED': 2 }`. */
+  /** The number of retries by phase and hold reason: `{ DISPATCHED: 3, 'HELD DISABLED': 2 }`. */
   async function phases(): Promise<Record<string, number>> {
     const rows = await given.sql(
       `SELECT phase || coalesce(' ' || hold_reason, '') AS phase, count(*) AS count FROM retry_decisions GROUP BY 1`,

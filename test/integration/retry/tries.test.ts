@@ -134,7 +134,7 @@ describe('time', () => {
     expect((await history(db, id)).at(-1)).toBe(`${handler} ${status}→PENDING EXPIRED ×1`)
     const { reschedules, pauseMs } = await sessionRow(db, id)
     expect(reschedules).toBe(1)
-    // What may have begun to run is given out again only when its agent has stopped it for certain.
+    // A kernel that may have started is assigned again only once its agent has certainly stopped it.
     if (handler === 'start-sessions') expect(pauseMs).toBeGreaterThan(130_000)
     else expect(pauseMs).toBeNull()
     expect(await misbookedSlots(db)).toEqual([])

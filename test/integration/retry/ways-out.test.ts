@@ -32,10 +32,10 @@ async function sessionAt(status: Live): Promise<string> {
 
 interface Plight {
   begin(sessionId: string): Promise<unknown>
-  /** Of the agent, in each round. */
+  /** The actions of the agent in each round. */
   speaks(): Promise<unknown>
   silent: boolean
-  /** Where the session is in the end, and why. */
+  /** The final status of the session, and the reason. */
   ends: (from: Live) => string
 }
 

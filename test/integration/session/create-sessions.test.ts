@@ -300,7 +300,7 @@ describe('the policy', () => {
         maxElapsed: 'SESSION',
       },
     })
-    // What nobody gave has its shipped default, and takes no room to say so.
+    // A missing field has its shipped default, and needs no source entry.
     expect(row['retry_policy_sources']).not.toHaveProperty('backoffMultiplier')
   })
 

@@ -18,7 +18,7 @@ describe('kernels of reports', () => {
   const ALONE = { status: 'EXITED', stopped: false } as const
   const verdict = (reason: string) => ({ reason, retry: null, delaySeconds: null, fault: null })
 
-  /** How kernels end; each has its index behind its exit code. */
+  /** The ends of kernels; the index of each is part of its exit code. */
   const ENDS = {
     well: () => ({ ...ALONE, exitCode: 0 }),
     failed: (index: number) => ({ ...ALONE, exitCode: 10 + index, verdict: verdict(`says ${index}`) }),

@@ -39,7 +39,7 @@ async function create(input: object) {
   return data.createSession
 }
 
-/** Of the one kernel that the agent is to prepare, or to start. */
+/** The order for the one kernel that the agent prepares or starts. */
 async function told(): Promise<unknown> {
   const { orders } = await agent.sync()
   expect(orders).toHaveLength(1)

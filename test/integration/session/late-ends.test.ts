@@ -9,11 +9,11 @@ import { useScheduling } from '../../support/sessions/scheduling-fixture.ts'
 const given = useScheduling()
 
 const LIMIT_SECONDS = 60
-/** Of a session in TERMINATING. */
+/** The time limit of a session in TERMINATING. */
 const TERMINATE_SECONDS = 120
 const EXITED = { status: 'EXITED', startedAt: 'then', stopped: false } as const
 
-/** Of this version, unless it is told otherwise. */
+/** An agent of this version by default. */
 async function anAgent({ judgesTime = true } = {}): Promise<FakeAgent> {
   await given.sql(`UPDATE agents SET status = 'DRAINING', drained_at = reprise_now()`)
   const agent = fakeAgent(given.server.gateway, { slots: { cpu: '8' }, says: judgesTime ? { judgesTime } : {} })

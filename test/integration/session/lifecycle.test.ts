@@ -60,7 +60,7 @@ interface Row {
   from: Live
   /** The statuses that it passes, each with an event and a row of history. */
   passes: readonly SessionStatus[]
-  /** Of its kernels, afterwards. */
+  /** The statuses of its kernels afterwards. */
   kernels: string
   before?: (id: string) => Promise<unknown>
 }

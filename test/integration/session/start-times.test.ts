@@ -233,7 +233,7 @@ describe('batch timeouts', () => {
   it('batch timeouts are kept at once, not at the next look, with servers and agents that are busy', async () => {
     const { db, connectionString } = database
     await using resources = new AsyncDisposableStack()
-    // One that drives sessions, one that only hears agents, one that does both.
+    // One server drives sessions, one only serves agents, one does both.
     const [driving, hearing, both] = [testServer(db), testServer(db), testServer(db)]
     for (const { hub } of [driving, hearing, both]) {
       const exchange = createWakeExchange({ db, hub, connectionString, log })

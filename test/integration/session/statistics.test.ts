@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => server?.close())
 
 const START = Date.parse('2026-01-01T00:00:00Z')
-/** What the factory makes is over three seconds after its creation. */
+/** A session of the factory ends three seconds after its creation. */
 const endsAt = (seconds: number) => ({ createdAt: new Date(START + (seconds - 3) * 1_000) })
 
 describe('statistics', () => {
@@ -326,7 +326,7 @@ describe('groups of failures', () => {
         { exitCode: 3, failed: 1, chains: 1, lost: 0 },
       ])
       expect(await listed({ at, exitCode: [7] })).toEqual(['lost', 'lost'])
-      // Of one and the same attempt: none failed so with this cause.
+      // Both filters hold for the same attempt: none failed like that with this cause.
       expect(await listed({ at, exitCode: [3], cause: ['OOM_KILLED'] })).toEqual([])
     })
 

@@ -21,7 +21,7 @@ describe('usage that agents report', () => {
     return rows[0]
   }
 
-  /** Of a session that runs. */
+  /** Starts a session and returns its ids. */
   async function runs() {
     const { server, agent } = given
     const sessionId = await server.create({})

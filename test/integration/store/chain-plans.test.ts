@@ -44,7 +44,7 @@ let projects: string[]
 beforeAll(async () => {
   database = await testDatabase()
   projects = await addManyChains(database.db, SESSIONS, PROJECTS)
-  // Of the failed ones every second waits for a retry, and every sixth is held.
+  // Every second failed one waits for a retry, and every sixth is held.
   await database.db.query(
     `UPDATE retry_decisions d SET phase = CASE WHEN n % 6 = 0 THEN 'HELD' ELSE 'SCHEDULED' END::retry_phase,
        hold_reason = CASE WHEN n % 6 = 0 THEN 'QUOTA' END::hold_reason, due_at = now() + make_interval(secs => n / 20), ready_at = now()
@@ -60,7 +60,7 @@ async function explain(text: string, values: readonly unknown[]) {
   return summaryOf(await analysedPlanOf(database.db, { text, values }))
 }
 
-/** How a statement was run: over which indexes, and how many rows it looked at in tables. */
+/** The run of a statement: its indexes, and the number of rows that it read from tables. */
 function summaryOf(nodes: readonly PlanNode[]) {
   const besideProjects = nodes.filter((node) => node['Relation Name'] !== 'projects')
   return {
@@ -148,7 +148,7 @@ describe.each(Object.keys(INDEX_OF) as ChainOrder[])('by %s', (order) => {
     const plan = await explainList({ order, direction })
     expect(plan.sequential).toEqual([])
     expect(plan.indexes).toContain(INDEX_OF[order])
-    // Of each range a page, then the page itself with its newest attempts and their decisions.
+    // One page of each range, then the page itself with its newest attempts and their decisions.
     expect(plan.rows).toBeLessThanOrEqual(RANGES * LIMIT + 3 * LIMIT)
   })
 

@@ -169,7 +169,7 @@ const NETWORK_SQL = `SELECT current_setting('listen_addresses') AS addresses, in
 const NO_NETWORK = [{ addresses: '', network: null }]
 const openHere = () => openCluster(join(dataDir, 'postgres'))
 
-/** As versions before the socket did, and as nothing does now. */
+/** Starts it as versions before the socket did. */
 async function startOnNetwork(port: number): Promise<void> {
   const cluster = await openHere()
   const options = Object.entries({

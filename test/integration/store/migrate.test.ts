@@ -165,7 +165,7 @@ describe('statements', () => {
     await database.close()
   })
 
-  /** What each call sends: a constant, or what it was seen to send. */
+  /** The statement of each call: a constant, or the recorded text. */
   async function readStatements(calls: readonly QueryCall[]): Promise<Map<QueryCall, ReadonlySet<string>>> {
     const constants = calls.filter(({ constant }) => constant)
     const byPath = Object.entries(Object.groupBy(constants, ({ path }) => path))

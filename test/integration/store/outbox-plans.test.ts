@@ -54,7 +54,7 @@ beforeAll(async () => {
 })
 afterAll(() => database?.close())
 
-/** What `work` asks of the database. */
+/** The statements that `work` sends. */
 async function statementsOf(work: (db: Database) => Promise<unknown>): Promise<RecordedStatement[]> {
   const recorded = recordedDatabase(database.db)
   await work(recorded.db)

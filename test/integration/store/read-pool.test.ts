@@ -190,7 +190,7 @@ describe('connections of the API', () => {
       expect(await readFor({ party: 'b' }, () => read(reads, 'SELECT 1 AS one'))).toBeDefined()
       const second = asleep('b')
       await untilSleeping(4)
-      // What the server reads for itself.
+      // A read of the server itself.
       expect((await reads.db.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }])
       expect(await sleeping()).toBe(4)
       left.abort()

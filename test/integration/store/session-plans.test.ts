@@ -198,7 +198,7 @@ describe('plans on deployments', () => {
       if (tables.length > 0) read.push({ tables, text: statement.text })
     }
     expect(read).toEqual([])
-    // Of claims, moves, routes that begin and end, checks and what counts failures.
+    // Statements of claims, moves, starts and ends of routes, checks and failure counts.
     expect(statements.size).toBeGreaterThan(20)
   })
 
@@ -302,7 +302,7 @@ describe('plans of the scheduler', () => {
       if (tables.length > 0) read.push({ tables, text: statement.text })
     }
     expect(read).toEqual([])
-    // Of all services, agents' syncs, creation and termination, and of what limits them.
+    // Statements of all services, of syncs of agents, of creation and termination, and of their limits.
     expect(statements.size).toBeGreaterThan(65)
   })
 })

@@ -57,7 +57,7 @@ async function happens(type: 'session.retry_scheduled' | 'session.error' = 'sess
   )
 }
 
-/** As a receiver does whose clock is ahead like the database's. */
+/** Verifies like a receiver whose clock is ahead like that of the database. */
 function verify(secret: string, { body, headers }: Received, aheadSeconds = 0): unknown {
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + aheadSeconds * 1_000 })
   try {

@@ -90,7 +90,7 @@ describe('an endpoint that is dead', () => {
     // Each gives its place to another one when it is slow. Their project has at most half of what it may have for them.
     await eventually(async () => {
       await server.run('deliver-webhooks')
-      // What has been received is booked a moment later.
+      // A received request is recorded a moment later.
       const rows = await deliveryRows(database.db, healthy.webhookId)
       const isDone = alive.received.length === 3 && rows.every((row) => !row.underWay)
       return isDone && (await underWayAt(hooks)) === WEBHOOK_PROJECT_ATTEMPTS_AT_ONCE_MAX / 2

@@ -34,7 +34,7 @@ export interface FakeAgent {
   readonly instanceId: string
   readonly kernels: Map<string, ObservedKernel>
   register(slots?: Record<string, string>): Promise<RegisterAnswer>
-  /** Reports its kernels, forgets what it is told to forget, and returns the orders, which are not executed yet. */
+  /** Reports its kernels, forgets those that the server names, and returns the orders, which are not executed yet. */
   sync(logs?: LogPiece[], waitMs?: number): Promise<SyncAnswer>
   /** Sets what it reports about a kernel in its next sync. */
   observe(kernelId: string, report: Report): void
@@ -53,7 +53,7 @@ export function fakeAgent(
     resourceGroup?: string
     id?: string
     instanceId?: string
-    /** What else it says when it registers. */
+    /** Further fields of its registration. */
     says?: Pick<RegisterRequest, 'slotsPerKernelMax' | 'ports' | 'volumes' | 'chainStore' | 'judgesTime'>
   } = {},
 ): FakeAgent {

@@ -22,7 +22,7 @@ export interface PrivateRegistry extends AsyncDisposable {
 }
 
 export const REGISTRY_USER = { username: 'reader', password: 'a password' }
-/** Of that password, with bcrypt. */
+/** The bcrypt hash of that password. */
 const HTPASSWD = 'reader:$2b$05$sObiJRuCxC4U5L056SMtM.J9UkY81PAXq4dcY0vH81nYdO31cRI/e'
 
 /** For REPRISE_CONTAINER_ALLOW: any image, and by name those of registries that listen on loopback. */

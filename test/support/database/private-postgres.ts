@@ -10,7 +10,7 @@ import { fixedPort } from '../agents/fixed-port.ts'
 export interface PrivatePostgres {
   directory: string
   port: number
-  /** Of the database `reprise`. */
+  /** The URL of the database `reprise`. */
   url: string
   start(): Promise<void>
   stop(mode?: 'fast' | 'immediate'): Promise<void>

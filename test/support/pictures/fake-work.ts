@@ -5,7 +5,7 @@ import type { Database } from '../../../src/store/database.ts'
 import type { CreateSessionInput } from '../../../src/services/session/create-session-input.ts'
 import type { StoppedClock } from './stopped-clock.ts'
 
-/** All but those that look whether agents and servers are still there: they are, whatever the clock does. */
+/** All services but those that check whether agents and servers are alive: they are, whatever the clock shows. */
 const SERVICES: readonly ServiceName[] = [
   'schedule-sessions',
   'prepare-sessions',
@@ -26,15 +26,15 @@ export interface Ending {
   oomKilled?: boolean
 }
 
-/** Sessions that the real services move, by a clock that a test sets, on an agent whose reports it makes. */
+/** Sessions that the real services move, at times that a test sets, on a fake agent. */
 export interface FakeWork {
   readonly server: TestServer
   create(input: Partial<CreateSessionInput>): Promise<string>
-  /** Its newest attempt waits, is prepared, and runs from then on, having written this. */
+  /** Lets the newest attempt wait, be prepared, start, and write this log. */
   start(chainId: string, seconds: { queued: number; preparing: number }, log?: string): Promise<void>
-  /** Its newest attempt ends after so long. */
+  /** Ends the newest attempt after this time. */
   end(chainId: string, afterSeconds: number, ending: Ending): Promise<void>
-  /** What is due begins. */
+  /** Runs all due work. */
   settle(): Promise<void>
 }
 
@@ -88,7 +88,7 @@ export async function runFakeWork(db: Database, clock: StoppedClock, name: strin
   }
 }
 
-/** What it starts, it starts now. */
+/** Obeys the orders; starts happen at the present time of the clock. */
 async function comply(agent: FakeAgent, clock: StoppedClock): Promise<void> {
   const ran = new Set([...agent.kernels].flatMap(([id, { status }]) => (status === 'RUNNING' ? [id] : [])))
   agent.obey(await agent.sync())

@@ -105,7 +105,7 @@ async function playFinished(work: FakeWork, clock: StoppedClock, create: Create)
   await attempt(work, clock, calibration, { ran: 19, exitCode: 139 })
 }
 
-/** Chains that go on: two that are held, one that runs, one that waits for what no agent has. */
+/** Active chains: two held ones, one that runs, one that waits for slots that no agent has. */
 async function playPresent(work: FakeWork, clock: StoppedClock, create: Create): Promise<void> {
   const { db, context } = work.server
   await db.query(`INSERT INTO projects (id, domain_id, name) SELECT gen_random_uuid(), id, 'risk' FROM domains LIMIT 1`)

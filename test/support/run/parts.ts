@@ -57,7 +57,7 @@ export const PARTS = {
 /** All test files that vitest finds are in exactly one of these. */
 export type Part = keyof typeof PARTS | 'quick'
 
-/** What people run: each proves something, and each runs alone, too. */
+/** The commands that people run; each is useful alone. */
 export const COMMANDS = {
   /** `npm test` */
   test: ['pure', 'quick'],

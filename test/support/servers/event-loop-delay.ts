@@ -31,7 +31,7 @@ export function watchEventLoop(url: string, spentMs: () => number = ownThreadTim
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   const seen = { worstMs: 0, probes: 0, stopped: false }
   const probing = probe()
-  // Whoever stops it hears of it.
+  // The error is thrown when the probe is stopped.
   probing.catch(() => {})
 
   async function probe(): Promise<void> {
@@ -69,7 +69,7 @@ function pause(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
 }
 
-/** How many times longer than on the reference machine the same work takes on this one, now. At least 1. */
+/** The time of the same work on this machine now, divided by that on the reference machine. At least 1. */
 function slowness(): number {
   const timesMs = Array.from({ length: 7 }, () => {
     const before = ownThreadTime()
@@ -79,7 +79,7 @@ function slowness(): number {
   return Math.max(REFERENCE_WORK_MS, ...timesMs) / REFERENCE_WORK_MS
 }
 
-/** What answering requests mostly is: many small objects, made, written as JSON and read. */
+/** Work like that of answering requests: creates many small objects, writes them as JSON and reads them. */
 function referenceWork(): void {
   const items = Array.from({ length: 50_000 }, (_, n) => ({
     id: `item-${n}`,

@@ -3,7 +3,7 @@ import { fakeAgent, type FakeAgent } from '../agents/fake-agent.ts'
 import { startGraphQLServer, type TestServer as ApiServer } from './graphql-server.ts'
 import { testServer, type TestServer } from './test-server.ts'
 
-/** Each test of the file has the API over real HTTP, a scheduler that it runs itself, and agents that it plays. */
+/** Gives each test of the file the API over real HTTP, a scheduler that it runs itself, and fake agents. */
 export function useFakeAgentApi() {
   let api: ApiServer
   let server: TestServer

@@ -1,8 +1,8 @@
 import type { Database } from '../../../src/store/database.ts'
 
 /**
- * Lets so much time pass: the database's clock goes ahead, for all connections at once, until the database is made
- * fresh. Only the agents and servers that are asked for were silent meanwhile.
+ * Advances the database's clock for all connections at once, until the database is made
+ * fresh. Only the named agents and servers were silent meanwhile.
  */
 export async function advanceClock(
   db: Database,

@@ -17,7 +17,7 @@ const LEFT = [
    SELECT 'SESSION', id, 'schedule-sessions', 'PENDING', 'SCHEDULED', 'SUCCESS' FROM sessions`,
 ]
 
-/** As many logs, audit entries, webhooks with deliveries, and resubmissions with refused items. */
+/** Adds as many logs, audit entries, webhooks with deliveries, and resubmissions with refused items. */
 export async function addRowsOfPeople(db: Database): Promise<void> {
   for (const statement of ASKED_FOR) await withoutTriggers(db, statement)
   await db.query('VACUUM ANALYZE')

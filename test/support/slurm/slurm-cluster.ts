@@ -17,7 +17,7 @@ const NEEDED = { slurmctld: 'slurmctld', slurmd: 'slurmd', sbatch: 'slurm-client
 /** Hierarchies of cgroup v1 in which Slurm makes groups that it leaves behind. */
 const HIERARCHIES = ['memory', 'freezer', 'cpuset', 'devices']
 
-/** Of jobs that do not say. Nodes have that for all of their processors. */
+/** The memory of jobs that do not ask for any. Nodes have that for all of their processors. */
 const MEMORY_PER_CPU_MIB = 200
 
 /** Why there can be no cluster here; null where there can. */
@@ -67,7 +67,10 @@ export interface ClusterOptions {
   gpusPerNode?: number
   /** For so long it knows of a job that has ended. */
   jobAgeSeconds?: number
-  /** How long daemons and clients wait for an answer. One that starts twenty jobs on a busy machine needs more than 10. */
+  /**
+   * The time in which daemons and clients wait for an answer. Starting twenty jobs on a busy machine takes more than
+   * 10.
+   */
   messageSeconds?: number
   /** Further lines; `NODES` stands for the list of nodes. */
   lines?: readonly string[]
@@ -202,7 +205,7 @@ export function runFor(config: string, identity: { uid?: number; gid?: number } 
   return async (program, ...args) => (await execute(program, args, { ...identity, env, cwd: '/' })).stdout
 }
 
-/** One that is also the one of this process: SLURM_CONF names it until it is disposed of. */
+/** Makes it the cluster of this process: SLURM_CONF names it until it is disposed of. */
 export async function startOwnSlurmCluster(directory: string, options: ClusterOptions = {}): Promise<OwnSlurmCluster> {
   const cluster = await startSlurmCluster(directory, options)
   const restore = nameCluster(cluster)

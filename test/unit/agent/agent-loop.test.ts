@@ -62,7 +62,7 @@ describe('the fence of an agent', () => {
     test('has passed for a late answer, though no timer has run since', () => {
       let passed = 0
       const fence = createFence(directory, () => passed++, log)
-      // As in a machine that was suspended: the request was sent long ago.
+      // A suspended machine: the request was sent long ago.
       fence.renew(uptimeSeconds() - 100, 10_000)
       expect(passed).toBe(0)
       fence.renew(uptimeSeconds(), 10_000)

@@ -158,7 +158,7 @@ describe('checkpoints', () => {
     return { generation: 0, newest: { attempt, store } }
   }
 
-  /** What attempt 5 finds, in words. */
+  /** The checkpoint that attempt 5 finds, in words. */
   function finds(
     given: CheckpointOffer | null | undefined,
     how: { mark?: number; markFound?: number; isEmpty?: boolean; isFirstKernel?: boolean } = {},

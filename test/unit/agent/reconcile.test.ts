@@ -45,7 +45,7 @@ function report(status: ObservedKernel['status'], rest: Partial<ObservedKernel> 
 const ran = (exitCode: number | null, rest: Partial<ObservedKernel> = {}) =>
   report('EXITED', { exitCode, startedAt: 'then', ...rest })
 
-/** What one report of one kernel leads to, in words. */
+/** The effects of one report of one kernel, in words. */
 function said(kernel: BookedKernel, observed: ObservedKernel | null): string {
   const { changes, orders, forget, stale } = reconcile(AGENT, [kernel], observed === null ? [] : [observed])
   return [

@@ -19,7 +19,7 @@ import vectors from './client-retry.json' with { type: 'json' }
 
 describe('retries of HTTP requests', () => {
   const { cases } = vectors.http_layer
-  /** What Retry-After the answers carry, by the case's name; the vectors have it there alone. */
+  /** The Retry-After of the answers, by the name of the case; the vectors have it only in the name. */
   const RETRY_AFTER: Record<string, number> = {
     'Retry-After 7 on 429': 7,
     'Retry-After 0 falls back to backoff': 0,

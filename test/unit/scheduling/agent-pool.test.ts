@@ -181,7 +181,7 @@ describe('quantities', () => {
 })
 
 describe('the sequence of sessions', () => {
-  /** As if all were placed. */
+  /** The order if all are placed. */
   function turns(sequence: Sequence<PlaceableSession>, ranOutAfter?: string): string {
     const order: string[] = []
     for (let next = sequence.next(); next; next = sequence.next()) {

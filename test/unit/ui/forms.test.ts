@@ -24,7 +24,7 @@ describe('a new session', () => {
       ['', []],
     ])('%j', (line, wanted) => {
       expect(shellWords(line)).toEqual(wanted)
-      // What a shell itself makes of it.
+      // The words that a real shell reads.
       const printed = spawnSync('sh', ['-c', `printf '%s\\0' x ${line.replaceAll('\n', ' ').replaceAll('\\ ', '" "')}`])
       if (!line.includes('\n')) expect(printed.stdout.toString().split('\0').slice(1, -1)).toEqual(wanted)
     })
