@@ -225,7 +225,7 @@ describe('schedules over REST', () => {
   })
 
   test('a token of another project finds none of them', async () => {
-    const { body } = await ask('POST', '/v2/schedules', { ...NIGHTLY, name: 'private' })
+    const { body } = await ask('POST', '/v2/schedules', { ...NIGHTLY, name: 'hidden' })
     const token = await server.factory.token({ role: 'MEMBER', projectId: await server.factory.project() })
     const path = `/v2/schedules/${body.id}`
     for (const [method, below, given] of [

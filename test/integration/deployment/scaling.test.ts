@@ -228,6 +228,8 @@ describe('passes of the handlers', () => {
 describe('killed servers', () => {
   const killedAt = (point: string) => runProgram('killed-in-deployment-program.ts', [database.connectionString, point])
 
+  beforeEach(() => database.fresh())
+
   test('between beginning routes and the commit: nothing of them is there, and the next server begins them', async () => {
     const server = deploymentServer(database.db)
     const id = await server.create({ replicas: 3 })
@@ -247,7 +249,6 @@ describe('killed servers', () => {
   })
 
   test('between an answer and its count: the check is made again when its lease is over', async () => {
-    await database.fresh()
     const factory = createFactories(database.db)
     const deployment = await factory.deployment({ status: 'READY' })
     // Nobody listens there: it fails at once.
