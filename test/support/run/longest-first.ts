@@ -8,6 +8,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
  */
 const LONGEST = [
   'e2e/remote/relay-crashes',
+  'integration/agent/agent-files',
   'e2e/command-line/help-examples',
   'e2e/remote/checkpoints',
   'e2e/remote/relay-faults',
@@ -61,7 +62,6 @@ const LONGEST = [
   'integration/resubmission/bulk',
   'integration/client/retries',
   'browser/chain-lifecycle',
-  'integration/agent/agent-files',
   'integration/agent/agent-faults',
   'integration/agent/snapshot-checkpoint',
   'integration/agent/agent-program',
