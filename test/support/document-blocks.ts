@@ -20,10 +20,7 @@ export const TESTS_OF_BLOCKS: Readonly<Record<string, readonly Place[]>> = {
   'test/e2e/backup.test.ts': [{ page: 'docs/operation.md', heading: 'Of the embedded database' }],
   'test/e2e/database-user.test.ts': [{ page: 'docs/operation.md', heading: 'Database' }],
   'test/e2e/restored-database.test.ts': [{ page: 'docs/operation.md', heading: 'Of a database of your own' }],
-  'test/contract/graphql/relay.test.ts': [
-    { language: 'graphql' },
-    { page: 'docs/errors.md', language: 'json' },
-  ],
+  'test/contract/graphql/relay.test.ts': [{ language: 'graphql' }, { page: 'docs/errors.md', language: 'json' }],
   'test/e2e/remote/checkpoints.test.ts': [{ page: 'docs/checkpoints.md' }],
   'test/e2e/remote/upload.test.ts': [{ page: 'docs/uploads.md' }],
   'test/e2e/client-package.test.ts': [{ page: 'docs/client.md', language: 'js' }],
