@@ -7,7 +7,11 @@ import type { Executor, ExecutorHooks } from '../../src/agent/executors/executor
 import { createSlurmExecutor } from '../../src/agent/executors/slurm/slurm-executor.ts'
 import type { SlurmOptions } from '../../src/agent/executors/slurm/slurm-host.ts'
 import { createSessions } from '../../src/services/session/create-sessions.ts'
-import { type OwnSlurmCluster as SlurmCluster, startOwnSlurmCluster, whyNoSlurmCluster } from '../support/slurm/slurm-cluster.ts'
+import {
+  type OwnSlurmCluster as SlurmCluster,
+  startOwnSlurmCluster,
+  whyNoSlurmCluster,
+} from '../support/slurm/slurm-cluster.ts'
 import type { Measurement } from './bench.ts'
 import { type BenchServer, openServer } from './bench-server.ts'
 import { executorAlone } from './executor-alone.ts'

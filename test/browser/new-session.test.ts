@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { cleanEnvironment, MAIN } from '../support/programs/command-line.ts'
 import { whyNoBrowser } from '../support/browser.ts'
-import { playedAgent } from '../support/agents/played-agent.ts'
+import { fakeAgent } from '../support/agents/fake-agent.ts'
 import { testServer } from '../support/servers/test-server.ts'
 import { startUiServer, type UiServer } from '../support/servers/ui-server.ts'
 
@@ -145,7 +145,7 @@ describe.skipIf(missing !== null)('a session from a form', () => {
       { name: 'data', readOnly: true, projects: null },
       { name: 'models', readOnly: false, projects: ['default'] },
     ]
-    const agent = playedAgent(testServer(ui.database.db).gateway, { resourceGroup: 'boxes', says: { volumes } })
+    const agent = fakeAgent(testServer(ui.database.db).gateway, { resourceGroup: 'boxes', says: { volumes } })
     await agent.register()
     await using opened = await ui.open()
     const { page } = opened

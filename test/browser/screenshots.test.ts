@@ -10,7 +10,7 @@ import { ROOT } from '../guard/source-files.ts'
 import { isPackaged, whyNoBrowser, type WatchedPage } from '../support/browser.ts'
 import { testDatabase, type TestDatabase } from '../support/database/database.ts'
 import { skipReason } from '../support/distribution.ts'
-import { PICTURED_AT, pictureWork, type PicturedWork } from '../support/pictures/pictured-work.ts'
+import { SCREENSHOT_TIME, createScreenshotWork, type ScreenshotWork } from '../support/pictures/screenshot-work.ts'
 import { differenceOf, reduced } from '../support/pictures/pictures.ts'
 import { stopClock } from '../support/pictures/stopped-clock.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
@@ -79,7 +79,7 @@ const missing = whyNoBrowser() ?? skipReason('browser', isPackaged() ? null : 'o
 
 describe.skipIf(missing !== null)('screenshots', () => {
   let database: TestDatabase
-  let work: PicturedWork
+  let work: ScreenshotWork
   let server: ServerProcess
   let token: string
   /** Reads pictures. */
@@ -88,8 +88,8 @@ describe.skipIf(missing !== null)('screenshots', () => {
   beforeAll(async () => {
     await bundleUi(ROOT)
     database = await testDatabase()
-    await stopClock(database, PICTURED_AT)
-    work = await pictureWork(database.connectionString)
+    await stopClock(database, SCREENSHOT_TIME)
+    work = await createScreenshotWork(database.connectionString)
     const dataDir = await temporaryDirectory('screenshots')
     const clock = pathToFileURL(join(ROOT, 'test/support/programs/stopped-clock-program.ts'))
     server = await startServer({
@@ -100,7 +100,7 @@ describe.skipIf(missing !== null)('screenshots', () => {
         REPRISE_DATABASE_URL: database.connectionString,
         REPRISE_ROLES: 'api',
         NODE_OPTIONS: `--import=${String(clock)}`,
-        PICTURED_AT: PICTURED_AT.toISOString(),
+        SCREENSHOT_TIME: SCREENSHOT_TIME.toISOString(),
       },
     })
     token = await readAdminToken(dataDir)
@@ -122,7 +122,7 @@ describe.skipIf(missing !== null)('screenshots', () => {
       ...(!state.isStranger && { token }),
     })
     const { page } = opened
-    await page.clock.setFixedTime(PICTURED_AT)
+    await page.clock.setFixedTime(SCREENSHOT_TIME)
     const path = state.path.replace(/\{(.+)\}/, (_, name: string) => work.chains.get(name)!)
     await page.goto(path)
     await state.ready(page)

@@ -4,7 +4,7 @@ import { readAdminToken, startServer } from '../../src/cli/demo/server-process.t
 import { createClient } from '../../src/client/node/index.ts'
 import { encodeCursor } from '../../src/domain/events.ts'
 import { testDatabase } from '../support/database/database.ts'
-import { lastingPort } from '../support/agents/lasting-port.ts'
+import { fixedPort } from '../support/agents/fixed-port.ts'
 import { forEachSeed, randomOf } from '../support/seeds.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 import { pause } from '../support/eventually.ts'
@@ -17,7 +17,7 @@ test(`a consumer sees each event once, in order, over ${RESTARTS} restarts of th
     const database = await testDatabase()
     const dataDir = join(await temporaryDirectory('restarts'), 'data')
     const env = { REPRISE_DATABASE_URL: database.connectionString, REPRISE_ROLES: 'api' }
-    let server = await startServer({ dataDir, port: await lastingPort(), onLog: () => {}, env })
+    let server = await startServer({ dataDir, port: await fixedPort(), onLog: () => {}, env })
     const { url } = server
     await using client = createClient({
       url,

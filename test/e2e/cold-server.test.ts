@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
 import { testDatabase, type TestDatabase } from '../support/database/database.ts'
-import { watchLoop, threadTimeOf } from '../support/servers/loop-hold.ts'
+import { watchEventLoop, threadTimeOf } from '../support/servers/event-loop-delay.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 
 /** The first requests that a server gets: nothing that they run has been compiled. */
@@ -37,7 +37,7 @@ test.each([
   ['values', sessions(1_000, 0, 85)],
 ])('the first request may be the largest: %s', async (_what, i) => {
   const { server, token } = await startCold()
-  const loop = watchLoop(server.url, threadTimeOf(server.pid))
+  const loop = watchEventLoop(server.url, threadTimeOf(server.pid))
   const body = JSON.stringify({ query: CREATE, variables: { i } })
   try {
     await loop.begin()

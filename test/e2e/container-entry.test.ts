@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
-import { lastingPort } from '../support/agents/lasting-port.ts'
+import { fixedPort } from '../support/agents/fixed-port.ts'
 import { describeEngines } from '../support/containers/describe-engines.ts'
 import { BASE_IMAGE, type ContainerEngine, whyNoEngine } from '../support/containers/engines.ts'
 import { sharedEngine } from '../support/containers/shared-engine.ts'
@@ -47,7 +47,7 @@ describeEngines('into a container of %s', (name) => {
     root = await temporaryDirectory(`entry-${name}`)
     engine = await sharedEngine(name)
     await start()
-    port = await lastingPort()
+    port = await fixedPort()
     const program = ['sh', '-c', `ip link set lo up 2>/dev/null; exec nc -ll -p ${port} -e cat`]
     const words = ['create', '--type', 'interactive', '--env', 'SECRET=swordfish', '--image', BASE_IMAGE, '--']
     sessionId = (await reprise(...words, ...program)).stdout.trim()
@@ -83,7 +83,7 @@ describeEngines('into a container of %s', (name) => {
     'connections are passed on, each by itself and in both directions',
     TEST_MS,
     async () => {
-      const unserved = await lastingPort()
+      const unserved = await fixedPort()
       const forward = startCommand(['port-forward', sessionId, `0:${port}`, `0:${unserved}`], environment)
       const [, here, nowhere] = await eventually(() => /:(\d+) leads[^]*:(\d+) leads/.exec(forward.output.stdout), {
         withinMs: SLOWLY_MS,

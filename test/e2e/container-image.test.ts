@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
-import { lastingPort } from '../support/agents/lasting-port.ts'
+import { fixedPort } from '../support/agents/fixed-port.ts'
 import { importBaseImage } from '../support/containers/base-image.ts'
 import { npmOptions } from '../support/containers/npm-settings.ts'
 import { privatePodman, type Podman } from '../support/containers/private-podman.ts'
@@ -32,7 +32,7 @@ describe.skipIf(missing !== null)(`the image ${missing ?? ''}`, () => {
     // Nothing is built twice, so that layers between would only cost their copies.
     const how = ['--format', 'docker', '--layers=false', '--build-arg', `BASE=${base}`, ...npm]
     await podman('build', '--quiet', ...how, '--file', join(ROOT, 'Containerfile'), '--tag', IMAGE, ROOT)
-    url = `http://127.0.0.1:${await lastingPort()}`
+    url = `http://127.0.0.1:${await fixedPort()}`
     const [block] = await blocksOfTest('test/e2e/container-image.test.ts')
     const told = /^docker run -d --name server (.*) -v server:\/var\/lib\/reprise -p 4000:4000 reprise$/m
     documented = told.exec(block!.text.replaceAll(/\\\n */g, ''))![1]!.split(' ')

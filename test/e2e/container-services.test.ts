@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/demo/server-process.ts'
-import { lastingPort } from '../support/agents/lasting-port.ts'
+import { fixedPort } from '../support/agents/fixed-port.ts'
 import { describeEngines } from '../support/containers/describe-engines.ts'
 import { BASE_IMAGE, type ContainerEngine, whyNoEngine } from '../support/containers/engines.ts'
 import { sharedEngine } from '../support/containers/shared-engine.ts'
@@ -55,7 +55,7 @@ describeEngines('what serves in containers of %s', (name) => {
     'an interactive session is entered, and what it serves to itself is reached',
     { timeout: SLOWLY_MS },
     async () => {
-      const port = await lastingPort()
+      const port = await fixedPort()
       const program = `echo from inside >index.html; exec httpd -f -p 127.0.0.1:${port} -h "$PWD"`
       const { stdout } = await reprise(...words('create --type interactive --name notebook'), 'sh', '-c', program)
       const sessionId = stdout.trim()

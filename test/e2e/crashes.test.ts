@@ -10,7 +10,7 @@ import {
   type CreateSessionInput,
   hasEnded,
 } from '../../src/client/node/index.ts'
-import { lastingPort } from '../support/agents/lasting-port.ts'
+import { fixedPort } from '../support/agents/fixed-port.ts'
 import { copyPreparedCluster } from '../support/database/prepared-cluster.ts'
 import { eventually, pause } from '../support/eventually.ts'
 import { forEachSeed, type Random, randomOf } from '../support/seeds.ts'
@@ -86,7 +86,7 @@ async function begin(): Promise<void> {
   log = []
   dataDir = await temporaryDirectory('crashes')
   await copyPreparedCluster(join(dataDir, 'postgres'))
-  server = await startServer({ dataDir, port: await lastingPort(), onLog })
+  server = await startServer({ dataDir, port: await fixedPort(), onLog })
   url = server.url
   // The server is up for moments only: look often, and give up never.
   const retry = {

@@ -3,7 +3,7 @@ import { readAdminToken, startServer, type ServerProcess } from '../../src/cli/d
 import { createFactories } from '../support/sessions/factories.ts'
 import { createClient } from '../../src/client/node/index.ts'
 import { testDatabase, type TestDatabase } from '../support/database/database.ts'
-import { watchLoop, threadTimeOf } from '../support/servers/loop-hold.ts'
+import { watchEventLoop, threadTimeOf } from '../support/servers/event-loop-delay.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 
 /** The largest answers that a request may ask for: they keep nobody waiting, and have an end. */
@@ -28,7 +28,7 @@ afterAll(async () => {
 })
 
 async function ask(query: string) {
-  const loop = watchLoop(server.url, threadTimeOf(server.pid))
+  const loop = watchEventLoop(server.url, threadTimeOf(server.pid))
   await loop.begin()
   const response = await fetch(`${server.url}/graphql`, {
     method: 'POST',
@@ -100,7 +100,7 @@ describe('of sessions with as many variables as they may have', () => {
   })
 
   test('and so is one of REST', async () => {
-    const loop = watchLoop(server.url, threadTimeOf(server.pid))
+    const loop = watchEventLoop(server.url, threadTimeOf(server.pid))
     await loop.begin()
     const response = await fetch(`${server.url}/v2/sessions?limit=100`, {
       headers: { authorization: `Bearer ${token}` },

@@ -6,7 +6,7 @@ import { readAdminToken } from '../../src/cli/demo/server-process.ts'
 import { createClient } from '../../src/client/node/index.ts'
 import { emptyDatabase, testDatabase } from '../support/database/database.ts'
 import { eventually, pause } from '../support/eventually.ts'
-import { lastingPort } from '../support/agents/lasting-port.ts'
+import { fixedPort } from '../support/agents/fixed-port.ts'
 import { spawnProgram } from '../support/programs/spawned-program.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 import { MAIN } from '../support/programs/command-line.ts'
@@ -23,7 +23,7 @@ let url: string
 
 beforeEach(async () => {
   dataDir = await temporaryDirectory('readiness')
-  port = await lastingPort()
+  port = await fixedPort()
   url = `http://127.0.0.1:${port}`
 })
 

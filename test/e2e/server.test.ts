@@ -8,7 +8,7 @@ import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { findLeftovers, heapFlags, readAdminToken, startServer } from '../../src/cli/demo/server-process.ts'
 import { createClient, ForbiddenError } from '../../src/client/node/index.ts'
 import { emptyDatabase, testDatabase } from '../support/database/database.ts'
-import { lastingPort } from '../support/agents/lasting-port.ts'
+import { fixedPort } from '../support/agents/fixed-port.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 import { MAIN } from '../support/programs/command-line.ts'
 
@@ -38,7 +38,7 @@ async function run(args: string[], environment: Record<string, string>) {
 }
 
 test('starts, stops cleanly, and goes on where it stopped with what ran meanwhile', async () => {
-  const first = await startServer({ dataDir, port: await lastingPort(), onLog: () => {} })
+  const first = await startServer({ dataDir, port: await fixedPort(), onLog: () => {} })
   const token = await readAdminToken(dataDir)
   expect((await stat(join(dataDir, 'admin-token'))).mode & 0o777).toBe(0o600)
   await using client = createClient({ url: first.url, token })

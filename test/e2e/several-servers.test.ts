@@ -14,7 +14,7 @@ import { connectionString, openCluster, type Address, type Cluster } from '../..
 import { EMBEDDED_DATABASE } from '../../src/store/postgres/embedded.ts'
 import { ensureRunning, stopServer } from '../../src/store/postgres/postmaster.ts'
 import { eventually, pause } from '../support/eventually.ts'
-import { lastingPort } from '../support/agents/lasting-port.ts'
+import { fixedPort } from '../support/agents/fixed-port.ts'
 import { copyPreparedCluster } from '../support/database/prepared-cluster.ts'
 import { misbookedSlots } from '../support/database/session-rows.ts'
 import { spawnProgram, type SpawnedProgram } from '../support/programs/spawned-program.ts'
@@ -79,7 +79,7 @@ beforeAll(async () => {
   cluster = await openCluster(join(directory, 'postgres'))
   address = (await ensureRunning(cluster, TEST_SETTINGS)).address
   db = openDatabase({ connectionString: databaseUrl(), connectionsMax: 3, onError: () => {} })
-  servers.push(...(await Promise.all(ROLES.map(async (_, index) => serve(index, await lastingPort())))))
+  servers.push(...(await Promise.all(ROLES.map(async (_, index) => serve(index, await fixedPort())))))
   const urls = servers.map(({ url }) => url).filter((url) => url !== '')
   client = createClient({ urls, token: await readAdminToken(join(directory, 'servers')) })
   const token = await agentToken()

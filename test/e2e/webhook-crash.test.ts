@@ -8,7 +8,7 @@ import { testDatabase, type TestDatabase } from '../support/database/database.ts
 import { eventually } from '../support/eventually.ts'
 import { createFactories } from '../support/sessions/factories.ts'
 import { writeEvents } from '../support/database/outbox.ts'
-import { passTime } from '../support/sessions/pass-time.ts'
+import { advanceClock } from '../support/sessions/advance-clock.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 import { writeTestSecretsKey } from '../support/servers/test-secrets.ts'
 import { deliveryRows, webhookServer } from '../support/servers/webhook-fixture.ts'
@@ -82,7 +82,7 @@ test('a server killed in the middle of an attempt: after the lease another makes
     { status: 'PENDING', underWay: true, attempts: 1 },
     { status: 'PENDING', eventType: 'session.created', attempts: 0 },
   ])
-  await passTime(database.db, WEBHOOK_LEASE_MS / 1000)
+  await advanceClock(database.db, WEBHOOK_LEASE_MS / 1000)
   await eventually(() => receiver.received.length === 3, { withinMs: 120_000 })
   await end(second, 'SIGTERM')
 

@@ -20,7 +20,7 @@ const PACKAGE = join(ROOT, 'node_modules/@sparticuz/chromium')
 const FLAGS = ['--no-sandbox', '--disable-gpu', '--font-render-hinting=none', '--force-color-profile=srgb']
 const ALLOWED_BY_AXE = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
 
-/** Of a subscription that is no longer wanted before its socket is open. */
+/** The error of a subscription that is cancelled before its socket is open. */
 const NO_FAULT = /^WebSocket connection to \S+ failed: WebSocket is closed before the connection is established/
 
 /** Why there is no browser for tests; null where there is one. @throws in CI, which skips none */
@@ -90,7 +90,7 @@ async function unpack(): Promise<string> {
   return directory
 }
 
-/** What pages have unless a test says otherwise. */
+/** The default options of pages. */
 export const USUAL = {
   viewport: { width: 1440, height: 900 },
   colorScheme: 'light',
@@ -105,7 +105,7 @@ export interface WatchedPage extends AsyncDisposable {
   context: BrowserContext
   /** Errors of scripts, of the console, and of the policy of what the page may load. */
   faults: string[]
-  /** What axe finds, as one line each. */
+  /** The findings of axe, one line each. */
   violations(): Promise<string[]>
 }
 

@@ -81,7 +81,7 @@ export async function createContainerFixture(
         const found = await container(kernelId)
         return found?.State === 'running' && found
       })
-      // As `rm --force` does on a busy machine: its end is known before it is removed.
+      // `rm --force` on a busy machine: the end is known before the container is removed.
       await engine.call('POST', `/containers/${Id}/kill`)
       await eventually(async () => (await container(kernelId))?.State !== 'running')
       await engine.call('DELETE', `/containers/${Id}?force=1`)

@@ -31,7 +31,7 @@ export interface ProcessFixture extends ExecutorFixture {
 
 type Options = Pick<ProcessExecutorOptions, 'memoryLimit' | 'cgroupMount' | 'limits'> & {
   arrangement?: Arrangement
-  /** Where its directory is made. */
+  /** The parent of its directory. */
   under?: string
 }
 

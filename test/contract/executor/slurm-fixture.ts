@@ -30,7 +30,7 @@ const DEFAULTS = {
 
 export interface SlurmFixture extends ExecutorFixture {
   readonly agentId: string
-  /** What agent and nodes share. */
+  /** The directory that agent and nodes share. */
   readonly root: string
   readonly slurm: SlurmOptions
   kernel(kernelId: string): string

@@ -13,7 +13,7 @@ export const SLOWLY_MS = 120_000
 
 type Kernel = Pick<KernelSpec, 'kernelId'>
 
-/** What one test has of Slurm: an agent with a directory, and its executor. At the end all its kernels are ended. */
+/** The Slurm agent of one test: a directory and an executor. All its kernels are ended with the test. */
 export interface SlurmScene extends AsyncDisposable {
   readonly fixture: SlurmFixture
   /** The present instance. */

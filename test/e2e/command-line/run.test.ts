@@ -4,7 +4,7 @@ import { readAdminToken, startServer, type ServerProcess } from '../../../src/cl
 import { createClient, type Client } from '../../../src/client/node/index.ts'
 import { commandLine, startCommand } from '../../support/programs/command-line.ts'
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
-import { lastingPort } from '../../support/agents/lasting-port.ts'
+import { fixedPort } from '../../support/agents/fixed-port.ts'
 import { CTRL_C, PSEUDO_TERMINAL, startInTerminal } from '../../support/programs/pseudo-terminal.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 
@@ -25,7 +25,7 @@ beforeAll(async () => {
   database = await testDatabase()
   server = await startServer({
     dataDir,
-    port: await lastingPort(),
+    port: await fixedPort(),
     onLog: () => {},
     env: { REPRISE_DATABASE_URL: database.connectionString },
   })

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
-import { lastingPort } from '../../support/agents/lasting-port.ts'
+import { fixedPort } from '../../support/agents/fixed-port.ts'
 import { makeOrdinaryUser, type OrdinaryUser, whyNoOrdinaryUser } from '../../support/containers/ordinary-user.ts'
 import { type ProgramOfUser, startAs } from '../../support/containers/program-of-user.ts'
 import { BASE_IMAGE } from '../../support/containers/engines.ts'
@@ -88,7 +88,7 @@ describe(`an agent of an ordinary user${missing === null ? '' : `: ${missing}`}`
   })
 
   test.skipIf(missing !== null)('enters a session, and reaches what it serves to itself', LONG, async () => {
-    const port = await lastingPort()
+    const port = await fixedPort()
     const program = `echo from inside >index.html; exec httpd -f -p 127.0.0.1:${port} -h "$PWD"`
     const id = await create(program, { sessionType: 'INTERACTIVE' })
     await fleet.until(id, ([first]) => first!.status === 'RUNNING', SLOWLY_MS)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Lease } from '../../../src/domain/agent/lease.ts'
 import { testDatabase } from '../../support/database/database.ts'
 import { eventually } from '../../support/eventually.ts'
-import { lastingPort } from '../../support/agents/lasting-port.ts'
+import { fixedPort } from '../../support/agents/fixed-port.ts'
 import { spawnProgram, type SpawnedProgram } from '../../support/programs/spawned-program.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 import { MAIN } from '../../support/programs/command-line.ts'
@@ -92,7 +92,7 @@ export async function startRemoteFleet({ host = '127.0.0.1', lease = SHORT_LEASE
       },
       ready: /^reprise ready (http:\S+)$/,
     })
-  let server = await startServer(String(await lastingPort()))
+  let server = await startServer(String(await fixedPort()))
   resources.defer(() => server.stop().then(() => {}))
   const url = server.ready
   const adminToken = (await readFile(join(root, 'server/admin-token'), 'utf8')).trim()

@@ -16,13 +16,13 @@ import { ArchiveError } from '../../../src/archive/archive-entry.ts'
 import type { ChainReport, Gateway } from '../../../src/domain/agent/protocol.ts'
 import { eventually } from '../../support/eventually.ts'
 
-/** What happens to what an attempt leaves, on its way to the servers. HELD: it goes on its way when it is released. */
+/** The fate of a checkpoint on its way to the servers. HELD: it is sent once it is released. */
 export type Sending = 'WHOLE' | 'LOST' | 'HELD'
 
 /** A program begins. */
 export interface Beginning {
   kernel: KernelEntry
-  /** What is in the directory; null for nothing. */
+  /** The attempt whose files are in the directory; null for none. */
   content: string | null
 }
 
@@ -170,14 +170,14 @@ export function storingAgent(options: {
       await settle()
       sending = 'WHOLE'
     },
-    /** As its fence does. */
+    /** Stops its kernels, as its fence does. */
     async killAll() {
       sending = 'LOST'
       for (const kernel of registry.kernels.values()) registry.stop(kernel, 0)
       await settle()
       sending = 'WHOLE'
     },
-    /** What is held goes on its way. */
+    /** Releases the held checkpoints. */
     async release() {
       letGo()
       await settle()

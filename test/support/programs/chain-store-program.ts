@@ -12,7 +12,7 @@ import { eventually } from '../eventually.ts'
  * earlier instance have left, however deep and locked. Prints how many bytes and files were seen.
  */
 const [agentDir, chainId] = process.argv.slice(2) as [string, string]
-// What is done in the background keeps no process.
+// Background work does not keep the process alive.
 const busy = setInterval(() => undefined, 1_000)
 const LEVELS = 6_000
 const GUARD_MS = 600_000

@@ -94,7 +94,7 @@ export async function startUiServer(purpose: string, env: Record<string, string>
       const opened = await visit({ url, token, viewport: { width, height }, ...rest })
       return tellIfFailed(opened, database)
     },
-    /** What still runs is terminated. */
+    /** Running sessions are terminated. */
     async close(): Promise<void> {
       await terminateAll()
       await server.stop()
@@ -107,7 +107,7 @@ const NEWEST_SESSIONS = `SELECT s.name, s.attempt, s.status, s.status_reason, s.
     d.due_at, d.hold_reason, d.dispatched_at FROM sessions s LEFT JOIN retry_decisions d ON d.session_id = s.id
   ORDER BY s.id DESC LIMIT 6`
 
-/** What the page showed last, and what the server has, for whoever reads why a test has failed. */
+/** The last content of the page and the data of the server, for the report of a failed test. */
 function tellIfFailed(opened: WatchedPage, database: TestDatabase): WatchedPage {
   if (expect.getState().currentTestName === undefined) return opened
   const { page, faults } = opened

@@ -9,7 +9,7 @@ export interface AttemptOf {
   preparing?: number
   running?: number
   ending?: number
-  /** The wait after it. */
+  /** The part after it. */
   backoff?: number
   held?: number
   resubmission?: number
@@ -97,7 +97,7 @@ const attempt: fc.Arbitrary<AttemptOf> = fc.record({
   cause,
 })
 
-/** Timelines of up to `max` attempts, ended or not. */
+/** Chains of up to `max` attempts, ended or not. */
 export function anySegments(max: number): fc.Arbitrary<{ segments: Segment[]; now: number }> {
   return fc
     .tuple(
