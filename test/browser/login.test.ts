@@ -1,20 +1,20 @@
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { bundleUi } from '../../scripts/bundle-ui.ts'
-import { readUiFiles } from '../../src/http/ui-files.ts'
-import { ROOT } from '../guard/source-files.ts'
-import { endLogin, whyNoBrowser } from '../support/browser.ts'
+import { expect, test } from 'vitest'
+import { endLogin } from '../support/browser.ts'
 import { insertRows } from '../support/database/insert-rows.ts'
+import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 import { logInBrowser, newBrowserKey } from '../support/servers/browser-login.ts'
-import { startGraphQLServer, type TestServer } from '../support/servers/graphql-server.ts'
 import { DEFAULT_PROJECT_ID } from '../support/sessions/factories.ts'
+import { describeOwnUi, describePages } from '../support/ui-suite.ts'
 import { visit } from '../support/visit.ts'
 
-const missing = whyNoBrowser()
 const LOG = 'what the program wrote\n'
 const PLANT = 'mutation { createToken(input: { name: "planted", role: ADMIN }) { __typename } }'
 
@@ -77,16 +77,7 @@ async function askFromPage(url: string) {
   }
 }
 
-describe.skipIf(missing !== null)('logging in, in a browser', () => {
-  let server: TestServer
-
-  beforeAll(async () => {
-    server = await startGraphQLServer({ ui: await readUiFiles(await bundleUi(ROOT)) })
-  })
-  afterAll(async () => {
-    await server?.close()
-  })
-
+describePages('logging in, in a browser', (server) => {
   const withoutRefusals = (faults: string[]) => faults.filter((fault) => !fault.includes('401'))
 
   async function logInOn(page: Page, token: string): Promise<void> {
@@ -319,3 +310,56 @@ describe.skipIf(missing !== null)('logging in, in a browser', () => {
     expect(opened.faults).toEqual([])
   })
 })
+
+const TRUSTED = `mutation {
+  createSession(input: { name: "trusted", command: ["sh", "-c", "echo ran; exit 3"], retryPolicy: { maxRetries: 1, retryDelay: 900 } }) {
+    ... on CreateSessionPayload { session { chainId } }
+  }
+}`
+
+/** The settings of a server that executes this document, and no others but those of its web UI. */
+async function trusted(): Promise<Record<string, string>> {
+  const file = join(await temporaryDirectory('trusted'), 'documents.json')
+  await writeFile(file, JSON.stringify({ [createHash('sha256').update(TRUSTED).digest('hex')]: TRUSTED }))
+  return { REPRISE_TRUSTED_DOCUMENTS: file }
+}
+
+describeOwnUi(
+  'with trusted documents',
+  'trusted-documents',
+  (ui) => {
+    test('the web UI reads, follows and acts', async () => {
+      const { createSession } = await ui.query(TRUSTED)
+      await using opened = await ui.open()
+      const { page } = opened
+      await page.goto(`/chains/${createSession.session.chainId}`)
+      await page.getByText('waiting for retry 1 of 1').waitFor()
+      await page.locator('.log-line', { hasText: 'ran' }).waitFor()
+      await page.getByText('Live', { exact: true }).waitFor()
+      await page.getByRole('button', { name: 'Retry now' }).click()
+      await page.getByRole('option', { name: /^attempt 2, / }).waitFor()
+      const paths = await page
+        .getByRole('navigation', { name: 'Pages' })
+        .locator('a')
+        .evaluateAll((links) => links.map((link) => link.getAttribute('href')!))
+      expect(paths.length).toBeGreaterThanOrEqual(3)
+      for (const path of paths) {
+        await page.goto(path)
+        await page.locator('main h1').first().waitFor()
+        await page.waitForLoadState('networkidle')
+        expect(await page.getByText(/trusted documents only/).count(), path).toBe(0)
+      }
+      expect(opened.faults).toEqual([])
+    })
+
+    test('and nobody else is let ask anything else', async () => {
+      const response = await fetch(`${ui.url}/graphql`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization: `Bearer ${ui.token}` },
+        body: JSON.stringify({ query: '{ viewer { name } }' }),
+      })
+      expect(await response.json()).toMatchObject({ errors: [{ extensions: { code: 'DOCUMENT_NOT_TRUSTED' } }] })
+    })
+  },
+  trusted,
+)

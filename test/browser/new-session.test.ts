@@ -1,29 +1,20 @@
 import { spawnSync } from 'node:child_process'
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { cleanEnvironment, MAIN } from '../support/programs/command-line.ts'
-import { whyNoBrowser } from '../support/browser.ts'
+import { beforeAll, expect, test } from 'vitest'
 import { playedAgent } from '../support/agents/played-agent.ts'
+import { cleanEnvironment, MAIN } from '../support/programs/command-line.ts'
 import { testServer } from '../support/servers/test-server.ts'
-import { startUiServer, type UiServer } from '../support/servers/ui-server.ts'
+import { describeUi, testAppearance } from '../support/ui-suite.ts'
 
 /** A session from a form, which a real agent then runs. */
 
-const missing = whyNoBrowser()
-
-describe.skipIf(missing !== null)('a session from a form', () => {
-  let ui: UiServer
-
+describeUi('a session from a form', { wholeServer: true }, (ui) => {
   beforeAll(async () => {
-    ui = await startUiServer('new-session-page')
     await ui.query('mutation { createProject(input: { name: "research" }) { __typename } }')
     await ui.query(
       `mutation { setRetryDefaults(input: { scope: PROJECT, name: "research", policy: { maxRetries: 4, retryDelay: 45, backoff: EXPONENTIAL, jitter: NONE } }) {
         __typename } }`,
     )
-  })
-  afterAll(async () => {
-    await ui?.close()
   })
 
   const field = (page: Page, label: string) => page.getByLabel(label, { exact: true })
@@ -300,11 +291,8 @@ describe.skipIf(missing !== null)('a session from a form', () => {
   })
 
   test('whoever may only read is told that', async () => {
-    const { createToken } = await ui.query(
-      `mutation { createToken(input: { name: "reader", role: VIEWER, project: "research" }) {
-        ... on CreateTokenPayload { secret } ... on Error { message } } }`,
-    )
-    await using opened = await ui.open({ token: createToken.secret })
+    const viewer = await ui.tokenOf('VIEWER', 'research')
+    await using opened = await ui.open({ token: viewer })
     const { page } = opened
     await page.goto('/chains/new')
     await field(page, 'Command').fill('true')
@@ -317,17 +305,14 @@ describe.skipIf(missing !== null)('a session from a form', () => {
     expect(opened.faults).toEqual([])
   })
 
-  describe.each(['light', 'dark'] as const)('%s', (colorScheme) => {
-    test.each([1440, 900, 360])('has no fault that axe finds, and nothing beside the page, at %i px', async (width) => {
-      await using opened = await ui.open({ colorScheme, width })
-      const { page } = opened
-      await page.goto('/chains/new?project=research')
-      await page.getByRole('img', { name: /^Reprise: 45.s/ }).waitFor()
-      await field(page, 'Command').fill(`python train.py ${'--a-long-option-that-nobody-typed '.repeat(6)}`)
-      await page.locator('.new-session-copies pre').waitFor()
-      expect(await opened.violations()).toEqual([])
-      expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(width)
-      expect(opened.faults).toEqual([])
-    })
-  })
+  testAppearance(ui, [
+    [
+      '/chains/new?project=research',
+      async (page) => {
+        await page.getByRole('img', { name: /^Reprise: 45.s/ }).waitFor()
+        await field(page, 'Command').fill(`python train.py ${'--a-long-option-that-nobody-typed '.repeat(6)}`)
+        await page.locator('.new-session-copies pre').waitFor()
+      },
+    ],
+  ])
 })

@@ -1,42 +1,176 @@
-import { lstatSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import {
+  makeOrdinaryUser,
+  type OrdinaryUser,
+  whyNoOrdinaryUserOfSlurm,
+} from '../../support/containers/ordinary-user.ts'
+import { type ProgramOfUser, startAs } from '../../support/containers/program-of-user.ts'
+import { eventually } from '../../support/eventually.ts'
+import { commandLine } from '../../support/programs/command-line.ts'
 import { whyNoSlurmCluster } from '../../support/slurm/slurm-cluster.ts'
-import { expectMissing, expectUploadOn } from './expect-relay.ts'
+import { PATIENT_LEASE, type RemoteFleet, startRemoteFleet, textOf } from './remote-fleet.ts'
+import { lstatSync } from 'node:fs'
+import { expectMissing, expectPublishedToOutlive, expectUploadOn } from './expect-relay.ts'
 import { expectOwnFiles } from './relayed-work.ts'
-import { SLURM_AGENTS, type SlurmFleet, startSlurmFleet } from './slurm-agents.ts'
+import { type AgentName, SLURM_AGENTS, type SlurmFleet, startSlurmFleet } from './slurm-agents.ts'
 
-/** Checkpoints and uploads on their way between processes and jobs of two clusters. */
+describe('ordinary slurm', () => {
+  const SLOWLY_MS = 120_000
+  const LONG = { timeout: 3 * SLOWLY_MS }
 
-const SLOWLY_MS = 180_000
-const LONG = { timeout: 3 * SLOWLY_MS }
-const missing = whyNoSlurmCluster()
+  const missing = whyNoSlurmCluster() ?? whyNoOrdinaryUserOfSlurm()
 
-describe.skipIf(missing !== null)(`with Slurm${missing === null ? '' : `: ${missing}`}`, LONG, () => {
-  let agents: SlurmFleet
+  /** Who has no rights has a cluster of the same user, and an agent that submits to it. */
+  describe(`an agent of an ordinary user on Slurm${missing === null ? '' : `: ${missing}`}`, () => {
+    const resources = new AsyncDisposableStack()
+    let fleet: RemoteFleet
+    let user: OrdinaryUser
+    let environment: Record<string, string>
+    let agentEnvironment: Record<string, string>
+    let agent: ProgramOfUser
 
-  beforeAll(async () => {
-    agents = await startSlurmFleet(['process', ...SLURM_AGENTS])
-  }, SLOWLY_MS)
-  afterAll(() => agents?.[Symbol.asyncDispose]())
+    beforeAll(async () => {
+      if (missing !== null) return
+      fleet = resources.use(await startRemoteFleet({ lease: PATIENT_LEASE }))
+      environment = { REPRISE_URL: fleet.url, REPRISE_TOKEN: fleet.adminToken }
+      user = resources.use(await makeOrdinaryUser(inject('runDirectory')))
+      const program = user.inCheckout('test/support/programs/slurm-cluster-program.ts')
+      const cluster = await startAs(user, [user.node, program, join(user.home, 'cluster')])
+      const [, , config, shared] = (await cluster.says('cluster ready', SLOWLY_MS)).split(' ')
+      agentEnvironment = {
+        REPRISE_TOKEN: await fleet.token(),
+        REPRISE_EXECUTOR: 'slurm',
+        REPRISE_SLURM_DIR: shared!,
+        REPRISE_SLURM_PARTITION: 'main',
+        REPRISE_SLURM_POLL_MS: '500',
+        SLURM_CONF: config!,
+      }
+      agent = await startAgent()
+    }, SLOWLY_MS)
+    afterAll(() => resources.disposeAsync())
 
-  test('goes from processes to jobs, from cluster to cluster and back, and is each time the job’s own', async () => {
-    const way = ['process', ...SLURM_AGENTS, 'process', ...SLURM_AGENTS.toReversed()] as const
-    const { chainId, uids } = await expectOwnFiles(agents.fleet, way, SLOWLY_MS)
-    for (const [index, name] of way.entries()) if (name !== 'process') expect(uids[index]).toBe(agents.uidOn(name))
-    for (const path of ['', 'secret', 'deep', 'deep/secret', 'tool', 'link'])
-      expect(lstatSync(join(agents.chainsOf(way.at(-1)!), chainId, path)).uid).toBe(uids.at(-1))
+    async function startAgent(): Promise<ProgramOfUser> {
+      const args = ['agent', '--server', fleet.url, '--name', 'ordinary', '--data-dir', join(user.home, 'agent')]
+      const started = await startAs(user, [user.node, user.inCheckout('bin/reprise.mjs'), ...args], agentEnvironment)
+      await started.says('reprise agent ready', SLOWLY_MS)
+      return started
+    }
+
+    const create = (script: string, more: object = {}) =>
+      fleet.createSession({ command: ['sh', '-c', script], ...more })
+
+    const queued = async () => (await user.run(['squeue', '--noheader'], agentEnvironment)).stdout.trim()
+
+    test.skipIf(missing !== null)('runs what succeeds, what fails and what is stopped', LONG, async () => {
+      const [fine, failed, long] = [
+        await create('echo out; id -u'),
+        await create('exit 7', { retryPolicy: { maxRetries: 1, retryDelay: 0.1 } }),
+        await create('trap "echo told; exit 3" TERM; echo begun; while :; do sleep 0.1; done'),
+      ]
+      const [done] = await fleet.until(fine, ([first]) => first!.status === 'TERMINATED', SLOWLY_MS)
+      expect(done).toMatchObject({ result: 'SUCCESS' })
+      expect(textOf(done!)).toBe(`out\n${user.uid}\n`)
+      const attempts = await fleet.until(failed, (chain) => chain[1]?.failureCause != null, SLOWLY_MS)
+      expect(attempts.map(({ failureCause }) => failureCause)).toEqual(['KERNEL_NONZERO_EXIT', 'KERNEL_NONZERO_EXIT'])
+      await fleet.until(long, ([first]) => textOf(first!) === 'begun\n', SLOWLY_MS)
+      expect(await commandLine(environment)('cancel', long)).toMatchObject({ status: 0 })
+      await fleet.until(long, ([first]) => first!.failureCause === 'USER_CANCELLED', SLOWLY_MS)
+      await fleet.until(long, ([first]) => textOf(first!).includes('told\n'), SLOWLY_MS)
+      await eventually(async () => (await queued()) === '', { withinMs: SLOWLY_MS })
+    })
+
+    test.skipIf(missing !== null)(
+      'goes on with what ran when it was killed, and with what ended since',
+      LONG,
+      async () => {
+        const gate = join(user.home, 'gate')
+        const id = await create(`echo begun; while [ ! -e ${gate} ]; do sleep 0.1; done; echo done`)
+        const short = await create(`while [ ! -e ${gate}.short ]; do sleep 0.1; done; echo short`)
+        await fleet.until(id, ([first]) => textOf(first!) === 'begun\n', SLOWLY_MS)
+        await fleet.until(short, ([first]) => first!.status === 'RUNNING', SLOWLY_MS)
+        await agent.kill()
+        await user.run(['touch', `${gate}.short`])
+        await eventually(async () => (await queued()).split('\n').length === 1, { withinMs: SLOWLY_MS })
+        agent = await startAgent()
+        const [ended] = await fleet.until(short, ([first]) => first!.status === 'TERMINATED', SLOWLY_MS)
+        expect(textOf(ended!)).toBe('short\n')
+        await user.run(['touch', gate])
+        const [done] = await fleet.until(id, ([first]) => first!.status === 'TERMINATED', SLOWLY_MS)
+        expect(textOf(done!)).toBe('begun\ndone\n')
+        expect([await fleet.chain(id), await fleet.chain(short)].map(({ length }) => length)).toEqual([1, 1])
+      },
+    )
   })
+})
 
-  test('what cannot travel is missing there, and what cannot come is missing here', async () => {
-    const name = SLURM_AGENTS.at(-1)!
-    await expectMissing(agents.fleet, ['process', name], SLOWLY_MS)
-    await expectMissing(agents.fleet, [name, 'process'], SLOWLY_MS)
-  })
+describe('relay slurm', () => {
+  /** Checkpoints and uploads on their way between processes and jobs of two clusters. */
 
-  test('what is uploaded runs in a process, and then in jobs', async () => {
-    const way = ['process', ...SLURM_AGENTS] as const
-    const uids = await expectUploadOn(agents.fleet, way, SLOWLY_MS)
-    for (const [index, name] of way.entries()) if (name !== 'process') expect(uids[index]).toBe(agents.uidOn(name))
+  const SLOWLY_MS = 180_000
+  const LONG = { timeout: 3 * SLOWLY_MS }
+  const missing = whyNoSlurmCluster()
+
+  describe.skipIf(missing !== null)(`with Slurm${missing === null ? '' : `: ${missing}`}`, LONG, () => {
+    let agents: SlurmFleet
+
+    beforeAll(async () => {
+      agents = await startSlurmFleet(['process', ...SLURM_AGENTS])
+    }, SLOWLY_MS)
+    afterAll(() => agents?.[Symbol.asyncDispose]())
+
+    test('goes from processes to jobs, from cluster to cluster and back, and is each time the job’s own', async () => {
+      const way = ['process', ...SLURM_AGENTS, 'process', ...SLURM_AGENTS.toReversed()] as const
+      const { chainId, uids } = await expectOwnFiles(agents.fleet, way, SLOWLY_MS)
+      for (const [index, name] of way.entries()) if (name !== 'process') expect(uids[index]).toBe(agents.uidOn(name))
+      for (const path of ['', 'secret', 'deep', 'deep/secret', 'tool', 'link'])
+        expect(lstatSync(join(agents.chainsOf(way.at(-1)!), chainId, path)).uid).toBe(uids.at(-1))
+    })
+
+    test('what cannot travel is missing there, and what cannot come is missing here', async () => {
+      const name = SLURM_AGENTS.at(-1)!
+      await expectMissing(agents.fleet, ['process', name], SLOWLY_MS)
+      await expectMissing(agents.fleet, [name, 'process'], SLOWLY_MS)
+    })
+
+    test('what is uploaded runs in a process, and then in jobs', async () => {
+      const way = ['process', ...SLURM_AGENTS] as const
+      const uids = await expectUploadOn(agents.fleet, way, SLOWLY_MS)
+      for (const [index, name] of way.entries()) if (name !== 'process') expect(uids[index]).toBe(agents.uidOn(name))
+    })
   })
+})
+
+describe('relay slurm losses', () => {
+  /** What an attempt has published, once its agent is lost. Both tests wait for a fence. */
+
+  const SLOWLY_MS = 180_000
+  const LONG = { timeout: 3 * SLOWLY_MS }
+  const missing = whyNoSlurmCluster()
+
+  async function expectToOutlive(from: AgentName, to: AgentName, fenceMs: number): Promise<void> {
+    await using agents = await startSlurmFleet([from, to])
+    await expectPublishedToOutlive({
+      fleet: agents.fleet,
+      from,
+      to,
+      start: () => agents.startAgent(from),
+      fenceMs,
+      chains: agents.chainsOf(from),
+      withinMs: SLOWLY_MS,
+    })
+  }
+
+  describe
+    .skipIf(missing !== null)
+    .concurrent(`the agent of a job or a process is lost${missing === null ? '' : `: ${missing}`}`, LONG, () => {
+      test('what a job has published outlives its agent: one of another cluster goes on', async () => {
+        // Little more than the shortest with which jobs are started.
+        await expectToOutlive(SLURM_AGENTS[1] ?? 'plain', SLURM_AGENTS[2] ?? 'process', 40_000)
+      })
+
+      test('a job goes on with what a process has published whose agent is lost', async () => {
+        await expectToOutlive('process', 'plain', 10_000)
+      })
+    })
 })
