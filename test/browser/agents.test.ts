@@ -51,7 +51,7 @@ describe.skipIf(missing !== null)('the agents', () => {
     await page.locator('.agent-status').getByText('lost').waitFor()
   }
 
-  test('without any says how one is started', async () => {
+  test('an empty list says how to start an agent', async () => {
     await using opened = await open()
     const { page } = opened
     await page.goto('/retries')
@@ -64,7 +64,7 @@ describe.skipIf(missing !== null)('the agents', () => {
     expect(opened.faults).toEqual([])
   })
 
-  test('come by themselves, with what is used of them and of their group', async () => {
+  test('new agents appear by themselves, with the usage of each agent and of its group', async () => {
     await fleet.graphql('mutation { createResourceGroup(input: { name: "gpu" }) { __typename } }')
     agentToken = await fleet.token()
     await using opened = await open()
@@ -100,7 +100,7 @@ describe.skipIf(missing !== null)('the agents', () => {
     expect(opened.faults).toEqual([])
   })
 
-  test('one by itself has what runs there, what failed there, and what became of it', async () => {
+  test('the page of an agent shows its kernels, its failed sessions and its history', async () => {
     const failed = await fleet.createSession({
       name: 'fails-here',
       command: ['sh', '-c', 'exit 7'],
@@ -127,7 +127,7 @@ describe.skipIf(missing !== null)('the agents', () => {
     expect(opened.faults).toEqual([])
   })
 
-  test('one is drained with a reason, and resumed, by the keyboard', async () => {
+  test('an agent is drained with a reason and resumed by keyboard', async () => {
     await using opened = await open()
     const { page } = opened
     await page.goto('/agents')
@@ -153,7 +153,7 @@ describe.skipIf(missing !== null)('the agents', () => {
     expect(opened.faults).toEqual([])
   })
 
-  test('one that is killed is suspect, then lost, and is removed; one that came back is not', async () => {
+  test('a killed agent becomes suspect, then lost, and can be removed; one that has come back cannot', async () => {
     await using opened = await open()
     const { page } = opened
     await page.goto('/agents?group=gpu')
@@ -189,7 +189,7 @@ describe.skipIf(missing !== null)('the agents', () => {
     expect(opened.faults).toEqual([])
   })
 
-  test('whoever may not drain is told who may', async () => {
+  test('a token that may not drain agents sees who may', async () => {
     const { createToken } = await fleet.graphql(
       `mutation { createToken(input: { name: "member", role: ADMIN, project: "default" }) {
         ... on CreateTokenPayload { secret } ... on Error { message } } }`,
@@ -206,7 +206,7 @@ describe.skipIf(missing !== null)('the agents', () => {
     expect(opened.faults).toEqual([])
   })
 
-  test('what cannot be read says so in its place; an id that nothing has leads back', async () => {
+  test('an error takes the place of what cannot be read; an unknown id leads back to the list', async () => {
     await using opened = await open()
     const { page } = opened
     await fleet.sql('ALTER TABLE resource_groups RENAME TO mislaid')

@@ -35,7 +35,7 @@ describeOwnUi('an action on many chains', 'bulk-page', (ui) => {
   const reasons = async (page: Page) =>
     (await page.locator('.refusals li').allInnerTexts()).map((text) => text.replaceAll(/\s+/g, ' '))
 
-  test('by selected rows and keys alone: tried, asked, done and refused with reasons, and kept', async () => {
+  test('on selected rows, by keys alone: first a trial, then a question, then the results, which are kept', async () => {
     await using opened = await ui.open()
     const { page } = opened
     await page.goto('/chains?label=study:seven&order=name')
@@ -84,7 +84,7 @@ describeOwnUi('an action on many chains', 'bulk-page', (ui) => {
     expect(chains.edges.map(({ node }: any) => node.name).toSorted()).toEqual([LONG, 'failed-one', 'failed-two'])
   })
 
-  test('by the filter: all that match are retried now, and the rest is refused', async () => {
+  test('on a filter: retries the chains that wait, and refuses the others', async () => {
     await using opened = await ui.open()
     const { page } = opened
     await page.goto('/chains?label=study:seven')
@@ -119,7 +119,7 @@ describeOwnUi('an action on many chains', 'bulk-page', (ui) => {
     expect(opened.faults).toEqual([])
   })
 
-  test('many are resubmitted with what is changed for all of them, which is tried before', async () => {
+  test('resubmits with changes for all chains, which the server checks first', async () => {
     const ids = await Promise.all(
       ['changed-one', 'changed-two'].map((name) => ui.create(name, 'exit 3', {}, labelled('nine'))),
     )
@@ -176,7 +176,7 @@ describeOwnUi('an action on many chains', 'bulk-page', (ui) => {
     expect(opened.faults).toEqual([])
   })
 
-  test('what is of another project is refused, though somebody else selected it on this page', async () => {
+  test('refuses chains of another project, even if another login selected them on this page', async () => {
     const token = await ui.tokenOf('MEMBER')
     await using opened = await ui.open()
     const { page } = opened
@@ -219,7 +219,7 @@ describeOwnUi('an action on many chains', 'bulk-page', (ui) => {
     expect(new URL(page.url()).search).toBe('?show=refused')
   })
 
-  test('what nothing can be done about, and what is refused as a whole, is said', async () => {
+  test('says when it applies to none of the chains, and when the whole selection is refused', async () => {
     await using opened = await ui.open()
     const { page } = opened
     await page.goto('/chains?state=succeeded')
@@ -237,7 +237,7 @@ describeOwnUi('an action on many chains', 'bulk-page', (ui) => {
     expect(opened.faults).toEqual([])
   })
 
-  test('more than a hundred are acted on only if their number is typed, and progress is shown until the end', async () => {
+  test('on more than a hundred chains needs their number typed, and shows progress until the end', async () => {
     const sessions = Array.from({ length: 120 }, (_, n) => ({
       name: `burst-${n}`,
       command: ['true'],
@@ -271,7 +271,7 @@ describeOwnUi('an action on many chains', 'bulk-page', (ui) => {
     expect(opened.faults).toEqual([])
   })
 
-  test('whoever may only read is told that', async () => {
+  test('a viewer is told that it may not act', async () => {
     const viewer = await ui.tokenOf('VIEWER')
     await using opened = await ui.open({ token: viewer })
     const { page } = opened

@@ -9,7 +9,7 @@ import { describePages, describeUi, expectFit, testAppearance } from '../support
 describeUi('the page of a chain', { wholeServer: true }, (ui) => {
   const bar = (page: Page, attempt: number) => page.getByRole('option', { name: new RegExp(`^attempt ${attempt}, `) })
 
-  test('is read and walked through by keys alone, and by its address', async () => {
+  test('can be used by keys alone, and its address keeps what is shown', async () => {
     const chainId = await ui.create('walked', 'echo no; exit $REPRISE_ATTEMPT', { maxRetries: 2, retryDelay: 0.1 })
     await ui.reached(chainId, ['FAILED'])
     await using opened = await ui.open()
@@ -51,7 +51,7 @@ describeUi('the page of a chain', { wholeServer: true }, (ui) => {
     expect(opened.faults).toEqual([])
   })
 
-  test('draws as waiting what the chain waited, and no more than 300 elements for 100 attempts', async () => {
+  test('draws exactly the time that the chain waited, and at most 300 elements for 100 attempts', async () => {
     const chainId = await ui.create('hundred', 'exit 1', { maxRetries: 99, retryDelay: 0.1, backoff: 'FIXED' })
     // Each of a hundred processes takes a second where other tests keep the processors busy.
     await ui.reached(chainId, ['FAILED'], 600_000)
@@ -94,7 +94,7 @@ describeUi('the page of a chain', { wholeServer: true }, (ui) => {
     expect(opened.faults).toEqual([])
   }, 900_000)
 
-  test('marks the attempts that go on from what an earlier one has left', async () => {
+  test('marks attempts that continue from the checkpoint of an earlier one', async () => {
     const script = `[ $REPRISE_ATTEMPT = 1 ] && { echo 1 >"$REPRISE_CHAIN_DIR/steps"; exit 3; }
       [ $REPRISE_CHECKPOINT = here ]`
     const chainId = await ui.create('goes-on-from', script, { maxRetries: 1, retryDelay: 0.1 })
@@ -172,7 +172,7 @@ describeUi('the page of a chain', { wholeServer: true }, (ui) => {
     expect(opened.faults).toEqual([])
   })
 
-  test('resubmits with what somebody changed, and says so where the new epoch begins', async () => {
+  test('resubmits with changes, and names them where the new epoch begins', async () => {
     const chainId = await ui.create('again', 'echo left >$REPRISE_CHAIN_DIR/left; exit 9', { maxRetries: 0 })
     await ui.reached(chainId, ['FAILED'])
     await using opened = await ui.open()
@@ -199,7 +199,7 @@ describeUi('the page of a chain', { wholeServer: true }, (ui) => {
     expect(opened.faults).toEqual([])
   })
 
-  test('is one page for what does not exist and for what is not yours', async () => {
+  test('says that there is no such chain', async () => {
     await using opened = await ui.open()
     await opened.page.goto('/chains/00000000-0000-7000-8000-000000000000')
     await opened.page.getByRole('heading', { name: 'There is no such chain' }).waitFor()
@@ -232,7 +232,7 @@ describePages('a policy that is tried', (server) => {
   const cells = async (page: Page, row: number) =>
     (await rows(page).nth(row).locator('th, td').allInnerTexts()).map((text) => text.replaceAll('\u00a0', ' '))
 
-  test('is drawn while it is typed, and its address shows the same to somebody else', async () => {
+  test('is drawn while it is typed, and its address shows the same on another page', async () => {
     await using opened = await server.open()
     const { page } = opened
     await page.goto('/chains')
@@ -258,7 +258,7 @@ describePages('a policy that is tried', (server) => {
     expect([...opened.faults, ...other.faults]).toEqual([])
   })
 
-  test('says at its fields what is wrong, in the words of the server, and keeps what was drawn', async () => {
+  test('shows the errors of the server at its fields, and keeps the last drawing', async () => {
     await using opened = await server.open()
     const { page } = opened
     await page.goto(PATIENT)
@@ -283,7 +283,7 @@ describePages('a policy that is tried', (server) => {
     expect(opened.faults).toEqual([expect.stringContaining('status of 400')])
   })
 
-  test('follows another address, and names what it does not understand of it', async () => {
+  test('follows its address, and names the parameters that it ignores', async () => {
     await using opened = await server.open()
     const { page } = opened
     await page.goto(`${PATIENT}&colour=red`)
@@ -317,7 +317,7 @@ describePages('a policy that is tried', (server) => {
     expect(opened.faults).toEqual([])
   })
 
-  test('comes from the settings of an Airflow operator, and is compared with it', async () => {
+  test('is made from the settings of an Airflow operator, and compared with them', async () => {
     await using opened = await server.open()
     const { page } = opened
     await page.goto('/policy?retries=4')

@@ -31,7 +31,7 @@ describePages('the list of chains', (server) => {
     expect(opened.faults).toEqual([])
   })
 
-  test('is narrowed by its address, and by what changes it', async () => {
+  test('is filtered by its address, which each filter changes', async () => {
     await using opened = await server.open()
     const { page } = opened
     await page.goto('/chains?label=team:cms&since=24h')
@@ -52,14 +52,14 @@ describePages('the list of chains', (server) => {
     expect(opened.faults).toEqual([])
   })
 
-  test('names what it does not understand of its address', async () => {
+  test('names the parameters of its address that it ignores', async () => {
     await using opened = await server.open()
     await opened.page.goto('/chains?state=burning&colour=red')
     await opened.page.getByText('left out: state, colour').waitFor()
     await rowOf(opened.page, 'steady').waitFor()
   })
 
-  test('shows new chains by itself while nobody touches it, and behind a pill while somebody does', async () => {
+  test('shows new chains at once while nobody uses it, and behind a pill while somebody does', async () => {
     await using opened = await server.open()
     const { page } = opened
     await page.goto('/chains')
@@ -80,7 +80,7 @@ describePages('the list of chains', (server) => {
     expect(opened.faults).toEqual([])
   })
 
-  test('is worked with by keys alone', async () => {
+  test('can be used by keys alone', async () => {
     await using opened = await server.open()
     const { page } = opened
     await page.goto('/chains?order=name')
@@ -106,7 +106,7 @@ describePages('the list of chains', (server) => {
     expect(opened.faults).toEqual([])
   })
 
-  test('goes to a date, and narrows what it lists to that', async () => {
+  test('goes to a date, and lists what was created before its end', async () => {
     await using opened = await server.open()
     const { page } = opened
     await page.goto('/chains')
@@ -122,7 +122,7 @@ describePages('the list of chains', (server) => {
     expect(opened.faults).toEqual([])
   })
 
-  test('has views with names, which stay, and are forgotten', async () => {
+  test('saves views under names, and forgets them', async () => {
     await using opened = await server.open()
     const { page } = opened
     await page.goto('/chains?label=team:cms&since=24h')
@@ -148,7 +148,7 @@ describePages('the list of chains', (server) => {
     expect(opened.faults).toEqual([])
   })
 
-  test('has the columns that were chosen, also after a reload', async () => {
+  test('keeps the chosen columns after a reload', async () => {
     await using opened = await server.open()
     const { page } = opened
     await page.goto('/chains')
@@ -171,15 +171,15 @@ describePages('the list of chains', (server) => {
 
   testAppearance(server, [['/chains', (page) => rowOf(page, 'steady').waitFor()]])
 
-  test('at 200 % everything can be reached', async () => {
+  test('fits the page at 200 %', async () => {
     await using opened = await server.open({ width: 640, height: 400 })
     await opened.page.goto('/chains')
     await rowOf(opened.page, 'steady').waitFor()
     expect(await opened.page.evaluate(() => document.documentElement.scrollWidth)).toBe(640)
   })
 
-  describe('in the theme that was chosen', () => {
-    test('it is painted from the first moment', async () => {
+  describe('the chosen theme', () => {
+    test('is there from the first paint', async () => {
       await using opened = await server.open({ colorScheme: 'light' })
       const { page } = opened
       await page.goto('/chains')
@@ -194,7 +194,7 @@ describePages('the list of chains', (server) => {
     })
   })
 
-  test('says that the token is gone over a page that stays readable, and goes on after a login', async () => {
+  test('asks for a new login over a page that stays readable, and goes on after it', async () => {
     const token = await server.factory.token({ role: 'ADMIN' })
     await using opened = await server.open({ token })
     const { page } = opened
@@ -234,7 +234,7 @@ describeUi('the sessions', {}, (ui) => {
     running.push(await ui.create(name, script, {}, { sessionType, resourceSlots }))
   }
 
-  test('come by themselves, of every type, and go on while somebody looks', async () => {
+  test('sessions of every type appear by themselves, and their states change while the page is open', async () => {
     await using opened = await ui.open()
     const { page } = opened
     await page.goto('/sessions')
@@ -278,7 +278,7 @@ describeUi('the sessions', {}, (ui) => {
     expect(opened.faults).toEqual([])
   })
 
-  test('the id of one leads to its chain and its attempt, whatever its type; an id that nothing has says so', async () => {
+  test('the id of a session leads to its attempt in its chain; an unknown id says so', async () => {
     await using opened = await ui.open()
     const { page } = opened
     // Its first session has the id of its chain.
@@ -293,7 +293,7 @@ describeUi('the sessions', {}, (ui) => {
     expect(opened.faults).toEqual([])
   })
 
-  test('times are written in the zone that was chosen, and say so', async () => {
+  test('times are shown in the chosen time zone, which is named', async () => {
     await using opened = await ui.open({ timezoneId: 'Asia/Kolkata' })
     const { page } = opened
     await page.goto('/sessions')

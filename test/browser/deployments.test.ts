@@ -53,7 +53,7 @@ describeUi('the deployments', {}, (ui) => {
       )
     ).deployment
 
-  test('come by themselves, and say how many of their replicas are healthy', async () => {
+  test('new deployments appear by themselves, with the number of healthy replicas', async () => {
     await using opened = await ui.open()
     const { page } = opened
     await page.goto('/retries')
@@ -84,7 +84,7 @@ describeUi('the deployments', {}, (ui) => {
     expect(opened.faults).toEqual([])
   })
 
-  test('one by itself shows its replicas as they come and go, and is scaled', async () => {
+  test('the page of a deployment shows its replicas as they come and go, and scales it', async () => {
     await using opened = await ui.open()
     const { page } = opened
     await page.goto('/deployments')
@@ -117,7 +117,7 @@ describeUi('the deployments', {}, (ui) => {
     expect(opened.faults).toEqual([])
   })
 
-  test('one goes back to an earlier revision, which says what changed', async () => {
+  test('a deployment goes back to an earlier revision, and the changes are listed', async () => {
     await ui.query(`mutation ($input: UpdateDeploymentInput!) { updateDeployment(input: $input) { __typename } }`, {
       input: {
         deploymentId: web,
@@ -145,7 +145,7 @@ describeUi('the deployments', {}, (ui) => {
     expect(opened.faults).toEqual([])
   })
 
-  test('one that fails says why and when it is tried again, and is destroyed', async () => {
+  test('a failing deployment says why and when it starts again, and can be destroyed', async () => {
     await using opened = await ui.open()
     const { page } = opened
     await page.goto('/deployments')
@@ -172,7 +172,7 @@ describeUi('the deployments', {}, (ui) => {
     expect(opened.faults).toEqual([])
   })
 
-  test('whoever may only read is told so, and what is not there is one page', async () => {
+  test('a viewer is told that it may not scale; an unknown id says so', async () => {
     const viewer = await ui.tokenOf('VIEWER')
     await using opened = await ui.open({ token: viewer })
     const { page } = opened
@@ -209,7 +209,7 @@ describeUi('the schedules', {}, (ui) => {
     return createSchedule.schedule.scheduleId
   }
 
-  test('are created from a form, whose next runs are drawn while they are typed', async () => {
+  test('a schedule is created in a form that draws the next runs while one types', async () => {
     await using opened = await ui.open()
     const { page } = opened
     await page.goto('/retries')
@@ -243,7 +243,7 @@ describeUi('the schedules', {}, (ui) => {
     expect(opened.faults).toEqual([])
   })
 
-  test('run when they are asked to, are paused and resumed, and lead to what they made', async () => {
+  test('a schedule runs on demand, is paused and resumed, and leads to its chains', async () => {
     await schedule('asked', { cron: '@yearly' }, 'exit 3')
     await using opened = await ui.open()
     const { page } = opened
@@ -267,7 +267,7 @@ describeUi('the schedules', {}, (ui) => {
     expect(opened.faults).toEqual([])
   })
 
-  test('are deleted once that was asked', async () => {
+  test('a schedule is deleted after a question', async () => {
     const id = await schedule('goes', { every: 3600 })
     await using opened = await ui.open()
     const { page } = opened
@@ -281,7 +281,7 @@ describeUi('the schedules', {}, (ui) => {
     expect(opened.faults).toEqual([])
   })
 
-  test('are found by name and by whether they are paused', async () => {
+  test('schedules are filtered by name and by whether they are paused', async () => {
     await schedule('sleeps', { every: 60, paused: true })
     await using opened = await ui.open()
     const { page } = opened

@@ -122,7 +122,7 @@ describePages('logging in, in a browser', (server) => {
     return answers.map(([what, { status }]) => [what, status])
   }
 
-  test('a pasted token leads to the page that was asked for, and no script can read what is kept of it', async () => {
+  test('a pasted token opens the requested page, and no script can read the token afterwards', async () => {
     await using opened = await visit({ url: server.url, isNew: true })
     const { page } = opened
     await page.goto('/chains?state=failed')
@@ -143,7 +143,7 @@ describePages('logging in, in a browser', (server) => {
     expect(opened.faults).toEqual([])
   })
 
-  test('a code logs in once, and is gone from the address at once', async () => {
+  test('a code logs in once, and leaves the address at once', async () => {
     const response = await fetch(`${server.url}/ui/code`, {
       method: 'POST',
       headers: { authorization: `Bearer ${server.adminToken}` },
@@ -162,7 +162,7 @@ describePages('logging in, in a browser', (server) => {
     expect(second.page.url()).not.toContain(code)
   })
 
-  test('a link with a code changes no login unasked: any page can lead to one of its own', async () => {
+  test('a link with a code replaces a login only after a click, since any page can contain such a link', async () => {
     await using kernel = await startKernelPage()
     const own = await server.factory.token({ role: 'MEMBER', projectId: DEFAULT_PROJECT_ID, name: 'attacker' })
     const response = await fetch(`${server.url}/ui/code`, {
@@ -209,7 +209,7 @@ describePages('logging in, in a browser', (server) => {
     expect(withoutRefusals(opened.faults)).toEqual([])
   })
 
-  test('another login in one tab is one in all of them', async () => {
+  test('a new login in one tab holds in all tabs', async () => {
     const { chainId } = await chainWithLog()
     await using opened = await visit({ url: server.url, token: server.adminToken, isNew: true })
     const { page, context } = opened
@@ -229,7 +229,7 @@ describePages('logging in, in a browser', (server) => {
     }
   })
 
-  test('a browser that logged in before keys were asked for is told to log in again', async () => {
+  test('a browser with a cookie and no key is asked to log in again', async () => {
     await using opened = await visit({ url: server.url, isNew: true })
     const { page, context } = opened
     await context.addCookies([{ name: 'reprise_session', value: `rpr_${newBrowserKey()}`, url: server.url }])
@@ -289,7 +289,7 @@ describePages('logging in, in a browser', (server) => {
     expect(await page.content()).not.toContain('attacker')
   })
 
-  test('somebody who logs out sees nothing any more', async () => {
+  test('after a logout nothing is shown any more', async () => {
     await using opened = await visit({ url: server.url, token: server.adminToken, isNew: true })
     const { page } = opened
     await page.goto('/chains')
@@ -302,7 +302,7 @@ describePages('logging in, in a browser', (server) => {
     expect(withoutRefusals(opened.faults)).toEqual([])
   })
 
-  test.each(['light', 'dark'] as const)('the page has no fault that axe finds, %s', async (colorScheme) => {
+  test.each(['light', 'dark'] as const)('axe finds no fault: %s', async (colorScheme) => {
     await using opened = await visit({ url: server.url, colorScheme })
     await opened.page.goto('/login')
     await opened.page.getByLabel('Token').waitFor()
@@ -352,7 +352,7 @@ describeOwnUi(
       expect(opened.faults).toEqual([])
     })
 
-    test('and nobody else is let ask anything else', async () => {
+    test('other documents are refused', async () => {
       const response = await fetch(`${ui.url}/graphql`, {
         method: 'POST',
         headers: { 'content-type': 'application/json', authorization: `Bearer ${ui.token}` },

@@ -25,7 +25,7 @@ describeUi('a session from a form', { wholeServer: true }, (ui) => {
   }
   const copied = (page: Page) => page.locator('.new-session-copies pre').innerText()
 
-  test('is created with all that was typed, and its chain is opened', async () => {
+  test('is created with every typed value, and its chain opens', async () => {
     await using opened = await ui.open()
     const { page } = opened
     await page.goto('/chains')
@@ -80,7 +80,7 @@ describeUi('a session from a form', { wholeServer: true }, (ui) => {
     expect(opened.faults).toEqual([])
   })
 
-  test('has secrets, a time before which it does not start and others that it waits for; what was typed survives', async () => {
+  test('has secrets, a start time and dependencies; typed values survive a reload, secrets do not', async () => {
     const first = await ui.create('goes-first', 'sleep 600')
     await using opened = await ui.open()
     const { page } = opened
@@ -130,7 +130,7 @@ describeUi('a session from a form', { wholeServer: true }, (ui) => {
     expect(opened.faults).toEqual([])
   })
 
-  test('has volumes that agents offer, where it wants them, and its page says so', async () => {
+  test('mounts volumes that agents offer at chosen paths, and its page lists them', async () => {
     await ui.query('mutation { createResourceGroup(input: { name: "boxes" }) { __typename } }')
     const volumes = [
       { name: 'data', readOnly: true, projects: null },
@@ -173,7 +173,7 @@ describeUi('a session from a form', { wholeServer: true }, (ui) => {
     expect(opened.faults).toEqual([])
   })
 
-  test('the project is chosen above the page, too, and what was typed stays', async () => {
+  test('the project can also be chosen above the page, and typed values stay', async () => {
     await using opened = await ui.open()
     const { page } = opened
     await page.goto('/chains/new')
@@ -188,7 +188,7 @@ describeUi('a session from a form', { wholeServer: true }, (ui) => {
     expect(await field(page, 'Project').inputValue()).toBe('research')
   })
 
-  test('the defaults of its project stand where nothing is typed, and are drawn', async () => {
+  test('empty fields show the defaults of the project, which are drawn', async () => {
     await using opened = await ui.open()
     const { page } = opened
     await page.goto('/chains/new')
@@ -211,7 +211,7 @@ describeUi('a session from a form', { wholeServer: true }, (ui) => {
     expect(opened.faults).toEqual([])
   })
 
-  test('what is wrong is said at its field: by the page, and by the server', async () => {
+  test('errors of the page and of the server appear at their fields', async () => {
     await using opened = await ui.open()
     const { page } = opened
     await page.goto('/chains/new?project=nowhere&colour=red')
@@ -252,7 +252,7 @@ describeUi('a session from a form', { wholeServer: true }, (ui) => {
     expect(opened.faults).toEqual([])
   })
 
-  test('the command that stands beside it creates the same session', async () => {
+  test('the command shown beside the form creates the same session', async () => {
     await using opened = await ui.open()
     const { page } = opened
     await page.goto('/chains/new')
@@ -290,7 +290,7 @@ describeUi('a session from a form', { wholeServer: true }, (ui) => {
     expect(opened.faults).toEqual([])
   })
 
-  test('whoever may only read is told that', async () => {
+  test('a viewer is told that it may not create sessions', async () => {
     const viewer = await ui.tokenOf('VIEWER', 'research')
     await using opened = await ui.open({ token: viewer })
     const { page } = opened

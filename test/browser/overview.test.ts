@@ -17,7 +17,7 @@ describeOwnUi('the overview', 'overview-page', (ui) => {
   const value = (page: Page, name: string) => tile(page, name).locator('.tile-value')
   const panel = (page: Page, name: string) => page.getByRole('region', { name })
 
-  test('without any chain says so in each part, and is where the address without a path leads', async () => {
+  test('says in each part that there is no chain yet, and is the page of the bare address', async () => {
     await using opened = await ui.open()
     const { page } = opened
     await page.goto('/')
@@ -32,15 +32,12 @@ describeOwnUi('the overview', 'overview-page', (ui) => {
     expect(opened.faults).toEqual([])
   })
 
-  test('counts by itself what becomes of chains, and each figure leads to the list of what it counts', async () => {
+  test('updates its figures by itself, and each figure leads to the list that it counts', async () => {
     await using opened = await ui.open()
     const { page } = opened
     await page.goto('/')
     await panel(page, 'Latest').getByText('There is no chain yet.').waitFor()
-    await ui.query('mutation { createProject(input: { name: "stopped" }) { __typename } }')
-    await ui.query(
-      'mutation { setRetrySwitch(input: { scope: PROJECT, name: "stopped", disabled: true }) { __typename } }',
-    )
+    await ui.createStoppedProject('stopped')
     const waits = { policy: { retryDelay: 900 } }
     await Promise.all([
       create('saved', 'test $REPRISE_ATTEMPT -ge 2', 2).then((id) => reached(id, 'SUCCEEDED')),
@@ -95,7 +92,7 @@ describeOwnUi('the overview', 'overview-page', (ui) => {
     await reached(running, 'CANCELLED')
   })
 
-  test('is worked with by keys: bars by arrows, each leading to the chains of its time', async () => {
+  test('can be used by keys: arrows choose a bar, which leads to the chains of its time', async () => {
     await using opened = await ui.open()
     const { page } = opened
     await page.goto('/policy')
@@ -119,7 +116,7 @@ describeOwnUi('the overview', 'overview-page', (ui) => {
     expect(opened.faults).toEqual([])
   })
 
-  test('is of one project where that is chosen, also for a viewer', async () => {
+  test('shows one project if that is chosen, or if the token sees no other', async () => {
     const viewer = await ui.tokenOf('VIEWER', 'stopped')
     await using opened = await ui.open({ token: viewer })
     await opened.page.goto('/')
@@ -179,7 +176,7 @@ describeUi('the page of failures', {}, (ui) => {
       .getByRole('row')
       .filter({ hasText: name })
 
-  test('without any failure says so', async () => {
+  test('says that there is no failure', async () => {
     await using opened = await ui.open()
     const { page } = opened
     await page.goto('/failures')
@@ -188,7 +185,7 @@ describeUi('the page of failures', {}, (ui) => {
     expect(opened.faults).toEqual([])
   })
 
-  test('are counted by cause, and each number leads to the chains that it counts', async () => {
+  test('counts failures by cause, and each number leads to the chains that it counts', async () => {
     await Promise.all([
       create('broken', { exit: 7 }).then((id) => reached(id, 'FAILED')),
       create('broken', { exit: 7, team: 'nlp' }).then((id) => reached(id, 'FAILED')),
@@ -241,7 +238,7 @@ describeUi('the page of failures', {}, (ui) => {
     expect(opened.faults).toEqual([])
   })
 
-  test('are those of a cause where that is chosen, in numbers or shares, and in a time', async () => {
+  test('filters by cause and by time, and shows numbers or shares', async () => {
     await using opened = await ui.open()
     const { page } = opened
     await page.goto('/failures?colour=red')
@@ -267,7 +264,7 @@ describeUi('the page of failures', {}, (ui) => {
     expect(opened.faults).toEqual([])
   })
 
-  test('of another project are not told', async () => {
+  test('shows no failures of another project', async () => {
     await ui.cluster.query('mutation { createProject(input: { name: "empty" }) { __typename } }')
     const viewer = await ui.cluster.tokenOf('VIEWER', 'empty')
     await using opened = await ui.open({ token: viewer })

@@ -104,7 +104,7 @@ describeOwnUi('somebody', 'paths', (ui) => {
     expect(opened.faults.filter((fault) => !fault.includes('401'))).toEqual([])
   })
 
-  test('keeps what is on screen while the server is dead, and is told what happened in between', async () => {
+  test('keeps the page while the server is down, and then sees what happened meanwhile', async () => {
     const chainId = await ui.create('outlives', FOLLOWED, { maxRetries: 3, retryDelay: 0.1 })
     await using opened = await ui.open()
     const { page } = opened
@@ -137,7 +137,7 @@ describeOwnUi('somebody', 'paths', (ui) => {
   })
 
   test.each(['revoked', 'logged out elsewhere'])(
-    'whose token is %s reads on, logs in again over the page, and is where they were',
+    'whose token is %s keeps reading, logs in again over the page, and stays there',
     async (how) => {
       const chainId = await ui.create('token-gone', FOLLOWED, { maxRetries: 1, retryDelay: 0.1 })
       const { token, revoke } = await newToken()
@@ -164,7 +164,7 @@ describeOwnUi('somebody', 'paths', (ui) => {
     },
   )
 
-  test('whose token is revoked on a page that follows nothing is asked at the next thing that they do', async () => {
+  test('whose token is revoked on a page without live data is asked to log in at the next request', async () => {
     const { token, revoke } = await newToken()
     await using opened = await ui.open({ token })
     const { page } = opened
@@ -187,7 +187,7 @@ describeOwnUi('somebody', 'paths', (ui) => {
       .waitFor()
   })
 
-  test('does all of it by keys alone', async () => {
+  test('does the same by keys alone', async () => {
     const chainId = await ui.create('by-keys', FOLLOWED, { maxRetries: 3, retryDelay: 900 })
     await using opened = await visit({ url: ui.url })
     const { page } = opened
@@ -234,7 +234,7 @@ describeOwnUi('somebody', 'paths', (ui) => {
     expect(opened.faults.filter((fault) => !fault.includes('401'))).toEqual([])
   })
 
-  test('goes to a chain and to a page, and does what the page does, by ctrl k', async () => {
+  test('opens chains and pages, and runs actions of the page, by Ctrl-K', async () => {
     const chainId = await ui.create('palette-chain', 'exit 3', { maxRetries: 1, retryDelay: 0.1 })
     await ui.reached(chainId, ['FAILED'])
     await using opened = await ui.open()
@@ -278,7 +278,7 @@ describeOwnUi('somebody', 'paths', (ui) => {
     expect(opened.faults).toEqual([])
   })
 
-  test('can turn the keys of one letter off, those of the timeline, too', async () => {
+  test('can turn off all one-letter keys, including those of the timeline', async () => {
     const chainId = await ui.create('keys-off', 'exit 3', { maxRetries: 1, retryDelay: 0.1 })
     await ui.reached(chainId, ['FAILED'])
     await using opened = await ui.open()
@@ -309,7 +309,7 @@ describeOwnUi('somebody', 'paths', (ui) => {
     ['at 200 %', { width: 720, height: 450, deviceScaleFactor: 2 }],
     ['on 360 px', { width: 360, height: 740 }],
   ])(
-    '%s reaches everything on every page, and nothing is beside it',
+    '%s reaches every control of every page, and every page fits',
     async (_how, options) => {
       const chainId = await ui.create('reached', 'echo no; exit 3', { maxRetries: 2, retryDelay: 0.1 })
       await ui.reached(chainId, ['FAILED'])

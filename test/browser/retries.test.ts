@@ -14,29 +14,19 @@ describeOwnUi('the queue of retries', 'retries-page', (ui) => {
   }
   const reached = (chainId: string, state: string) => ui.reached(chainId, [state])
 
-  async function switchOff(name: string): Promise<void> {
-    await ui.query(`mutation ($name: String!) { createProject(input: { name: $name }) { __typename } }`, { name })
-    const { setRetrySwitch } = await ui.query(
-      `mutation ($name: String!) { setRetrySwitch(input: { scope: PROJECT, name: $name, disabled: true, reason: "a test of it" }) { __typename } }`,
-      { name },
-    )
-    expect(setRetrySwitch.__typename).toBe('SetRetrySwitchPayload')
-  }
-
-  test('without any retry says what would be here', async () => {
+  test('an empty queue says so', async () => {
     await using opened = await ui.open()
     const { page } = opened
     await page.goto('/chains')
     await page.getByRole('heading', { name: 'No chains yet' }).waitFor()
-    await page.keyboard.press('g')
-    await page.keyboard.press('r')
+    for (const key of ['g', 'r']) await page.keyboard.press(key)
     await page.getByRole('heading', { name: 'No retry waits' }).waitFor()
     expect(new URL(page.url()).pathname).toBe('/retries')
     expect(await opened.violations()).toEqual([])
     expect(opened.faults).toEqual([])
   })
 
-  test('comes by itself, counts down, is retried now and cancelled from its row', async () => {
+  test('a retry appears by itself, counts down, and is started or cancelled from its row', async () => {
     await using opened = await ui.open()
     const { page } = opened
     await page.goto('/retries')
@@ -74,7 +64,7 @@ describeOwnUi('the queue of retries', 'retries-page', (ui) => {
     expect(opened.faults).toEqual([])
   })
 
-  test('a row does not move under the pointer, and says when it has left', async () => {
+  test('a row stays under the pointer, and says when its retry has left the queue', async () => {
     const chainId = await create('pointed-at', { delay: 1_200 })
     await reached(chainId, 'WAITING_RETRY')
     await using opened = await ui.open()
@@ -94,8 +84,8 @@ describeOwnUi('the queue of retries', 'retries-page', (ui) => {
     expect(opened.faults).toEqual([])
   })
 
-  test('shows by what retries are held, since when, and who switched them off', async () => {
-    await switchOff('stopped')
+  test('shows why retries are held, since when, and who switched them off', async () => {
+    await ui.createStoppedProject('stopped', 'a test of it')
     const held = await create('held-one', { project: 'stopped', delay: 0.1 })
     const waiting = await create('waiting-one', { exit: 9 })
     await Promise.all([reached(held, 'HELD'), reached(waiting, 'WAITING_RETRY')])
@@ -136,7 +126,7 @@ describeOwnUi('the queue of retries', 'retries-page', (ui) => {
     expect(opened.faults).toEqual([])
   })
 
-  test('whoever may only read has no buttons', async () => {
+  test('a viewer has no buttons', async () => {
     const viewer = await ui.tokenOf('VIEWER', 'stopped')
     await using opened = await ui.open({ token: viewer })
     const { page } = opened
@@ -149,7 +139,7 @@ describeOwnUi('the queue of retries', 'retries-page', (ui) => {
     expect(opened.faults).toEqual([])
   })
 
-  test('what somebody may no longer do is refused by the server, in its words', async () => {
+  test('a right that was taken away meanwhile is refused with the message of the server', async () => {
     await ui.query('mutation { createUser(input: { name: "ben" }) { __typename } }')
     const member = (role: string) =>
       ui.query(
@@ -187,7 +177,7 @@ describeOwnUi('the queue of retries', 'retries-page', (ui) => {
     expect(opened.faults).toEqual([])
   })
 
-  test('an error takes the place of the queue, and is tried again', async () => {
+  test('an error takes the place of the queue, and the page tries again', async () => {
     await using opened = await ui.open()
     const { page } = opened
     await ui.database.db.query('ALTER TABLE retry_decisions RENAME TO mislaid')
@@ -267,20 +257,19 @@ describeUi('the record of actions on many chains', {}, (ui) => {
     }
   }
 
-  test('without any says what would be here', async () => {
+  test('an empty list says so', async () => {
     await using opened = await ui.open()
     const { page } = opened
     await page.goto('/chains')
     await page.getByRole('heading', { name: 'No chains yet' }).waitFor()
-    await page.keyboard.press('g')
-    await page.keyboard.press('b')
+    for (const key of ['g', 'b']) await page.keyboard.press(key)
     await page.getByRole('heading', { name: 'Nothing was done to many at once yet' }).waitFor()
     expect(new URL(page.url()).pathname).toBe('/resubmissions')
     expect(await opened.violations()).toEqual([])
     expect(opened.faults).toEqual([])
   })
 
-  test('comes by itself, says what it was done to, and is opened by keys', async () => {
+  test('an action appears by itself with its filter and its results, and opens by keys', async () => {
     await using opened = await ui.open()
     const { page } = opened
     await page.goto('/resubmissions')
@@ -321,7 +310,7 @@ describeUi('the record of actions on many chains', {}, (ui) => {
     expect(opened.faults).toEqual([])
   })
 
-  test('what goes on is followed to its end, batch by batch, and all of its chains can be looked through', async () => {
+  test('a running action is followed to its end batch by batch, and all its chains are listed', async () => {
     await createMany('followed', MANY)
     await using opened = await ui.open({ isNew: true })
     const { page } = opened
@@ -354,7 +343,7 @@ describeUi('the record of actions on many chains', {}, (ui) => {
     expect(opened.faults).toEqual([])
   })
 
-  test('what goes on is stopped, and says what was left undone and by whom', async () => {
+  test('a running action is stopped, and shows by whom and what was left undone', async () => {
     await createMany('stopped', 2_000)
     await using opened = await ui.open()
     const { page } = opened
@@ -370,8 +359,8 @@ describeUi('the record of actions on many chains', {}, (ui) => {
     expect(await opened.violations()).toEqual([])
   })
 
-  test('what is not there, or is not yours, has one page', async () => {
-    const viewer = await ui.tokenOf('VIEWER')
+  test('an unknown action and one of another project have the same page', async () => {
+    const viewer = await ui.cluster.tokenOf('VIEWER')
     const id = await act('retryNowMany', 'mixed')
     await using opened = await ui.open({ token: viewer })
     const { page } = opened
@@ -382,7 +371,7 @@ describeUi('the record of actions on many chains', {}, (ui) => {
     expect(opened.faults).toEqual([])
   })
 
-  test('a refusal to read takes the place of the list, and is tried again', async () => {
+  test('an error takes the place of the list, and the page tries again', async () => {
     await using opened = await ui.open()
     const { page } = opened
     await ui.database.db.query('ALTER TABLE resubmissions RENAME TO mislaid')

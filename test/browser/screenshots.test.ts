@@ -50,7 +50,7 @@ describe('the bundle', () => {
     return sizes.reduce((sum, size) => sum + size, 0)
   }
 
-  test('takes no more on disk than it may, its fonts included', async () => {
+  test('stays within its limit on disk, fonts included', async () => {
     const all = await bytesOf(['.js', '.css', '.woff2', '.svg', '.html', '.json', '.br', '.gz'])
     expect(all).toBeLessThanOrEqual(BUNDLE_BYTES_MAX)
     const fonts = await bytesOf(['.woff2'])
@@ -106,14 +106,14 @@ describePages('a browser', (server) => {
   const sum = (loaded: Map<string, number>, ending: string) =>
     [...loaded].reduce((total, [name, bytes]) => (name.endsWith(ending) ? total + bytes : total), 0)
 
-  test('loads of the first page no more than it may', () => {
+  test('loads the first page within its limits', () => {
     expect(sum(first, '.js')).toBeGreaterThan(50_000)
     expect(sum(first, '.js')).toBeLessThanOrEqual(FIRST_PAGE_SCRIPT_BYTES_MAX)
     expect(sum(first, '.css')).toBeLessThanOrEqual(STYLE_BYTES_MAX)
     expect(sum(first, '.woff2')).toBeLessThanOrEqual(FONT_BYTES_MAX)
   })
 
-  test.each(LATER)('loads no more than it may for %s', async (path) => {
+  test.each(LATER)('loads %s within its limits', async (path) => {
     const { files: loaded } = await loadOf(path)
     const more = new Map([...loaded].filter(([name]) => !first.has(name)))
     expect(sum(more, '.js')).toBeGreaterThan(0)
@@ -122,7 +122,7 @@ describePages('a browser', (server) => {
     expect([...loaded.keys()].filter((name) => /\.(js|css)$/.test(name)).length).toBeLessThanOrEqual(FILES_MAX)
   })
 
-  test('is told by each script that a page begins with to compile it as it is loaded', async () => {
+  test('compiles each initial script while it loads, as the script asks', async () => {
     const scripts = [...(await loadOf('/chains')).files.keys()].filter((name) => name.endsWith('.js'))
     const texts = await Promise.all(
       scripts.map(async (name) => (await (await fetch(`${server.url}${name}`)).text()).split('\n', 1)[0]),
@@ -130,7 +130,7 @@ describePages('a browser', (server) => {
     expect(new Set(texts)).toEqual(new Set(['//# allFunctionsCalledOnLoad']))
   })
 
-  test.each([FIRST, ...LATER])('asks for nothing of %s that it is being told already', async (path) => {
+  test.each([FIRST, ...LATER])('sends no request of %s twice before it is answered', async (path) => {
     expect((await loadOf(path)).askedTwice).toEqual([])
   })
 

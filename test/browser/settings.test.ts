@@ -161,7 +161,7 @@ describeOwnUi('the settings', 'settings-page', (ui) => {
     expect(opened.faults.filter((fault) => !fault.includes('400 (Bad Request)'))).toEqual([])
   })
 
-  test('what holds more than a hundred retries is switched off only if their number is typed', async () => {
+  test('switching off more than a hundred retries needs their number typed', async () => {
     await ui.query('mutation { createProject(input: { name: "crowded" }) { __typename } }')
     const sessions = Array.from({ length: 101 }, (_, n) => ({
       name: `crowd-${n}`,
@@ -265,7 +265,7 @@ describeOwnUi('the settings', 'settings-page', (ui) => {
     expect(opened.faults).toEqual([])
   })
 
-  test('users, projects and domains are made, and become members with roles', async () => {
+  test('users, projects and domains are created, and users become members with roles', async () => {
     await using opened = await ui.open()
     const { page } = opened
     await page.goto('/settings/members')
@@ -323,7 +323,7 @@ describeOwnUi('the settings', 'settings-page', (ui) => {
     expect(opened.faults).toEqual([])
   })
 
-  test.each(['VIEWER', 'MEMBER'] as const)('what a %s may not see or do says so, and why', async (role) => {
+  test.each(['VIEWER', 'MEMBER'] as const)('a %s is told what it may not see or do, and why', async (role) => {
     await ui.query('mutation { setQuota(input: { scope: PROJECT, name: "research", maxRunning: 5 }) { __typename } }')
     await using opened = await ui.open({ token: role === 'VIEWER' ? viewer : member })
     const { page } = opened

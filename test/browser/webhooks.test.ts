@@ -31,7 +31,7 @@ describeUi('webhooks in the settings', {}, (ui) => {
     return secret
   }
 
-  test('one is made, tested, fails, is replayed, gets another secret, is switched off and on, and deleted', async () => {
+  test('a webhook is created, tested, fails, is replayed, gets a new secret, is switched off and on, and deleted', async () => {
     await using opened = await ui.open()
     const { page } = opened
     await page.goto('/settings/webhooks')
@@ -116,7 +116,7 @@ describeUi('webhooks in the settings', {}, (ui) => {
     expect(opened.faults).toEqual([])
   })
 
-  test('a viewer sees its deliveries, and why nothing of it can be changed', async () => {
+  test('a viewer sees the deliveries, and why it cannot change anything', async () => {
     const viewer = await ui.tokenOf('VIEWER')
     const { createWebhook } = await ui.query(
       `mutation ($url: String!, $project: String!) { createWebhook(input: { url: $url, project: $project, eventTypes: ["chain.*"] }) {

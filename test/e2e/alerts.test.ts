@@ -143,15 +143,15 @@ const SEEN: [alert: string, changed: Record<string, string>][] = [
 ]
 
 describe.skipIf(missing)(`alerts${missing ? `: ${missing}` : ''}`, () => {
-  test('are silent where all is well', async () => {
+  test('are silent while all is well', async () => {
     expect(await firing(seriesOf(pages.idle))).toEqual([])
   })
 
-  test('RepriseNoAgents fires where sessions wait and there is none', async () => {
+  test('RepriseNoAgents fires if sessions wait and there is no agent', async () => {
     expect(await firing(seriesOf(pages.waiting))).toEqual(['RepriseNoAgents'])
   })
 
-  test('RepriseDatabaseAway fires: the server goes on telling it, to whom it told before', async () => {
+  test('RepriseDatabaseAway fires: the server still answers the token that it knew', async () => {
     expect(await firing(seriesOf(pages.away))).toEqual(['RepriseDatabaseAway'])
   })
 
@@ -167,7 +167,7 @@ describe.skipIf(missing)(`alerts${missing ? `: ${missing}` : ''}`, () => {
     expect(await firing(seriesOf(pages.idle, changed))).toEqual([alert])
   })
 
-  test('the configuration that docs/operation.md shows is one', async () => {
+  test('Prometheus accepts the configuration of docs/operation.md', async () => {
     const shown = (await documentBlocks()).find(
       ({ page, language }) => page === 'docs/operation.md' && language === 'yaml',
     )
@@ -181,7 +181,7 @@ describe.skipIf(missing)(`alerts${missing ? `: ${missing}` : ''}`, () => {
     expect((await checked).stdout).toContain('is valid prometheus config file syntax')
   })
 
-  test('each is tried here', () => {
+  test('every alert has a test here', () => {
     const tried = [...SEEN.map(([alert]) => alert), 'RepriseNoAgents', 'RepriseDatabaseAway', 'RepriseServerGone']
     expect(alerts.toSorted()).toEqual(tried.toSorted())
   })

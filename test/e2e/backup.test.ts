@@ -21,7 +21,7 @@ describe('backup', () => {
   const copy = promisify(execFile)
 
   /** As docs/operation.md says: the data directory of a stopped server, copied with its owners and modes. */
-  test('a backup of the data directory comes back elsewhere, and goes on', async () => {
+  test('a server goes on from a backup of its data directory in another place', async () => {
     const root = await temporaryDirectory('backup')
     const [dataDir, backup, restored] = ['data', 'backup', 'restored'].map((name) => join(root, name)) as [
       string,
@@ -178,7 +178,7 @@ describe('restored database', async () => {
       },
     )
 
-    test('a standby that is promoted goes on where its primary was, for a server that keeps running', async () => {
+    test('a running server goes on with a promoted standby where the primary was', async () => {
       const root = await temporaryDirectory('promoted')
       const dataDir = join(root, 'data')
       const hook = await webhookReceiver()

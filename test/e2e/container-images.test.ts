@@ -87,11 +87,11 @@ describe('container image', () => {
       )
     const inspect = async (name: string, format: string) => (await podman('inspect', '--format', format, name)).trim()
 
-    test('is run without rights, as the page says', () => {
+    test('runs without privileges, as the page says', () => {
       expect(documented).toEqual(expect.arrayContaining(['--init', '--read-only', '--cap-drop']))
     })
 
-    test('has the package, what it runs on, and nothing of what made it', async () => {
+    test('contains the package and what it needs to run, and no build tools', async () => {
       const list = ['run', '--rm', '--entrypoint', 'ls', IMAGE]
       expect((await podman('run', '--rm', IMAGE, '--version')).trim()).toBe(packageJson.version)
       const installed = (await podman(...list, '/opt/reprise/node_modules')).split('\n')
@@ -245,17 +245,21 @@ describe('image digests', () => {
   describeEnginesConcurrently('a retry in %s', (name) => {
     const engine = () => engines.get(name)!
 
-    test.skipIf(missing(name) !== null)('runs what the attempt before ran, where the tag has moved', LONG, async () => {
-      const image = `${registry}/digests-${name}/pinned:1`
-      const first = await failedOnce(engine(), image)
-      expect(first).toMatchObject({ imageDigest: DIGEST, requiredImageDigest: null })
-      await moveTag(engine(), image, 'new')
-      expect(await retryNow(first.sessionId)).toBe('ran the old one\n')
-      const [, second] = await attempts(first.sessionId)
-      expect(second).toMatchObject({ imageDigest: first.imageDigest, requiredImageDigest: first.imageDigest })
-      expect(await info(second!.sessionId)).not.toContain('another image')
-      expect((await fleet.rest(`/v2/sessions/${second!.sessionId}`)).image_digest).toBe(first.imageDigest)
-    })
+    test.skipIf(missing(name) !== null)(
+      'runs the image of the attempt before even if the tag has moved',
+      LONG,
+      async () => {
+        const image = `${registry}/digests-${name}/pinned:1`
+        const first = await failedOnce(engine(), image)
+        expect(first).toMatchObject({ imageDigest: DIGEST, requiredImageDigest: null })
+        await moveTag(engine(), image, 'new')
+        expect(await retryNow(first.sessionId)).toBe('ran the old one\n')
+        const [, second] = await attempts(first.sessionId)
+        expect(second).toMatchObject({ imageDigest: first.imageDigest, requiredImageDigest: first.imageDigest })
+        expect(await info(second!.sessionId)).not.toContain('another image')
+        expect((await fleet.rest(`/v2/sessions/${second!.sessionId}`)).image_digest).toBe(first.imageDigest)
+      },
+    )
 
     test.skipIf(missing(name) !== null)(
       'runs the new one and says so, if its policy follows the tag',

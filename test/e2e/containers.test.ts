@@ -92,51 +92,55 @@ describe('containers', () => {
       })
     })
 
-    test.skipIf(missing !== null)('what fails is retried, and what runs outlives the server', LONG, async () => {
-      const image = await pushBase(engine, registry, `chains-${name}/tool:1`)
-      const token = await readAdminToken(join(root, 'data'))
-      const create = async (given: { name: string; image: string; script: string }) => {
-        await using client = createClient({ url: server.url, token })
-        const { session } = await client.createSession({
-          name: given.name,
-          image: given.image,
-          command: ['sh', '-c', given.script],
-          retryPolicy: { maxRetries: 2, retryDelay: 0.1 },
-        })
-        return session.sessionId
-      }
-      const state = async (sessionId: string) => {
-        const response = await fetch(`${server.url}/graphql`, {
-          method: 'POST',
-          headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
-          body: JSON.stringify({ query: STATE, variables: { id: sessionId } }),
-        })
-        const { data } = (await response.json()) as { data: { session: State } }
-        return data.session
-      }
-      const script =
-        'echo "$REPRISE_ATTEMPT" >>"$REPRISE_CHAIN_DIR/attempts"; test "$(wc -l <"$REPRISE_CHAIN_DIR/attempts")" -ge 2'
-      const failing = await create({ name: 'fails-once', image, script })
-      const untilAsked = 'until [ -e "$REPRISE_CHAIN_DIR/gate" ]; do sleep 0.1; done'
-      const long = await create({ name: 'outlives', image, script: untilAsked })
-      await eventually(async () => (await state(failing)).childSession?.status === 'TERMINATED', SLOWLY)
-      expect(await state(failing)).toMatchObject({ status: 'ERROR', childSession: { attempt: 2 } })
-      await eventually(async () => (await state(long)).status === 'RUNNING', SLOWLY)
-      await server.kill()
-      await start()
-      const answer = await commandLine({ REPRISE_URL: server.url, REPRISE_DATA_DIR: join(root, 'data') })(
-        'exec',
-        long,
-        '--',
-        'touch',
-        '/chain/gate',
-      )
-      expect(answer).toMatchObject({ status: 0 })
-      await eventually(async () => (await state(long)).status === 'TERMINATED', SLOWLY)
-      expect((await state(long)).childSession).toBeNull()
-    })
+    test.skipIf(missing !== null)(
+      'a failed session is retried, and a running one outlives the server',
+      LONG,
+      async () => {
+        const image = await pushBase(engine, registry, `chains-${name}/tool:1`)
+        const token = await readAdminToken(join(root, 'data'))
+        const create = async (given: { name: string; image: string; script: string }) => {
+          await using client = createClient({ url: server.url, token })
+          const { session } = await client.createSession({
+            name: given.name,
+            image: given.image,
+            command: ['sh', '-c', given.script],
+            retryPolicy: { maxRetries: 2, retryDelay: 0.1 },
+          })
+          return session.sessionId
+        }
+        const state = async (sessionId: string) => {
+          const response = await fetch(`${server.url}/graphql`, {
+            method: 'POST',
+            headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+            body: JSON.stringify({ query: STATE, variables: { id: sessionId } }),
+          })
+          const { data } = (await response.json()) as { data: { session: State } }
+          return data.session
+        }
+        const script =
+          'echo "$REPRISE_ATTEMPT" >>"$REPRISE_CHAIN_DIR/attempts"; test "$(wc -l <"$REPRISE_CHAIN_DIR/attempts")" -ge 2'
+        const failing = await create({ name: 'fails-once', image, script })
+        const untilAsked = 'until [ -e "$REPRISE_CHAIN_DIR/gate" ]; do sleep 0.1; done'
+        const long = await create({ name: 'outlives', image, script: untilAsked })
+        await eventually(async () => (await state(failing)).childSession?.status === 'TERMINATED', SLOWLY)
+        expect(await state(failing)).toMatchObject({ status: 'ERROR', childSession: { attempt: 2 } })
+        await eventually(async () => (await state(long)).status === 'RUNNING', SLOWLY)
+        await server.kill()
+        await start()
+        const answer = await commandLine({ REPRISE_URL: server.url, REPRISE_DATA_DIR: join(root, 'data') })(
+          'exec',
+          long,
+          '--',
+          'touch',
+          '/chain/gate',
+        )
+        expect(answer).toMatchObject({ status: 0 })
+        await eventually(async () => (await state(long)).status === 'TERMINATED', SLOWLY)
+        expect((await state(long)).childSession).toBeNull()
+      },
+    )
 
-    test.skipIf(missing !== null)('what is uploaded runs in each attempt', LONG, async () => {
+    test.skipIf(missing !== null)('uploaded code runs in each attempt', LONG, async () => {
       const image = await pushBase(engine, registry, `chains-${name}/tool:1`)
       const env = { REPRISE_URL: server.url, REPRISE_DATA_DIR: join(root, 'data') }
       await expectUploadToRun(env, ['--image', image])

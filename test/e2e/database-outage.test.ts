@@ -190,7 +190,7 @@ describe('database outage', () => {
     await Promise.all([following, latecomer, impatient.close()])
   })
 
-  test('and stops as it should while its database is away', async () => {
+  test('a server stops cleanly while its database is away', async () => {
     await stopServer(cluster)
     expect(await server.stop()).toBe(0)
     expect(server.log.filter((line) => /after calling end|nothing has caught/.test(line))).toEqual([])

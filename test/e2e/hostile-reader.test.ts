@@ -129,35 +129,41 @@ describe('hostile reader', () => {
     },
   }
 
-  test.each(['HTTP', ...Object.keys(LEAVING)])('who leaves takes along what it reads: %s', async (transport) => {
-    await using _lock = await lockResubmissions()
-    const stop = new AbortController()
-    const requests: Promise<unknown>[] = []
-    if (transport === 'HTTP') for (let n = 0; n < AT_ONCE; n++) requests.push(post(stop.signal).catch(() => null))
-    else {
-      const socket = openSocket()
-      onTestFinished(() => socket.terminate())
-      // Acknowledged: what waits in the database could be left from another test.
-      await once(socket, 'message')
-      stop.signal.addEventListener('abort', () => LEAVING[transport]!(socket))
-    }
-    await vi.waitFor(async () => expect((await waiting()).count).toBeGreaterThan(0), { timeout: 120_000, interval: 10 })
-    stop.abort()
-    await Promise.all(requests)
-    let oldestMs = 0
-    await vi.waitFor(
-      async () => {
-        const { count, ageMs } = await waiting()
-        oldestMs = Math.max(oldestMs, ageMs)
-        expect(count).toBe(0)
-      },
-      { timeout: 120_000, interval: 10 },
-    )
-    // Otherwise they would have ended by their timeout, 5 s.
-    expect(oldestMs).toBeLessThan(4_900)
-  })
+  test.each(['HTTP', ...Object.keys(LEAVING)])(
+    'the reads of a client end when it disconnects: %s',
+    async (transport) => {
+      await using _lock = await lockResubmissions()
+      const stop = new AbortController()
+      const requests: Promise<unknown>[] = []
+      if (transport === 'HTTP') for (let n = 0; n < AT_ONCE; n++) requests.push(post(stop.signal).catch(() => null))
+      else {
+        const socket = openSocket()
+        onTestFinished(() => socket.terminate())
+        // Acknowledged: what waits in the database could be left from another test.
+        await once(socket, 'message')
+        stop.signal.addEventListener('abort', () => LEAVING[transport]!(socket))
+      }
+      await vi.waitFor(async () => expect((await waiting()).count).toBeGreaterThan(0), {
+        timeout: 120_000,
+        interval: 10,
+      })
+      stop.abort()
+      await Promise.all(requests)
+      let oldestMs = 0
+      await vi.waitFor(
+        async () => {
+          const { count, ageMs } = await waiting()
+          oldestMs = Math.max(oldestMs, ageMs)
+          expect(count).toBe(0)
+        },
+        { timeout: 120_000, interval: 10 },
+      )
+      // Otherwise they would have ended by their timeout, 5 s.
+      expect(oldestMs).toBeLessThan(4_900)
+    },
+  )
 
-  test('200 counts of what is searched for, in one request, are refused', async () => {
+  test('200 counts of a search in one request are refused', async () => {
     const aliases = Array.from(
       { length: 200 },
       (_, n) => `a${n}: chains(first: 1, filter: { search: "bul" }) { totalCount }`,

@@ -159,7 +159,7 @@ describe('client package', () => {
     expect(outputs[2]).toBe('mine\n')
   })
 
-  test('the command line comes along, and talks to the server', async () => {
+  test('the package has the command line, which talks to the server', async () => {
     const bin = join(directory, 'node_modules/reprise/bin/reprise.mjs')
     const env = { PATH: process.env['PATH'], REPRISE_URL: server.url, REPRISE_TOKEN: token, XDG_CONFIG_HOME: directory }
     const { stdout } = await run(process.execPath, [bin, 'run', '-n', 'packed', '--', 'echo', 'from afar'], { env })
@@ -167,7 +167,7 @@ describe('client package', () => {
     expect((await run(process.execPath, [bin, '--version'], { env })).stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
   })
 
-  test('the web UI comes along', async () => {
+  test('the package has the web UI', async () => {
     const { build, routes } = await readUiFiles(join(directory, 'node_modules/reprise/dist/ui'))
     expect(build).toMatch(/^[0-9a-f]{16}$/)
     expect(routes).toContainEqual({ method: 'GET', path: '/chains' })
@@ -183,7 +183,7 @@ describe('client package', () => {
     )
   }
 
-  test('the types come along, and hold', async () => {
+  test('the package has types, and they hold', async () => {
     const head = `import { createClient, type Session } from 'reprise/client'\nconst client = createClient()\n`
     const use = `const session: Session = await client.session('x')\nexport const phase: 'HELD' | string = session.retryState.phase\n`
     expect(await compiled(`${head}${use}`)).toBe('')
@@ -191,7 +191,7 @@ describe('client package', () => {
     expect(wrong).toContain("Type 'number | null' is not assignable to type 'string'")
   })
 
-  test('the entry for operations of others comes along, with types', async () => {
+  test('the package has the entry for custom operations, with types', async () => {
     const complaint = await compiled(`
     import { createConnection, type Connection } from 'reprise/client/connection'
     const connection: Connection = createConnection({ url: 'http://localhost' })

@@ -60,7 +60,7 @@ describe('large answers', () => {
     loop.expectFree()
   })
 
-  test('which has more fields than it may, whatever its price was: it is refused', async () => {
+  test('with more fields than allowed are refused, whatever their price', async () => {
     const { loop, answer } = await ask(`{ sessions(first: 100) { edges { node { retryChain { ${fields(90)} } } } } }`)
     expect(answer.errors[0]).toMatchObject({
       message: expect.stringContaining('more than 200000 fields') as string,

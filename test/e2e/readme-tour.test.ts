@@ -64,7 +64,7 @@ describe('readme tour', async () => {
       .replaceAll(/─+$/g, '')
   }
 
-  test('the tour of the README, and what docs/ adds to it, works as it stands there', async () => {
+  test('the tour of the README, and what docs/ adds to it, works as written', async () => {
     const tour = blocks('README.md')
     const [start, started, first, firstOutput, ...rest] = tour
     expect(start).toMatchObject({ language: 'sh', text: 'npm start\n' })
@@ -147,7 +147,7 @@ describe('readme tour', async () => {
 
 describe('demo', () => {
   /** What newcomers run first. It checks itself; here its exit status counts, and that it shows what it is about. */
-  test('the demo ends well', async () => {
+  test('the demo succeeds', async () => {
     const main = join(import.meta.dirname, '../../bin/reprise.mjs')
     const child = spawn(process.execPath, [...heapFlags(), main, 'demo'], { stdio: ['ignore', 'pipe', 'pipe'] })
     const output: Buffer[] = []
@@ -163,7 +163,7 @@ describe('demo', () => {
     expect({ status, text }).toMatchObject({ status: 0 })
   })
 
-  test('with --stay its server can be looked at until Ctrl-C, which leaves nothing behind', async () => {
+  test('--stay keeps the server until Ctrl-C, which leaves nothing behind', async () => {
     const { child, output, ended } = startCommand(['demo', '--stay'], {})
     const last = await eventually(() => /stays until Ctrl-C/.test(output.stdout) && addressesIn(output.stdout).at(-1), {
       withinMs: 240_000,

@@ -42,7 +42,7 @@ describe('server', () => {
     return { status, output: Buffer.concat(output).toString() }
   }
 
-  test('starts, stops cleanly, and goes on where it stopped with what ran meanwhile', async () => {
+  test('starts, stops cleanly, and after a restart goes on with what ran meanwhile', async () => {
     const first = await startServer({ dataDir, port: await lastingPort(), onLog: () => {} })
     const token = await readAdminToken(dataDir)
     expect((await stat(join(dataDir, 'admin-token'))).mode & 0o777).toBe(0o600)

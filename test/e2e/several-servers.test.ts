@@ -122,7 +122,7 @@ async function agentToken(): Promise<string> {
   return createToken.secret
 }
 
-test('whatever server dies, and when the database is away for a while, every promise holds and work goes on', async () => {
+test('every promise holds and work goes on when any server dies or the database is away', async () => {
   const ended = new AbortController()
   const seen: { cursor: string; sessionId: string }[] = []
   const following = follow(seen, ended.signal)

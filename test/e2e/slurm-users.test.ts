@@ -213,7 +213,7 @@ describe('slurm failures', () => {
         { withinMs: SLOWLY_MS },
       )
 
-    test('one that Slurm preempts is retried, and that does not count', { timeout: 400_000 }, async () => {
+    test('a preempted job is retried, and the preemption does not count', { timeout: 400_000 }, async () => {
       const { session } = await client.createSession({
         name: 'preempted',
         command: ['sh', '-c', 'test "$REPRISE_ATTEMPT" -ge 2 || exec sleep 1000'],
@@ -253,7 +253,7 @@ describe('slurm failures', () => {
       await client.terminateSession(session.sessionId, { force: true })
     })
 
-    test.skipIf(!canLimitMemory())('one that lacks memory has more of it', { timeout: 400_000 }, async () => {
+    test.skipIf(!canLimitMemory())('a retry after too little memory has more of it', { timeout: 400_000 }, async () => {
       const { session } = await client.createSession({
         name: 'grows',
         // Keeps 90 MB.

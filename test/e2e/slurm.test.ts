@@ -80,7 +80,7 @@ function slurm_job_modify() return slurm.SUCCESS end
       await eventually(async () => (await offered()) === before, { withinMs: SLOWLY_MS })
     })
 
-    test('of a job on a lost node no retry starts before it is gone', async () => {
+    test('a job on a lost node is retried only once it is gone', async () => {
       const { client } = server
       const retryPolicy = { maxRetries: 1, retryDelay: 0.1 }
       const command = ['sh', '-c', 'test "$REPRISE_ATTEMPT" -ge 2 || exec sleep 1000']
@@ -111,7 +111,7 @@ function slurm_job_modify() return slurm.SUCCESS end
       await daemon.start()
     })
 
-    test('what waits in the queue of Slurm says why, and its time to start does not run out there', async () => {
+    test('a session in the queue of Slurm says why it waits, and its start timeout does not run', async () => {
       const group = 'mutation ($input: UpdateResourceGroupInput!) { updateResourceGroup(input: $input) { __typename } }'
       await cluster.run('scontrol', 'update', 'PartitionName=main', 'State=DOWN')
       const { client } = server
@@ -135,7 +135,7 @@ function slurm_job_modify() return slurm.SUCCESS end
       expect(kernels[0]!.slurmJobId).toBe(waiting.kernels[0]!.slurmJobId)
     })
 
-    test('what waits in the queue of Slurm for too long fails, is cancelled there, and is retried', async () => {
+    test('a session that waits too long in the queue of Slurm fails, is cancelled there, and is retried', async () => {
       const group = 'mutation ($input: UpdateResourceGroupInput!) { updateResourceGroup(input: $input) { __typename } }'
       await cluster.run('scontrol', 'update', 'PartitionName=main', 'State=DOWN')
       const { client } = server
@@ -171,7 +171,7 @@ function slurm_job_modify() return slurm.SUCCESS end
       await eventually(async () => (await read()).retryChain.at(-1)!.status === 'TERMINATED', { withinMs: SLOWLY_MS })
     })
 
-    test('a job has what its group says, and what its session says as far as its group allows', async () => {
+    test('a job has the options of its resource group, and those of its session that the group allows', async () => {
       for (const { name } of cluster.nodes) {
         await cluster.run('scontrol', 'update', `NodeName=${name}`, 'AvailableFeatures=a100', 'ActiveFeatures=a100')
       }
@@ -227,7 +227,7 @@ describe('slurm chains', () => {
     })
     afterAll(() => server?.[Symbol.asyncDispose]())
 
-    test('what fails is retried as another job, and what runs outlives the server', async () => {
+    test('a failed session is retried as another job, and a running one outlives the server', async () => {
       const retryPolicy = { maxRetries: 2, retryDelay: 0.1 }
       const create = async (name: string, script: string) => {
         const { client } = server
@@ -250,7 +250,7 @@ describe('slurm chains', () => {
     })
 
     describe.concurrent('beside each other', () => {
-      test('what is uploaded runs in each attempt', async () => {
+      test('uploaded code runs in each attempt', async () => {
         await expectUploadToRun({ REPRISE_URL: server.url, REPRISE_DATA_DIR: server.dataDir })
       })
 
@@ -318,7 +318,7 @@ describe('slurm chains', () => {
         expect(hosts).toEqual([first, second, first, second])
       })
 
-      test('what no node can have waits and says so, and what serves ports is refused', async () => {
+      test('a session that no node can hold waits and says so; one that serves ports is refused', async () => {
         const { client } = server
         const large = {
           name: 'large',

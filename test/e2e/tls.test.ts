@@ -89,7 +89,7 @@ test('the command line and an agent work over it, subscriptions and logs include
   }
 })
 
-test('whoever does not know the authority, or speaks no TLS, gets nothing', async () => {
+test('clients that do not know the authority, or speak no TLS, get nothing', async () => {
   const stranger = startCommand(['list'], { REPRISE_URL: url, REPRISE_DATA_DIR: join(root, 'data') }).ended
   expect((await stranger).status).not.toBe(0)
   await expect(fetch(url.replace('https:', 'http:'))).rejects.toThrow('fetch failed')

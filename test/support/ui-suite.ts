@@ -95,8 +95,10 @@ type Shown = readonly (readonly [path: string | (() => string), shown: (page: Pa
 
 /** Tests that axe finds no fault in pages, and that they fit their window: light and dark, at each width. */
 export function testAppearance(ui: Opener, pages: Shown, widths: readonly number[] = [1440, 900, 360]): void {
-  const cases = (['light', 'dark'] as const).flatMap((colorScheme) => widths.map((width) => ({ colorScheme, width })))
-  test.each(cases)('axe finds no fault, and the page fits: $colorScheme, $width px', async ({ colorScheme, width }) => {
+  const cases = (['light', 'dark'] as const).flatMap((colorScheme) =>
+    widths.map((width) => [colorScheme, width] as const),
+  )
+  test.each(cases)('axe finds no fault, and the page fits: %s, %i px', async (colorScheme, width) => {
     await using opened = await ui.open({ colorScheme, width })
     const { page } = opened
     for (const [path, shown] of pages) {

@@ -18,6 +18,9 @@ const CREATE = `mutation ($input: CreateSessionInput!) {
 }`
 
 const CREATE_PROJECT = 'mutation ($name: String!) { createProject(input: { name: $name }) { __typename } }'
+const SWITCH_OFF = `mutation ($name: String!, $reason: String) {
+  setRetrySwitch(input: { scope: PROJECT, name: $name, disabled: true, reason: $reason }) { __typename }
+}`
 const CREATE_TOKEN = `mutation ($input: CreateTokenInput!) {
   createToken(input: $input) { ... on CreateTokenPayload { secret } ... on Error { message } }
 }`
@@ -123,6 +126,12 @@ function viewOf(served: Served, token: string, project: string) {
       const name = `${role.toLowerCase()}-of-${of}`
       const { createToken } = await query(CREATE_TOKEN, { input: { name, role, project: of } })
       return createToken.secret
+    },
+    /** Creates a project whose retries are switched off. */
+    async createStoppedProject(name: string, reason: string | null = null): Promise<void> {
+      await query(CREATE_PROJECT, { name })
+      const { setRetrySwitch } = await query(SWITCH_OFF, { name, reason })
+      expect(setRetrySwitch.__typename).toBe('SetRetrySwitchPayload')
     },
     /** Opens a page that is logged in with this token, unless another one is given. */
     open: async (options: PageOptions = {}): Promise<WatchedPage> => {
