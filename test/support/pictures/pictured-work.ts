@@ -2,11 +2,13 @@ import { randomUUID } from 'node:crypto'
 import { NO_SYNC_POINTS } from '../../../src/observability/sync-points.ts'
 import { resubmitSessions } from '../../../src/services/resubmission/resubmit-sessions.ts'
 import { setRetrySwitch } from '../../../src/services/retry/retry-switches.ts'
-import { openDatabase } from '../../../src/store/database.ts'
+import { type Database, openDatabase } from '../../../src/store/database.ts'
 import { createPrisma } from '../../../src/store/prisma.ts'
 import type { CreateSessionInput } from '../../../src/services/session/create-session-input.ts'
-import { type PlayedWork, playWork } from './played-work.ts'
 import { stoppedClock, type StoppedClock } from './stopped-clock.ts'
+import { playedAgent, type PlayedAgent } from '../agents/played-agent.ts'
+import { kernelRows } from '../database/session-rows.ts'
+import { type ServiceName, testServer, type TestServer } from '../servers/test-server.ts'
 
 /** The moment at which the pictures are taken. */
 export const PICTURED_AT = new Date('2026-03-17T14:29:50Z')
@@ -168,4 +170,97 @@ function recoLog(steps: number, fails: boolean): string {
       ]
     : []
   return `${[...lines, ...end].join('\n')}\n`
+}
+
+/** All but those that look whether agents and servers are still there: they are, whatever the clock does. */
+const SERVICES: readonly ServiceName[] = [
+  'schedule-sessions',
+  'prepare-sessions',
+  'promote-to-pulling',
+  'promote-to-prepared',
+  'start-sessions',
+  'promote-to-running',
+  'detect-termination',
+  'terminate-sessions',
+  'promote-to-terminated',
+  'decide-retries',
+  'dispatch-retries',
+  'resubmit-sessions',
+]
+
+interface Ending {
+  exitCode: number
+  oomKilled?: boolean
+}
+
+/** Sessions that the real services move, by a clock that a test sets, on an agent whose reports it makes. */
+interface PlayedWork {
+  readonly server: TestServer
+  create(input: Partial<CreateSessionInput>): Promise<string>
+  /** Its newest attempt waits, is prepared, and runs from then on, having written this. */
+  start(chainId: string, seconds: { queued: number; preparing: number }, log?: string): Promise<void>
+  /** Its newest attempt ends after so long. */
+  end(chainId: string, afterSeconds: number, ending: Ending): Promise<void>
+  /** What is due begins. */
+  settle(): Promise<void>
+}
+
+async function playWork(db: Database, clock: StoppedClock, name: string): Promise<PlayedWork> {
+  const server = testServer(db)
+  const agent = playedAgent(server.gateway, { slots: { cpu: '32', mem: String(128 * 2 ** 30) } })
+  await agent.register()
+  await db.query('UPDATE agents SET name = $1', [name])
+
+  async function settle(): Promise<void> {
+    for (let round = 0; round < 4; round++) {
+      await server.run(...SERVICES)
+      await comply(agent, clock)
+    }
+  }
+
+  async function newest(chainId: string): Promise<{ sessionId: string; kernelId: string }> {
+    const { rows } = await db.query<{ id: string }>(
+      'SELECT id FROM sessions WHERE chain_id = $1 ORDER BY attempt DESC LIMIT 1',
+      [chainId],
+    )
+    const sessionId = rows[0]!.id
+    const [kernel] = await kernelRows(db, sessionId)
+    return { sessionId, kernelId: kernel!.id }
+  }
+
+  return {
+    server,
+    settle,
+    create: (input) => server.create(input),
+    async start(chainId, { queued, preparing }, log) {
+      await clock.pass(queued)
+      await server.run('schedule-sessions', 'prepare-sessions')
+      await clock.pass(preparing)
+      await settle()
+      if (log === undefined) return
+      const { kernelId } = await newest(chainId)
+      await db.query(
+        `INSERT INTO kernel_logs (kernel_id, stream, "offset", bytes, text, at)
+         VALUES ($1, 'STDOUT', 0, octet_length($2), $2, reprise_now())`,
+        [kernelId, log],
+      )
+    },
+    async end(chainId, afterSeconds, ending) {
+      await clock.pass(afterSeconds)
+      const { kernelId } = await newest(chainId)
+      agent.observe(kernelId, { status: 'EXITED', ...ending })
+      await agent.sync()
+      await settle()
+    },
+  }
+}
+
+/** What it starts, it starts now. */
+async function comply(agent: PlayedAgent, clock: StoppedClock): Promise<void> {
+  const ran = new Set([...agent.kernels].flatMap(([id, { status }]) => (status === 'RUNNING' ? [id] : [])))
+  agent.obey(await agent.sync())
+  for (const [id, { status }] of agent.kernels) {
+    if (status === 'RUNNING' && !ran.has(id)) agent.observe(id, { startedAt: clock.now.toISOString() })
+  }
+  await agent.sync()
 }

@@ -12,11 +12,7 @@ export const PARTS = {
     'test/e2e/remote/relay-containers.test.ts',
   ],
   /** Slurm clusters. */
-  slurm: [
-    'test/contract/executor/slurm-*.test.ts',
-    'test/e2e/slurm*.test.ts',
-    'test/e2e/remote/relay-slurm.test.ts',
-  ],
+  slurm: ['test/contract/executor/slurm-*.test.ts', 'test/e2e/slurm*.test.ts', 'test/e2e/remote/relay-slurm.test.ts'],
   /** Other programs of the distribution, and isolation: proxies, poolers, promtool, namespaces, users. */
   machine: [
     'test/contract/executor/process-{directories,exec,isolated,leftovers,limits,removal,stops,usage}.test.ts',
