@@ -10,7 +10,7 @@ import { describeUi, rowOf, testAppearance } from '../support/ui-suite.ts'
 /** Deployments of programs that serve HTTP, run and checked by a real server and its agent. */
 
 const LONG = `a-service-${'that-somebody-named-'.repeat(2)}end`
-/** As text, since kernels have a `/tmp` of their own, below which the checkout may lie. */
+/** The program as text: the checkout may lie below `/tmp`, and kernels have a separate `/tmp`. */
 const PROGRAM = readFileSync(join(ROOT, 'test/support/programs/served.mjs'), 'utf8')
 const CREATE = `mutation ($input: CreateDeploymentInput!) { createDeployment(input: $input) {
   ... on CreateDeploymentPayload { deployment { deploymentId } } ... on Error { message } } }`
@@ -204,7 +204,7 @@ const CREATE_SCHEDULE = `mutation ($input: CreateScheduleInput!) { createSchedul
 describeUi('the schedules', {}, (ui) => {
   const schedule = async (name: string, input: object, script = 'true'): Promise<string> => {
     const { createSchedule } = await ui.query(CREATE_SCHEDULE, {
-      input: { name, project: ui.project, ...input, session: { name, command: ['sh', '-c', script] } },
+      input: { name, ...input, session: { name, project: ui.project, command: ['sh', '-c', script] } },
     })
     return createSchedule.schedule.scheduleId
   }

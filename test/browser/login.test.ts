@@ -20,13 +20,13 @@ const PLANT = 'mutation { createToken(input: { name: "planted", role: ADMIN }) {
 
 interface KernelPage extends AsyncDisposable {
   url: string
-  /** What browsers have sent along. */
+  /** The cookies that browsers have sent. */
   cookies: string[]
   /** Sets these with what it answers from now on. */
   plant(cookies: string[]): void
 }
 
-/** What a program of a session serves on a port of its own, which may be anything. */
+/** Serves a page on another port, as the program of a session can. */
 async function startKernelPage(): Promise<KernelPage> {
   const cookies: string[] = []
   let planted: string[] = []
@@ -100,7 +100,7 @@ describePages('logging in, in a browser', (server) => {
     return rows.map(({ name }) => name)
   }
 
-  /** What the program of a kernel gets for the cookie alone, however it dresses the request. */
+  /** Sends the cookie alone in every kind of request; returns the status of each. */
   async function replay(cookie: string): Promise<[string, number][]> {
     const headers = { cookie, origin: server.url, 'sec-fetch-site': 'same-origin', 'content-type': 'application/json' }
     const post = (query: string, more: Record<string, string> = {}) =>

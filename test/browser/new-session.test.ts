@@ -18,7 +18,7 @@ describeUi('a session from a form', { wholeServer: true }, (ui) => {
   })
 
   const field = (page: Page, label: string) => page.getByLabel(label, { exact: true })
-  /** What is said at a field. */
+  /** Returns the note at a field. */
   const noteAt = async (page: Page, label: string) => {
     const id = await field(page, label).getAttribute('aria-describedby')
     return page.locator(`[id="${id}"]`).innerText()

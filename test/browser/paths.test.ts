@@ -9,7 +9,7 @@ import { visit } from '../support/visit.ts'
 
 /** Whole ways through the web UI, and what happens to an open page when its server or its token goes. */
 
-/** Of what is to be pointed at (WCAG 2.5.8). */
+/** Least size of a pointer target (WCAG 2.5.8). */
 const TARGET_PX = 24
 
 /** The first attempt fails once it is let, the second one goes on. Each line has its own number in it. */
@@ -60,7 +60,7 @@ describeOwnUi('somebody', 'paths', (ui) => {
     await page.getByRole('dialog').waitFor({ state: 'detached' })
   }
 
-  /** Whether the page is still the one that was marked: a reload begins a new one. */
+  /** Marks the page; a reload removes the mark. */
   const mark = (page: Page) => page.evaluate(() => void Object.assign(globalThis, { isMarked: true }))
   const isMarked = (page: Page) => page.evaluate(() => 'isMarked' in globalThis)
 
@@ -341,7 +341,7 @@ describeOwnUi('somebody', 'paths', (ui) => {
     throw new Error(`80 tabs do not lead to ${String(target)}`)
   }
 
-  /** What takes the focus without being on screen, or has another thing over its middle. */
+  /** Returns the elements that take the focus while they are off screen, too small or covered. */
   async function unreachable(page: Page): Promise<string[]> {
     const found: string[] = []
     for (let stops = 0; stops < 60; stops++) {
@@ -365,7 +365,7 @@ describeOwnUi('somebody', 'paths', (ui) => {
     return found
   }
 
-  /** In a log that says of each line which one it is, where a line is missing or comes twice. */
+  /** Returns the lines that are missing or doubled, in a log whose lines contain their numbers. */
   function linesOutOfPlace(page: Page): Promise<string[]> {
     return page.locator('.log-line', { hasText: /^tick \d/ }).evaluateAll((lines) =>
       lines.flatMap((line) => {

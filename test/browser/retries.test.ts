@@ -239,7 +239,7 @@ describeUi('the record of actions on many chains', {}, (ui) => {
     return data[field].resubmission.resubmissionId as string
   }
 
-  /** As long as somebody holds one of its sessions, an action on many does not come to its end. */
+  /** Locks a session, which keeps an action on many sessions from its end. */
   async function hold(name: string): Promise<{ waiters(count: number): Promise<unknown>; release(): Promise<void> }> {
     const [holder, witness] = [await ui.database.connect(), await ui.database.connect()]
     await holder.query('SET transaction_timeout = 0')

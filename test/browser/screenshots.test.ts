@@ -18,7 +18,7 @@ import { visit } from '../support/visit.ts'
 import { UI_PATHS } from '../../src/ui/paths.ts'
 import { describePages, rowOf } from '../support/ui-suite.ts'
 
-/** How much a browser loads of the web UI, compressed as it is served, and what the bundle takes on disk. */
+/** Limits on what a browser loads of the web UI, compressed as it is served, and on the size of the bundle. */
 
 const FIRST_PAGE_SCRIPT_BYTES_MAX = 150_000
 const LATER_PAGE_SCRIPT_BYTES_MAX = 30_000
@@ -35,7 +35,7 @@ const LATER = Object.keys(UI_PATHS)
   .map((path) => path.replaceAll(/\$\w+/g, NOBODY))
 
 interface Load {
-  /** What it took to show the page: bytes by name. */
+  /** Bytes of the files that the page loaded, by name. */
   files: Map<string, number>
   /** Bodies of requests that were sent again before they were answered. */
   askedTwice: string[]
@@ -61,7 +61,7 @@ describe('the bundle', () => {
 
 describePages('a browser', (server) => {
   let first: Map<string, number>
-  /** By path: each is loaded once. */
+  /** Loads by path: each page is loaded once. */
   const loads = new Map<string, Promise<Load>>()
 
   beforeAll(async () => {
@@ -159,7 +159,7 @@ const isRenewed = process.env['TEST_SCREENSHOTS'] === 'renew'
 interface State {
   path: string
   size?: { width: number; height: number }
-  /** Until it shows what is pictured. */
+  /** Waits until the page shows its content. */
   ready: (page: Page) => Promise<unknown>
   isStranger?: true
 }

@@ -32,7 +32,7 @@ let database: Awaited<ReturnType<typeof emptyDatabase>>
 /** Between server and database. */
 let network: PartitionProxy
 let server: ServerProcess
-/** What the page says in each state of the server. */
+/** The metrics page in each state of the server. */
 const pages = { idle: '', waiting: '', away: '' }
 let alerts: string[]
 
@@ -88,7 +88,7 @@ function seriesOf(page: string, changed: Readonly<Record<string, string>> = {}):
   return [...series.filter(({ series: name }) => !given.some((each) => each.series === name)), ...given]
 }
 
-/** As Prometheus stores it. */
+/** A series in the notation of promtool. */
 function labelled(name: string): string {
   const [metric, labels = '}'] = name.split(/\{(.*)/s) as [string, string?]
   const own = labels.slice(0, -1)

@@ -20,7 +20,7 @@ import { webhookReceiver } from '../support/servers/webhook-receiver.ts'
 describe('backup', () => {
   const copy = promisify(execFile)
 
-  /** As docs/operation.md says: the data directory of a stopped server, copied with its owners and modes. */
+  /** Follows docs/operation.md: copies the data directory of a stopped server with owners and modes. */
   test('a server goes on from a backup of its data directory in another place', async () => {
     const root = await temporaryDirectory('backup')
     const [dataDir, backup, restored] = ['data', 'backup', 'restored'].map((name) => join(root, name)) as [

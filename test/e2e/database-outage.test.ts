@@ -80,7 +80,7 @@ describe('database outage', () => {
     rest: Set<string>
   }
 
-  /** What everything answers, each asked again and again until `signal` aborts. */
+  /** Asks every interface again and again until `signal` aborts, and records the answers. */
   async function askAll(signal: AbortSignal): Promise<Answers> {
     const answers: Answers = { readyz: new Set(), graphql: new Set(), rest: new Set() }
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }

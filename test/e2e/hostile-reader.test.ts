@@ -61,7 +61,7 @@ describe('hostile reader', () => {
     return socket
   }
 
-  /** Whoever reads resubmissions waits until it is disposed; sessions do without. */
+  /** Locks resubmissions until it is disposed: their readers wait, readers of sessions do not. */
   async function lockResubmissions(): Promise<AsyncDisposable> {
     const blocker = await database.connect()
     await blocker.query('SET transaction_timeout = 0')
@@ -176,7 +176,7 @@ describe('hostile reader', () => {
 })
 
 describe('subscribers', () => {
-  /** As the bench of fan-out does it with twenty times as many, on sockets of their own in a process of their own. */
+  /** Subscribers in a separate process, each on its own socket; the fan-out bench runs twenty times as many. */
 
   const SUBSCRIBERS = 250
   const BURST_EVENTS = 200

@@ -173,7 +173,7 @@ describe('client package', () => {
     expect(routes).toContainEqual({ method: 'GET', path: '/chains' })
   })
 
-  /** What the compiler says of a module of somebody who installed the package. */
+  /** Returns the errors of the compiler in a module that uses the installed package. */
   async function compiled(code: string): Promise<string> {
     await writeFile(join(directory, 'types.mts'), code)
     const args = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2022', '--types', '', 'types.mts']

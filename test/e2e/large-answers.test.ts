@@ -44,7 +44,7 @@ describe('large answers', () => {
     return { loop, text, answer: JSON.parse(text) }
   }
 
-  /** So many fields of a session. */
+  /** Returns this number of fields of a session. */
   const fields = (count: number) => Array.from({ length: count }, (_, n) => `f${n}: statusReason`).join(' ')
 
   test('of a page of sessions with many fields', async () => {

@@ -33,7 +33,7 @@ describe('proxies', () => {
     ... on CreateSessionsPayload { results { ... on CreateSessionPayload { session { sessionId } } } }
   }
 }`
-  /** More than proxies take unless they are told otherwise. */
+  /** More than proxies accept by default. */
   const MANY_SESSIONS = 20
   const LARGE_BYTES = 100_000
 
@@ -159,7 +159,7 @@ describe('proxies', () => {
     }
   })
 
-  /** What the server sends as `event: next`. */
+  /** Returns the payloads that the server sends as `event: next`. */
   async function* eventsOf(response: IncomingMessage): AsyncGenerator<any, void> {
     let text = ''
     for await (const chunk of response.setEncoding('utf8')) {

@@ -11,9 +11,9 @@ import { spawnProgram } from '../support/programs/spawned-program.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
 import { MAIN } from '../support/programs/command-line.ts'
 
-/** What a server process answers before it is ready, and after it was told to stop. */
+/** Answers of a server process before it is ready, and after it was told to stop. */
 
-/** Of src/store/postgres/migrate.ts. */
+/** The key in src/store/postgres/migrate.ts. */
 const MIGRATION_LOCK_KEY = 7_265_707_270
 const WITHIN = { withinMs: 120_000 }
 

@@ -16,7 +16,7 @@ import { logInBrowser } from '../support/servers/browser-login.ts'
 import { eventually, pause } from '../support/eventually.ts'
 
 describe('readme tour', async () => {
-  /** What a newcomer types, out of the README and docs/, in its order, against a server that `npm start` has started. */
+  /** Runs the commands of the README and docs/ in their order, against a server started by `npm start`. */
 
   const run = promisify(execFile)
   const README_URL = 'http://127.0.0.1:4000'
@@ -146,7 +146,7 @@ describe('readme tour', async () => {
 })
 
 describe('demo', () => {
-  /** What newcomers run first. It checks itself; here its exit status counts, and that it shows what it is about. */
+  /** The demo checks itself; these tests check its exit status and its output. */
   test('the demo succeeds', async () => {
     const main = join(import.meta.dirname, '../../bin/reprise.mjs')
     const child = spawn(process.execPath, [...heapFlags(), main, 'demo'], { stdio: ['ignore', 'pipe', 'pipe'] })

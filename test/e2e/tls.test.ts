@@ -27,7 +27,7 @@ const serverEnvironment = (name: string, more: Record<string, string>) => ({
   ...more,
 })
 
-/** As Kubernetes mounts a secret: files are links through a link to a directory. */
+/** Writes the files as Kubernetes mounts a secret: links through a link to a directory. */
 async function mount(version: string, pair: string): Promise<void> {
   const directory = join(root, 'certs')
   await mkdir(join(directory, version), { recursive: true })

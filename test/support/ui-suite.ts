@@ -13,7 +13,7 @@ import { visit } from './visit.ts'
 
 const missing = whyNoBrowser()
 
-/** Its agent serves programs, and webhooks may go to this machine. */
+/** Settings of the shared server: its agent serves programs, and webhooks may go to this machine. */
 const SHARED = { REPRISE_AGENT_ADDRESS: '127.0.0.1', REPRISE_WEBHOOK_ALLOW_NETWORKS: '127.0.0.0/8' }
 
 const onWorker = test.extend<{ $worker: { shared: UiServer } }>({

@@ -48,7 +48,7 @@ describe('deployments', () => {
     return Promise.all(shown.endpoints.map(async ({ url }: { url: string }) => (await fetch(url)).text()))
   }
 
-  /** What the files name, when it is so many. */
+  /** Returns the targets in the files once there is this number of them. */
   async function discovered(count: number): Promise<string[]> {
     const targets = async () => {
       const groups = JSON.parse(await readFile(join(discovery, 'prometheus.json'), 'utf8')) as { targets: string[] }[]

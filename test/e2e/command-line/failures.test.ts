@@ -7,7 +7,7 @@ import { commandLine, startCommand } from '../../support/programs/command-line.t
 import { testDatabase, type TestDatabase } from '../../support/database/database.ts'
 import { temporaryDirectory } from '../../support/run/temporary-directory.ts'
 
-/** What failed work is called on the command line, on a server with an agent that really runs it. */
+/** The names of failures on the command line, on a server whose agent runs real programs. */
 
 let directory: string
 let database: TestDatabase

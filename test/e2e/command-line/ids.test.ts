@@ -11,7 +11,7 @@ import { ROOT } from '../../guard/source-files.ts'
 import { serveCommands } from './command-server.ts'
 
 describe('ids', () => {
-  /** Whatever takes an id takes a beginning of it that no other id has, and says which there are if others have it. */
+  /** Commands take any unique beginning of an id, and list the candidates if it is not unique. */
 
   let server: TestServer
   let environment: Record<string, string>
@@ -191,7 +191,7 @@ describe('ids', () => {
 })
 
 describe('completion', () => {
-  /** What is offered at a prompt comes from a live server; there is none of these names elsewhere. */
+  /** Completions come from a live server; these names exist nowhere else. */
 
   /** A busy machine answers too late for a prompt, which is offered nothing then. */
   const IN_TIME = { timeout: 120_000 }
@@ -218,7 +218,7 @@ describe('completion', () => {
     return stdout.split('\n').filter(Boolean)
   }
 
-  /** As bash calls it at Tab, in a checkout of the project. `before` comes before the script. */
+  /** Completes as bash does at Tab, in a checkout of the project. `before` runs before the script. */
   async function completed(words: readonly string[], before = ''): Promise<string[]> {
     const ask = `COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); $(complete -p "$1" | sed 's/.*-F \\([^ ]*\\).*/\\1/')
     printf '%s\\n' "\${COMPREPLY[@]}"`

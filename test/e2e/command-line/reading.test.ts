@@ -16,7 +16,7 @@ import { serveCommands } from './command-server.ts'
 
 /** Reading and creating: exit statuses, lists, files of sessions, events, terminals. Nothing drives sessions. */
 
-/** More than are done when the call is answered. */
+/** More sessions than are done when the call is answered. */
 const MANY = 600
 
 const UNKNOWN = '00000000-0000-7000-8000-00000000dead'

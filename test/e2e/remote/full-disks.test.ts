@@ -51,7 +51,7 @@ function mountAt(path: string, size: string): void {
   mounts.push(path)
 }
 
-/** Until not one byte more can be written. */
+/** Fills the disk until not one more byte can be written. */
 function fill(path: string): void {
   const fd = openSync(join(path, 'ballast'), 'w')
   try {

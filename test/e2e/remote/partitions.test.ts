@@ -90,7 +90,7 @@ describe('standstill', () => {
     }
   }
 
-  /** Whoever is not stopped yet may start another process. */
+  /** A process that is not stopped yet may start another. */
   function stopAll({ all }: Victim): void {
     for (
       let pids = all();

@@ -55,7 +55,7 @@ describe('relay crashes', () => {
 
   const copiesOf = (chainId: string) => copiesIn(checkpointDirOf(fleet), chainId)
 
-  /** Whatever has been killed: what has the name of a copy is that copy, and so is what is on record. */
+  /** Checks that every file with the name of a copy is that copy, and so is the copy on record. */
   async function expectNothingTorn(chainId: string): Promise<void> {
     const copies = copiesOf(chainId).expectWhole()
     const [onRecord] = await fleet.sql(`SELECT relay_sha256 FROM checkpoints WHERE chain_id = '${chainId}'`)

@@ -43,7 +43,7 @@ async function startAgent(name: string, how: Partial<Parameters<RemoteFleet['sta
   agents.set(name, await fleet.startAgent({ name, token, ...how }))
 }
 
-/** Its kernels end with it. */
+/** Kernels end with this agent. */
 async function retire(name: string): Promise<void> {
   await endKernelsOf(fleet)
   await eventually(async () => (await fleet.sql('SELECT FROM kernels WHERE NOT confirmed_gone')).length === 0)

@@ -32,7 +32,7 @@ describe('ordinary slurm', () => {
 
   const missing = whyNoSlurmCluster() ?? whyNoOrdinaryUserOfSlurm()
 
-  /** Who has no rights has a cluster of the same user, and an agent that submits to it. */
+  /** A cluster of an ordinary user, and an agent of the same user that submits to it. */
   describe(`an agent of an ordinary user on Slurm${missing === null ? '' : `: ${missing}`}`, () => {
     const resources = new AsyncDisposableStack()
     let fleet: RemoteFleet
@@ -153,7 +153,7 @@ describe('relay slurm', () => {
 })
 
 describe('relay slurm losses', () => {
-  /** What an attempt has published, once its agent is lost. Both tests wait for a fence. */
+  /** Checks that the next attempt goes on from a publication after its agent is lost. Both tests wait for a fence. */
 
   const SLOWLY_MS = 180_000
   const LONG = { timeout: 3 * SLOWLY_MS }
@@ -191,7 +191,7 @@ interface SlurmFleet extends AsyncDisposable {
   readonly fleet: RemoteFleet
   /** Starts the agent, in place of the one of this name. */
   startAgent(name: AgentName): Promise<SpawnedProgram>
-  /** Where the agent has directories of chains. */
+  /** Directory of the chains on the agent. */
   chainsOf(name: AgentName): string
   /** The user of the agent's jobs. */
   uidOn(name: SlurmAgentName): number

@@ -93,7 +93,7 @@ describe('remote agents', () => {
   describe('as docs/agents.md starts one', () => {
     let blocks: Record<string, string>
     let directory: string
-    /** What the page calls by the names of a real machine. */
+    /** Replaces the names of a real machine in the page. */
     let here: (text: string) => string
 
     beforeAll(async () => {

@@ -15,7 +15,7 @@ export const PICTURED_AT = new Date('2026-03-17T14:29:50Z')
 const BEGUN_AT = new Date('2026-03-17T12:04:10Z')
 
 export interface PicturedWork {
-  /** By name: chains. */
+  /** Ids of chains by name. */
   readonly chains: ReadonlyMap<string, string>
   close(): Promise<void>
 }
@@ -131,7 +131,7 @@ async function playPresent(work: PlayedWork, clock: StoppedClock, create: Create
   await work.settle()
 }
 
-/** Its newest attempt, once it is due, from its start to its end; `endsAt` says when that is. */
+/** Plays the newest attempt of a chain from its due time to its end, or to `endsAt`. */
 async function attempt(
   work: PlayedWork,
   clock: StoppedClock,
@@ -172,7 +172,7 @@ function recoLog(steps: number, fails: boolean): string {
   return `${[...lines, ...end].join('\n')}\n`
 }
 
-/** All but those that look whether agents and servers are still there: they are, whatever the clock does. */
+/** The services that move sessions. Those that watch agents and servers are left out: the stopped clock would mislead them. */
 const SERVICES: readonly ServiceName[] = [
   'schedule-sessions',
   'prepare-sessions',
@@ -197,11 +197,11 @@ interface Ending {
 interface PlayedWork {
   readonly server: TestServer
   create(input: Partial<CreateSessionInput>): Promise<string>
-  /** Its newest attempt waits, is prepared, and runs from then on, having written this. */
+  /** The newest attempt of the chain waits, is prepared, writes the log, and then runs. */
   start(chainId: string, seconds: { queued: number; preparing: number }, log?: string): Promise<void>
-  /** Its newest attempt ends after so long. */
+  /** The newest attempt of the chain ends after this time. */
   end(chainId: string, afterSeconds: number, ending: Ending): Promise<void>
-  /** What is due begins. */
+  /** Starts what is due. */
   settle(): Promise<void>
 }
 
@@ -255,7 +255,7 @@ async function playWork(db: Database, clock: StoppedClock, name: string): Promis
   }
 }
 
-/** What it starts, it starts now. */
+/** Obeys the server; kernels start at the current time of the clock. */
 async function comply(agent: PlayedAgent, clock: StoppedClock): Promise<void> {
   const ran = new Set([...agent.kernels].flatMap(([id, { status }]) => (status === 'RUNNING' ? [id] : [])))
   agent.obey(await agent.sync())

@@ -4,7 +4,7 @@ import { crc32, deflateSync } from 'node:zlib'
 /** Channels are kept in steps of so much: fewer colours, and nothing that an eye sees. */
 const STEP = 8
 
-/** What a browser has drawn, in as few bytes as it takes. */
+/** Encodes a screenshot in few bytes. */
 export async function reduced(page: Page, png: Buffer): Promise<Buffer> {
   const { width, height, data } = await pixelsOf(page, png)
   return smallPng({ width, height, data: data.map((channel) => Math.min(255, Math.round(channel / STEP) * STEP)) })

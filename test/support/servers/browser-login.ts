@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 
-/** What a browser has that is logged in. */
+/** The login of a browser. */
 export interface BrowserLogin {
-  /** As `name=value`. It is sent to every port of the host. */
+  /** The cookie as `name=value`. Browsers send it to every port of the host. */
   cookie: string
   /** Stays in the storage of the origin. */
   key: string

@@ -44,7 +44,7 @@ export async function startUiServer(purpose: string, env: Record<string, string>
   const served = {
     url,
     database,
-    /** SIGKILL. The programs that its agent runs go on. */
+    /** Kills the server by SIGKILL. The programs that its agent runs go on. */
     kill: () => server.kill(),
     /** Starts the server again, on the same port. */
     async startAgain(): Promise<void> {
