@@ -17,7 +17,7 @@ beforeAll(async () => {
 })
 afterAll(() => server?.close())
 
-test('defaults, switch, quotas: set, shown, taken away', async () => {
+test('defaults, switches and quotas are set, shown and removed', async () => {
   expect(await reprise('defaults', 'set', 'cluster', '--retries', '2')).toMatchObject({ status: 0 })
   expect((await reprise('defaults')).stdout).toMatch(/CLUSTER +– +maxRetries +2/)
   expect(await reprise('defaults', 'clear', 'cluster')).toMatchObject({ status: 0 })
@@ -40,7 +40,7 @@ test('defaults, switch, quotas: set, shown, taken away', async () => {
   expect((await reprise('projects')).stdout).toMatch(/default +default/)
 })
 
-test('users, projects and groups: made, granted, drained, taken away', async () => {
+test('users, projects and groups are created, granted, drained and removed', async () => {
   expect(await reprise('users', 'create', 'grace')).toMatchObject({ status: 0 })
   expect(await reprise('domains', 'create', 'optics')).toMatchObject({ status: 0 })
   expect((await reprise('domains')).stdout).toMatch(/^optics +/m)
@@ -89,7 +89,7 @@ test('users, projects and groups: made, granted, drained, taken away', async () 
   expect((await reprise('groups')).stdout).not.toContain('tpu')
 })
 
-test('stats and history: what the server counted, and what it did', async () => {
+test('stats shows what the server counted, history what it did', async () => {
   const counted = { name: 'counted', createdAt: new Date(Date.now() - 60_000) }
   const well = await server.factory.session({ ...counted, status: 'TERMINATED' })
   const { id } = await server.factory.session({ ...counted, status: 'ERROR', failureCause: 'OOM_KILLED' })
@@ -110,7 +110,7 @@ test('stats and history: what the server counted, and what it did', async () => 
   expect((await reprise('history', id)).stdout).toMatch(/ 3 +schedule-sessions +SUCCESS +SCHEDULED$/m)
 })
 
-test('graphql: a document, its variables, and what is wrong with it', async () => {
+test('graphql sends a document with variables, and shows its errors', async () => {
   const quota =
     'query ($name: String!, $scope: QuotaScope = PROJECT) { quota(scope: $scope, name: $name) { name scope } }'
   const asked = await reprise('graphql', quota, '--variable', 'name=default')
@@ -126,7 +126,7 @@ test('graphql: a document, its variables, and what is wrong with it', async () =
   expect(await reprise('graphql', '{ now }', '--variables', '7')).toMatchObject({ status: 2 })
 })
 
-test('agents: listed, drained, resumed by name', async () => {
+test('agents are listed, drained and resumed by name', async () => {
   await server.factory.agent('node-7')
   expect((await reprise('agents', 'drain', 'node-7', '--reason', 'new disk')).stdout).toContain('DRAINING')
   expect((await reprise('agents', '--status', 'draining')).stdout).toContain('node-7')
@@ -138,7 +138,7 @@ test('agents: listed, drained, resumed by name', async () => {
   expect((await reprise('agents')).stdout).toMatch(/ node-7 +TERMINATED /)
 })
 
-test('tokens: made, used, kept by login, revoked', async () => {
+test('tokens are created, used, kept by login and revoked', async () => {
   const made = await reprise('tokens', 'create', 'ci', '--role', 'viewer', '--project', 'default', '--expires', '1d')
   const secret = made.stdout.trim()
   expect(secret).toMatch(/^rpr_/)
@@ -169,7 +169,7 @@ test('tokens: made, used, kept by login, revoked', async () => {
   expect(await viewer('profiles', 'remove', 'lab')).toMatchObject({ status: 0 })
 })
 
-test('webhooks: made, tried out, rotated, switched off, replayed', async () => {
+test('webhooks are created, tested, rotated, disabled and replayed', async () => {
   const url = 'https://hooks.example.com/reprise'
   const made = JSON.parse((await reprise('webhooks', 'create', url, '--event', 'session.retry_*', '--json')).stdout)
   const { webhookId } = made.webhook
@@ -191,7 +191,7 @@ test('webhooks: made, tried out, rotated, switched off, replayed', async () => {
   expect(await reprise('webhooks', 'delete', webhookId)).toMatchObject({ status: 3 })
 })
 
-test('policy preview: delays, a plot, and what Airflow would do', async () => {
+test('policy preview shows delays, a plot, and the delays of Airflow', async () => {
   const growing = ['--retries', '3', '--retry-delay', '30s', '--backoff', 'exponential', '--jitter', 'none']
   const { stdout } = await reprise('policy', 'preview', ...growing)
   const rows = stdout.trim().split('\n').slice(-3)
@@ -223,7 +223,7 @@ describe('doctor', () => {
     return { status, of: (what: string) => found.findings.find((finding) => finding.what.startsWith(what)) }
   }
 
-  test('finds all well', async () => {
+  test('finds no fault', async () => {
     await server.factory.agent('healthy')
     const { status, of } = await findings({})
     expect(status).toBe(0)
@@ -232,7 +232,7 @@ describe('doctor', () => {
     expect(of('token')?.found).toContain('ADMIN of the whole cluster')
   })
 
-  test('finds what is wrong, and says what to do', async () => {
+  test('finds faults, and says what to do', async () => {
     const dataDir = join(directory, 'open')
     await mkdir(dataDir)
     await writeFile(join(dataDir, 'admin-token'), 'rpr_old')

@@ -236,7 +236,7 @@ describe('schedules', () => {
     return rows[0]!
   }
 
-  test('each planned time is decided on once, though a server is killed', async () => {
+  test('each planned time is decided once, even if a server is killed', async () => {
     const options = ['--every', '1s', '--catch-up', '100', '--retries', '1', '--cpu', '0.1']
     const made = await reprise('schedules', 'create', 'tick', ...options, '--', 'true')
     expect(made).toMatchObject({ status: 0, stdout: expect.stringMatching(/^[0-9a-f-]{36}\n$/) })
@@ -256,7 +256,7 @@ describe('schedules', () => {
     expect((await reprise('schedules', 'runs', 'tick')).stdout).toContain('SUCCEEDED')
   })
 
-  test('is made, changed, run and deleted by its name', async () => {
+  test('a schedule is created, changed, run and deleted by name', async () => {
     const timing = [
       '--cron',
       '30 2 * * *',
@@ -297,7 +297,7 @@ describe('schedules', () => {
     expect((await reprise('schedules', 'info', 'nightly')).stderr).toContain('nightly')
   })
 
-  test('cancel-other ends what runs, and then starts', async () => {
+  test('with cancel-other a run ends the one before, and then starts', async () => {
     await reprise('schedules', 'create', 'sync', '--cron', '@yearly', '--overlap', 'cancel-other', '--', 'sleep', '600')
     const older = (await reprise('schedules', 'run', 'sync')).stdout.trim()
     const state = async (id: string) => JSON.parse((await reprise('info', id, '--json')).stdout)

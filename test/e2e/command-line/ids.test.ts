@@ -32,7 +32,7 @@ describe('ids', () => {
   /** All but the last digits, in capitals: no other id has it. */
   const begun = (id: string) => id.slice(0, -4).toUpperCase()
 
-  test('sessions and chains: in filters, and as what others depend on', async () => {
+  test('sessions and chains: in filters and as dependencies', async () => {
     const chain = await server.factory.chain(2, { name: 'again' })
     const [first, second] = [chain[0]!, chain[1]!]
     const ids = async (...options: string[]) =>
@@ -63,7 +63,7 @@ describe('ids', () => {
     expect(webhook.chainId).toBe(first.id)
   })
 
-  test('agents: by a beginning or the name, wherever sessions are let on them or kept off', async () => {
+  test('agents: by a beginning or the name, in every option that allows or avoids them', async () => {
     const agent = await server.factory.agent('node-7')
     const other = await server.factory.agent('node-8')
     const { session } = await json<Record<'session', { sessionId: string }>>(
@@ -150,7 +150,7 @@ describe('ids', () => {
     })
   })
 
-  test('of several the candidates are told, with their names', async () => {
+  test('an ambiguous beginning lists the candidates with their names', async () => {
     const made = [await server.factory.session({ name: 'one' }), await server.factory.session({ name: 'two' })]
     const { status, stderr } = await reprise('info', made[0]!.id.slice(0, 8))
     expect(status).toBe(2)
@@ -164,7 +164,7 @@ describe('ids', () => {
   })
 
   test.each(['webhooks', 'resubmissions', 'tokens', 'deployments'])(
-    'a prefix that is none is refused for %s',
+    'an invalid prefix is refused for %s',
     async (list) => {
       const argument = list === 'deployments' ? 'filter: { idPrefix: "x" }' : 'idPrefix: "01234567\' OR 1=1"'
       const { data, errors } = await server.query(
@@ -177,7 +177,7 @@ describe('ids', () => {
     },
   )
 
-  test('watch says what sessions are called', async () => {
+  test('watch shows the names of sessions', async () => {
     const { id: sessionId, chainId } = await server.factory.session({ name: 'watched-one' })
     const { child, output, ended } = startCommand(['watch', 'watched-one'], environment)
     await vi.waitFor(() => expect(output.stderr).toContain('watching from'), { timeout: 120_000 })
@@ -227,7 +227,7 @@ describe('completion', () => {
     return stdout.split('\n').filter(Boolean)
   }
 
-  test('sessions by name, and by id once one is begun; no name that a shell would take apart', async () => {
+  test('sessions complete by name, or by id once an id is begun; names that a shell would split are left out', async () => {
     await expect.poll(() => offered('session', ''), IN_TIME).toEqual(['nightly-report'])
     await expect.poll(() => offered('session', 'night'), IN_TIME).toEqual(['nightly-report'])
     expect(await offered('session', 'day')).toEqual([])
@@ -236,7 +236,7 @@ describe('completion', () => {
     }
   })
 
-  test('each kind is answered, or nothing is', async () => {
+  test('every kind completes; an unknown kind completes to nothing', async () => {
     await expect.poll(() => offered('project', 'def'), IN_TIME).toEqual(['default'])
     await expect.poll(() => offered('domain', ''), IN_TIME).toContain('default')
     await expect.poll(() => offered('group', ''), IN_TIME).toContain('default')
@@ -253,7 +253,7 @@ describe('completion', () => {
     expect(await offered('nothing', '')).toEqual([])
   })
 
-  test('the server is that of the line; without one nothing is said', async () => {
+  test('completion asks the server named on the line; without a server it prints nothing', async () => {
     const nowhere = 'http://127.0.0.1:2'
     expect(await offered('session', '', 'info', '--url', nowhere)).toEqual([])
     const away = commandLine({ ...environment, REPRISE_URL: nowhere })
@@ -262,7 +262,7 @@ describe('completion', () => {
     await expect.poll(async () => (await back()).stdout, IN_TIME).toBe('nightly-report\n')
   })
 
-  test('bash completes `npx reprise`, and leaves npx what it had', async () => {
+  test('bash completes `npx reprise`, and keeps an earlier completion of npx', async () => {
     expect(await completed(['npx', 'rep'])).toEqual(['reprise'])
     expect(await completed(['npx', 'reprise', 'retry', 'n'])).toEqual(['now'])
     for (const [words, found] of [

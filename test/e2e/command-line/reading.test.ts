@@ -32,7 +32,7 @@ beforeAll(async () => {
 afterAll(() => server?.close())
 
 describe('the web UI', () => {
-  test('is opened by an address that logs in once, with the rights of the token', async () => {
+  test('opens by an address that logs in once, with the rights of the token', async () => {
     await using served = await startGraphQLServerWithUi()
     const ui = commandLine({ ...environment, REPRISE_URL: served.url, REPRISE_TOKEN: served.adminToken })
     const { status, stdout } = await ui('ui', '--no-open', '--json')
@@ -49,7 +49,7 @@ describe('the web UI', () => {
     expect(await stranger('ui', '--no-open')).toMatchObject({ status: 4, stdout: '' })
   })
 
-  test('is not there on a server that serves none', async () => {
+  test('is missing on a server that serves none', async () => {
     const { status, stderr } = await reprise('ui', '--no-open')
     expect({ status, stderr }).toEqual({ status: 2, stderr: expect.stringContaining('serves no web UI') })
   })
@@ -75,7 +75,7 @@ describe('exit statuses and what to do', () => {
     })
   })
 
-  test('2: the server finds the input wrong, and tells all that is', async () => {
+  test('2: the server lists all faults of the input', async () => {
     const { status, stderr } = await reprise('create', '--retries', '101', '--retry-delay', '0', '--', 'true')
     expect({ status, lines: stderr.match(/^ {2}retryPolicy\.\w+/gm) }).toEqual({
       status: 2,
@@ -83,7 +83,7 @@ describe('exit statuses and what to do', () => {
     })
   })
 
-  test('3: there is no such thing; as JSON, too', async () => {
+  test('3: the object does not exist; as JSON, too', async () => {
     expect(await reprise('info', UNKNOWN)).toMatchObject({ status: 3, stderr: expect.stringContaining(UNKNOWN) })
     const { status, stdout, stderr } = await reprise('info', 'nobody', '--json')
     expect({ status, stdout, error: JSON.parse(stderr) }).toMatchObject({
@@ -110,7 +110,7 @@ describe('exit statuses and what to do', () => {
   })
 })
 
-test('130: Ctrl-C ends what waits for a server', async () => {
+test('130: Ctrl-C ends a command that waits for a server', async () => {
   const waiting = { ...environment, REPRISE_URL: 'http://127.0.0.1:2', REPRISE_NETWORK_RETRY_SECONDS: '600' }
   for (const args of [
     ['info', UNKNOWN],
@@ -123,7 +123,7 @@ test('130: Ctrl-C ends what waits for a server', async () => {
   }
 })
 
-test('a reader that goes away early is no fault', async () => {
+test('a reader that closes the pipe early causes no error', async () => {
   // More than a pipe holds.
   await Promise.all(Array.from({ length: 150 }, () => server.factory.session({ name: 'piped' })))
   const script = '"$0" "$1" list --limit 0 --json | head -c 1; echo " ${PIPESTATUS[0]}"'
@@ -132,7 +132,7 @@ test('a reader that goes away early is no fault', async () => {
   expect(stdout).toBe('[ 0\n')
 })
 
-test('lists what was asked for', async () => {
+test('lists the sessions of the filter', async () => {
   await server.factory.session({ name: 'wanted', status: 'ERROR', failureCause: 'OOM_KILLED' })
   await server.factory.session({ name: 'other', status: 'ERROR', failureCause: 'KERNEL_NONZERO_EXIT' })
   const names = async (...args: string[]) => {
@@ -150,7 +150,7 @@ test('lists what was asked for', async () => {
   expect(limited.stderr).toContain('--limit')
 })
 
-test('what depends on others names them by name or by the beginning of an id', async () => {
+test('dependencies are given by name or by the beginning of an id', async () => {
   const [first, second] = [
     await server.factory.session({ name: 'first' }),
     await server.factory.session({ name: 'second' }),
@@ -190,7 +190,7 @@ describe('many sessions of a file', () => {
     return path
   }
 
-  test('arrays, dependencies by name and what the options say; the same again is nothing new', async () => {
+  test('creates arrays, dependencies by name and options; the same file again creates nothing', async () => {
     const path = await write(
       'jobs.yaml',
       `- name: prepare
@@ -224,7 +224,7 @@ describe('many sessions of a file', () => {
     expect(await created('yaml')).toHaveLength(4)
   })
 
-  test('what is refused is told with its place, and the others are created', async () => {
+  test('refused lines are listed with their place, and the others are created', async () => {
     const path = await write(
       'jobs.jsonl',
       '{"name": "fine", "command": ["true"]}\n\n{"name": "bad", "command": ["true"], "priority": 1000}\n{"command": ["/bin/fine"]}\n',
@@ -240,7 +240,7 @@ describe('many sessions of a file', () => {
     ).toEqual(['fine', 'fine'])
   })
 
-  test('a thousand of the command line, in their order, and more than one call takes', async () => {
+  test('creates a thousand in order, in more than one call', async () => {
     const args = ['--array', '1..1000', '--name', 'member-{i}', '--label', 'of=array']
     const { status, stdout, stderr } = await reprise('create', ...args, '--', 'work', '{i}')
     expect({ status, stderr, lines: stdout.split('\n').length }).toEqual({
@@ -265,7 +265,7 @@ describe('many sessions of a file', () => {
   })
 })
 
-test('chains: by what was asked for, in the order that was, and counted', async () => {
+test('chains are filtered, ordered and counted', async () => {
   const project = 'chains-of-the-command-line'
   const projectId = await server.factory.project(project)
   const createdAt = new Date(Date.now() - 60_000)
@@ -287,7 +287,7 @@ test('chains: by what was asked for, in the order that was, and counted', async 
   expect(stdout).toMatch(/WAITING_RETRY +1\n.*HELD +1\n.*SUCCEEDED +1\n/)
 })
 
-test('events: what has happened, and then what happens, without a gap', async () => {
+test('events shows past events, and then new ones without a gap', async () => {
   const [mine, other] = [
     await server.factory.session({ name: 'told' }),
     await server.factory.session({ name: 'untold' }),
@@ -329,7 +329,7 @@ test('events: what has happened, and then what happens, without a gap', async ()
 describe.skipIf(!PSEUDO_TERMINAL)('in a terminal (needs `script` of util-linux)', () => {
   const ESCAPES = /\u001b\[[0-9;]*[A-Za-z]/g // oxlint-disable-line no-control-regex -- they are what it is about
 
-  test.each([60, 100])('tables fit into %i columns, with as much of ids as finds them', async (columns) => {
+  test.each([60, 100])('tables fit into %i columns, with ids long enough to find them', async (columns) => {
     const { id } = await server.factory.session({ name: `${'long'.repeat(40)}-${columns}`, status: 'RUNNING' })
     const { text, status } = await startInTerminal(['list', '--with-name', 'longlong*', '--limit', '1'], {
       columns,
@@ -345,7 +345,7 @@ describe.skipIf(!PSEUDO_TERMINAL)('in a terminal (needs `script` of util-linux)'
     expect(lines[1]).toContain('…')
   })
 
-  test('colours on a terminal, none with NO_COLOR, none in a pipe', async () => {
+  test('colours appear on a terminal, but not with NO_COLOR or in a pipe', async () => {
     await server.factory.session({ name: 'colourful', status: 'RUNNING' })
     const args = ['list', '--with-name', 'colourful']
     expect((await startInTerminal(args, { columns: 100, environment }).ended).text).toContain('\u001b[32mRUNNING')
@@ -354,7 +354,7 @@ describe.skipIf(!PSEUDO_TERMINAL)('in a terminal (needs `script` of util-linux)'
     expect((await reprise(...args)).stdout).not.toContain('\u001b[')
   })
 
-  test('the bar of a resubmission; Ctrl-C leaves undone what is not done yet', async () => {
+  test('a resubmission shows a bar, and Ctrl-C leaves the rest undone', async () => {
     const failed = Array.from({ length: MANY }, () =>
       server.factory.session({ name: 'bulk', status: 'ERROR', failureCause: 'UNKNOWN' }),
     )

@@ -79,7 +79,7 @@ describe('ordinary user', () => {
     const create = (script: string, more: object = {}) =>
       fleet.createSession({ image: BASE_IMAGE, command: ['sh', '-c', script], ...more })
 
-    test.skipIf(missing !== null)('runs what succeeds, what fails and what is stopped', LONG, async () => {
+    test.skipIf(missing !== null)('runs sessions that succeed, fail and are stopped', LONG, async () => {
       const [fine, failed, long] = [
         await create('echo out; id -u'),
         await create('exit 7', { retryPolicy: { maxRetries: 0 } }),
@@ -97,7 +97,7 @@ describe('ordinary user', () => {
       await eventually(async () => (await asUser('podman', 'ps', '--all', '--quiet')) === '', { withinMs: SLOWLY_MS })
     })
 
-    test.skipIf(missing !== null)('enters a session, and reaches what it serves to itself', LONG, async () => {
+    test.skipIf(missing !== null)('enters a session, and reaches its loopback port', LONG, async () => {
       const port = await lastingPort()
       const program = `echo from inside >index.html; exec httpd -f -p 127.0.0.1:${port} -h "$PWD"`
       const id = await create(program, { sessionType: 'INTERACTIVE' })
@@ -115,7 +115,7 @@ describe('ordinary user', () => {
       await commandLine(environment)('cancel', id)
     })
 
-    test.skipIf(missing !== null)('is told what its engine cannot bound, as doctor says it', async () => {
+    test.skipIf(missing !== null)('is warned of limits that its engine cannot set, as doctor does', async () => {
       const controllers = await asUser('podman', 'info', '--format', '{{.Host.CgroupControllers}}')
       const controls = { memory: 'memory', cpu: 'CPU', pids: 'processes' }
       const lacks = Object.entries(controls).flatMap(([controller, what]) =>
@@ -137,7 +137,7 @@ describe('ordinary user', () => {
       })
     })
 
-    test.skipIf(missing !== null)('goes on with what ran when it was killed', LONG, async () => {
+    test.skipIf(missing !== null)('goes on with the kernels that ran when it was killed', LONG, async () => {
       const id = await create('echo begun; sleep 6; echo done')
       await fleet.until(id, ([first]) => textOf(first!) === 'begun\n', SLOWLY_MS)
       await agent.kill()
@@ -237,7 +237,7 @@ describe('relay users', () => {
   const isRoot = process.getuid?.() === 0
 
   describe.skipIf(!isRoot)(`user ids${isRoot ? '' : ' (skipped: only root can give them)'}`, () => {
-    test('what is fetched belongs to the project on the agent that fetches, which reads, changes and removes it', async () => {
+    test('a fetched checkpoint belongs to the user of the project on the fetching agent, which reads, changes and removes it', async () => {
       const { chainId, uids } = await expectOwnFiles(fleet, ['one', 'two', 'one'])
       for (const [index, name] of (['one', 'two', 'one'] as const).entries()) {
         const [first, last] = RANGES[name]

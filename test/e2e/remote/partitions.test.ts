@@ -38,7 +38,7 @@ describe('partitions', () => {
       expectRetryElsewhere(partitioned, 'stalled'))
   })
 
-  test('an agent that returns before its fence stops what is no longer its own, and only then the retry runs', async () => {
+  test('an agent that returns before its fence stops kernels that it has lost, and only then the retry runs', async () => {
     const { fleet, proxy, startCutOff, startBeside, startNoting } = partitioned
     await startCutOff(60_000)
     const id = await startNoting('returns', { first: 2_000, later: 5 })
@@ -144,7 +144,7 @@ describe('standstill', () => {
     })
   }
 
-  test('two attempts are never alive together, whoever stands still or is gone', async () => {
+  test('two attempts are never alive together, whichever process stands still or dies', async () => {
     const sessions = new Map<string, string>()
     for (const name of Object.keys(MISDEEDS)) {
       await startVictim(name)

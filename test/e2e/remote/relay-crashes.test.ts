@@ -237,7 +237,7 @@ describe('published checkpoints', () => {
   describe('the agent dies for good', () => {
     useFleet(SHORT_LEASE, 6_000)
 
-    test('and only what was written since the last publishing is lost', async () => {
+    test('only what was written since the last publication is lost', async () => {
       const id = await begin('save 1; publish; save 2; publish; save 3; exec sleep 1000')
       await eventually(() => existsSync(join(directory(id), 'step3/sums')))
       expect(await answer(id)).toMatchObject({ attempt: 1, published: true, reason: null })
@@ -262,7 +262,7 @@ describe('published checkpoints', () => {
       })
     })
 
-    test('while its program publishes all the time, and no state is torn', async () => {
+    test('no state is torn while the program publishes all the time', async () => {
       const id = await begin('n=0; while :; do n=$((n + 1)); save $n; : >.publish; done')
       // Under such haste not all of its states stand still for long enough.
       const publishedAt = () => answer(id).then((one) => one['published'] === true && String(one['at']))
@@ -311,7 +311,7 @@ describe('published checkpoints', () => {
   describe('the server is killed', () => {
     useFleet(PATIENT_LEASE)
 
-    test('when it has the file, and before it is on record', async () => {
+    test('after it has the file, before it is recorded', async () => {
       const halt = haltAt(notes, { call: 'rename', of: String.raw`\.part$`, side: 'after' })
       await fleet.server.stop()
       await fleet.restartServer(halt.environment)

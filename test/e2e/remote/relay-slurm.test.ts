@@ -73,7 +73,7 @@ describe('ordinary slurm', () => {
 
     const queued = async () => (await user.run(['squeue', '--noheader'], agentEnvironment)).stdout.trim()
 
-    test.skipIf(missing !== null)('runs what succeeds, what fails and what is stopped', LONG, async () => {
+    test.skipIf(missing !== null)('runs sessions that succeed, fail and are stopped', LONG, async () => {
       const [fine, failed, long] = [
         await create('echo out; id -u'),
         await create('exit 7', { retryPolicy: { maxRetries: 1, retryDelay: 0.1 } }),
@@ -138,13 +138,13 @@ describe('relay slurm', () => {
         expect(lstatSync(join(agents.chainsOf(way.at(-1)!), chainId, path)).uid).toBe(uids.at(-1))
     })
 
-    test('what cannot travel is missing there, and what cannot come is missing here', async () => {
+    test('checkpoints that cannot be sent or fetched are missing', async () => {
       const name = SLURM_AGENTS.at(-1)!
       await expectMissing(agents.fleet, ['process', name], SLOWLY_MS)
       await expectMissing(agents.fleet, [name, 'process'], SLOWLY_MS)
     })
 
-    test('what is uploaded runs in a process, and then in jobs', async () => {
+    test('uploaded code runs in a process, and then in jobs', async () => {
       const way = ['process', ...SLURM_AGENTS] as const
       const uids = await expectUploadOn(agents.fleet, way, SLOWLY_MS)
       for (const [index, name] of way.entries()) if (name !== 'process') expect(uids[index]).toBe(agents.uidOn(name))
@@ -175,12 +175,12 @@ describe('relay slurm losses', () => {
   describe
     .skipIf(missing !== null)
     .concurrent(`the agent of a job or a process is lost${missing === null ? '' : `: ${missing}`}`, LONG, () => {
-      test('what a job has published outlives its agent: one of another cluster goes on', async () => {
+      test('a publication of a job outlives its agent: a job of another cluster goes on from it', async () => {
         // Little more than the shortest with which jobs are started.
         await expectToOutlive(SLURM_AGENTS[1] ?? 'plain', SLURM_AGENTS[2] ?? 'process', 40_000)
       })
 
-      test('a job goes on with what a process has published whose agent is lost', async () => {
+      test('a job goes on from the publication of a process whose agent is lost', async () => {
         await expectToOutlive('process', 'plain', 10_000)
       })
     })

@@ -78,7 +78,7 @@ describe('remote agents', () => {
     await agent.stop()
   })
 
-  test('a second agent of one directory, or with a token that is refused, says so and ends', async () => {
+  test('a second agent of a directory, or one with a refused token, says so and ends', async () => {
     const agent = await fleet.startAgent({ name: 'near', token })
     await expect(fleet.startAgent({ name: 'near', token })).rejects.toThrow(/belongs to an agent that runs/)
     await expect(fleet.startAgent({ name: 'far', token: `rpr_${'x'.repeat(43)}` })).rejects.toThrow(

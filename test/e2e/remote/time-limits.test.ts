@@ -103,7 +103,7 @@ describe('time limits', () => {
 
   const isOver = ({ status }: Seen) => status === 'TERMINATED' || status === 'ERROR' || status === 'CANCELLED'
 
-  test('a program that ended in time has succeeded, though its agent stood still over the limit', async () => {
+  test('a program that ended in time has succeeded, even if its agent stood still over the limit', async () => {
     const work = await begin()
     process.kill(agent.pid, 'SIGSTOP')
     try {
@@ -117,7 +117,7 @@ describe('time limits', () => {
   })
 
   test.each(['stalled', 'cut', 'deaf'] as const)(
-    'a program that ended in time has succeeded, though the line was %s over the limit',
+    'a program that ended in time has succeeded, even if the connection was %s over the limit',
     async (passage) => {
       const work = await begin()
       proxy.set(passage)
@@ -131,7 +131,7 @@ describe('time limits', () => {
     },
   )
 
-  test('a program that ended in time has succeeded, though its agent was started again over the limit', async () => {
+  test('a program that ended in time has succeeded, even if its agent restarted over the limit', async () => {
     const work = await begin()
     await agent.kill()
     await work.ends()
@@ -140,7 +140,7 @@ describe('time limits', () => {
     await expectSuccess(work)
   })
 
-  test('a program that ended in time has succeeded, though no server was there over the limit', async () => {
+  test('a program that ended in time has succeeded, even if no server ran over the limit', async () => {
     const work = await begin()
     proxy.set('cut')
     await fleet.server.kill()
@@ -153,7 +153,7 @@ describe('time limits', () => {
     await expectSuccess(work)
   })
 
-  test('a program that ran for longer than its limit has timed out, though nobody could stop it', async () => {
+  test('a program that ran longer than its limit has timed out, even if nothing could stop it', async () => {
     const work = await begin({
       batchTimeout: 1,
       program: 'if [ "$REPRISE_ATTEMPT" = 1 ]; then sleep 2; else sleep 1000; fi',
@@ -165,7 +165,7 @@ describe('time limits', () => {
     await expectTimeout(work)
   })
 
-  test('a program that ran for longer than its limit has timed out, though no server was there to stop it', async () => {
+  test('a program that ran longer than its limit has timed out, even if no server ran to stop it', async () => {
     const work = await begin({
       batchTimeout: 1,
       program: 'if [ "$REPRISE_ATTEMPT" = 1 ]; then sleep 2; else sleep 1000; fi',
