@@ -171,13 +171,6 @@ describePages('the list of chains', (server) => {
 
   testAppearance(server, [['/chains', (page) => rowOf(page, 'steady').waitFor()]])
 
-  test('fits the page at 200 %', async () => {
-    await using opened = await server.open({ width: 640, height: 400 })
-    await opened.page.goto('/chains')
-    await rowOf(opened.page, 'steady').waitFor()
-    expect(await opened.page.evaluate(() => document.documentElement.scrollWidth)).toBe(640)
-  })
-
   describe('the chosen theme', () => {
     test('is there from the first paint', async () => {
       await using opened = await server.open({ colorScheme: 'light' })

@@ -8,7 +8,6 @@ import packageJson from '../../package.json' with { type: 'json' }
 import { readAdminToken, type ServerProcess, startServer } from '../../src/cli/demo/server-process.ts'
 import { installPacked } from '../support/programs/packed-package.ts'
 import { temporaryDirectory } from '../support/run/temporary-directory.ts'
-import { readUiFiles } from '../../src/http/ui-files.ts'
 import { ROOT } from '../guard/source-files.ts'
 import { testDatabase, type TestDatabase } from '../support/database/database.ts'
 import { blocksOfTest } from '../support/document-blocks.ts'
@@ -165,12 +164,6 @@ describe('client package', () => {
     const { stdout } = await run(process.execPath, [bin, 'run', '-n', 'packed', '--', 'echo', 'from afar'], { env })
     expect(stdout).toBe('from afar\n')
     expect((await run(process.execPath, [bin, '--version'], { env })).stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
-  })
-
-  test('the package has the web UI', async () => {
-    const { build, routes } = await readUiFiles(join(directory, 'node_modules/reprise/dist/ui'))
-    expect(build).toMatch(/^[0-9a-f]{16}$/)
-    expect(routes).toContainEqual({ method: 'GET', path: '/chains' })
   })
 
   /** Returns the errors of the compiler in a module that uses the installed package. */
