@@ -1,4 +1,3 @@
-import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { eventually } from '../support/eventually.ts'
 import { describeOwnUi, describeUi, rowOf, testAppearance } from '../support/ui-suite.ts'
