@@ -160,7 +160,6 @@ describe('bench', () => {
 })
 
 describe('test run', () => {
-  const ROOT = join(import.meta.dirname, '../..')
   const MAIN = join(ROOT, 'test/support/run/main.ts')
 
   const PASSES = `import { test } from 'vitest'\ntest('passes', () => {})`
@@ -168,6 +167,7 @@ describe('test run', () => {
 
   /** Fails the first time, and passes from then on. */
   const FAILS_ONCE = `import { existsSync, writeFileSync } from 'node:fs'
+import { test } from 'vitest'
 test('fails once', () => {
   const first = new URL('first', import.meta.url)
   if (existsSync(first)) return

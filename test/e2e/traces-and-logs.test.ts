@@ -256,15 +256,15 @@ async function startOtlpReceiver() {
     if (accepted) spans.push(...spansOf(await json(request)))
     response.writeHead(accepted ? 200 : 404, { 'content-type': 'application/json' }).end('{}')
   }
-  const server = createServer((request, response) => void receive(request, response)).listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  const http = createServer((request, response) => void receive(request, response)).listen(0, '127.0.0.1')
+  await once(http, 'listening')
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${(http.address() as AddressInfo).port}`,
     spans,
     async close() {
-      server.close()
-      server.closeAllConnections()
-      await once(server, 'close')
+      http.close()
+      http.closeAllConnections()
+      await once(http, 'close')
     },
   }
 }

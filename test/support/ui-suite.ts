@@ -13,6 +13,11 @@ import { visit } from './visit.ts'
 
 const missing = whyNoBrowser()
 
+function describeInBrowser(name: string, body: () => void): void {
+  // oxlint-disable-next-line vitest/valid-title -- the name is a string
+  describe.skipIf(missing !== null)(name, body)
+}
+
 /** Settings of the shared server: its agent serves programs, and webhooks may go to this machine. */
 const SHARED = { REPRISE_AGENT_ADDRESS: '127.0.0.1', REPRISE_WEBHOOK_ALLOW_NETWORKS: '127.0.0.0/8' }
 
@@ -39,7 +44,7 @@ export function describeUi(
   { wholeServer = false }: { wholeServer?: boolean },
   body: (ui: SuiteUi) => void,
 ): void {
-  describe.skipIf(missing !== null)(name, () => {
+  describeInBrowser(name, () => {
     const ui = {} as SuiteUi
     onWorker.beforeAll(async ({ shared }) => {
       Object.assign(ui, wholeServer ? { ...shared, cluster: shared } : await shared.inNewProject())
@@ -56,7 +61,7 @@ export function describeOwnUi(
   body: (ui: UiServer) => void,
   env: () => Promise<Record<string, string>> = async () => ({}),
 ): void {
-  describe.skipIf(missing !== null)(name, () => {
+  describeInBrowser(name, () => {
     const ui = {} as UiServer
     beforeAll(async () => {
       Object.assign(ui, await startUiServer(purpose, await env()))
@@ -70,7 +75,7 @@ export type PageServer = TestServer & { open(options?: PageOptions): Promise<Wat
 
 /** Tests on the API and the web UI in this process, where nothing runs sessions. */
 export function describePages(name: string, body: (server: PageServer) => void): void {
-  describe.skipIf(missing !== null)(name, () => {
+  describeInBrowser(name, () => {
     const server = {} as PageServer
     beforeAll(async () => {
       const started = await startPages()
