@@ -15,7 +15,9 @@ const missing = whyNoBrowser()
 
 function describeInBrowser(name: string, body: () => void): void {
   // oxlint-disable-next-line vitest/valid-title -- the name is a string
-  describe.skipIf(missing !== null)(name, body)
+  describe.skipIf(missing !== null)(name, () => {
+    body()
+  })
 }
 
 /** Settings of the shared server: its agent serves programs, and webhooks may go to this machine. */
