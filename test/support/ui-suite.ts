@@ -35,7 +35,7 @@ const onWorker = test.extend<{ $worker: { shared: UiServer } }>({
 })
 
 /** A server as a suite sees it; its properties are set when its hooks run. */
-export type SuiteUi = UiView & { cluster: UiView }
+type SuiteUi = UiView & { cluster: UiView }
 
 /**
  * Tests on the server that all files of this worker share, in a new project, as its administrator. `wholeServer`: in
@@ -51,7 +51,10 @@ export function describeUi(
     onWorker.beforeAll(async ({ shared }) => {
       Object.assign(ui, wholeServer ? { ...shared, cluster: shared } : await shared.inNewProject())
     })
-    afterAll(() => Promise.all([ui.endAll?.(), ui.cluster?.endAll()]))
+    afterAll(async () => {
+      await ui.endAll?.()
+      await ui.cluster?.endAll()
+    })
     body(ui)
   })
 }
@@ -73,7 +76,7 @@ export function describeOwnUi(
   })
 }
 
-export type PageServer = TestServer & { open(options?: PageOptions): Promise<WatchedPage> }
+type PageServer = TestServer & { open(options?: PageOptions): Promise<WatchedPage> }
 
 /** Tests on the API and the web UI in this process, where nothing runs sessions. */
 export function describePages(name: string, body: (server: PageServer) => void): void {
@@ -90,7 +93,7 @@ export function describePages(name: string, body: (server: PageServer) => void):
   })
 }
 
-export async function startPages(): Promise<TestServer> {
+async function startPages(): Promise<TestServer> {
   return startGraphQLServer({ ui: await readUiFiles(await bundleUi(ROOT)) })
 }
 
