@@ -22,9 +22,9 @@ console.log(JSON.stringify({ greeting, from: import.meta.url, beside: import.met
 
   beforeAll(async () => {
     checkout = await temporaryDirectory('bundle')
-    source = join(checkout, 'src')
+    source = join(checkout, 'src/program')
     await cp(join(ROOT, 'scripts/bundle.ts'), join(checkout, 'scripts/bundle.ts'))
-    for (const name of ['main.ts', 'bundle.ts']) await cp(join(ROOT, 'src', name), join(source, name))
+    for (const name of ['src/main.ts', 'src/program/bundle.ts']) await cp(join(ROOT, name), join(checkout, name))
     await mkdir(join(checkout, 'node_modules'))
     await writeFile(join(checkout, 'node_modules/.package-lock.json'), '{}')
     await writeFile(join(checkout, 'package.json'), '{ "type": "module" }')
@@ -34,7 +34,7 @@ console.log(JSON.stringify({ greeting, from: import.meta.url, beside: import.met
   })
 
   async function run(): Promise<{ greeting: string; bundled: boolean; beside: string }> {
-    const { stdout } = await promisify(execFile)(process.execPath, [join(source, 'main.ts')])
+    const { stdout } = await promisify(execFile)(process.execPath, [join(checkout, 'src/main.ts')])
     const { from, ...said } = JSON.parse(stdout)
     return { ...said, bundled: from.includes('/.cache/bundle/') }
   }
