@@ -69,10 +69,9 @@ describe('the suite', () => {
       1,
       'shows that the time of stalled readers is not for those who wait',
     ],
-    'test/e2e/client-restarts.test.ts': [1, 'a server goes at a random moment, at most 100 ms from now'],
     'test/e2e/crashes.test.ts': [3, 'kills at random moments; work comes in, and is asked about, a little at a time'],
-    'test/e2e/database-outage.test.ts': [1, 'an outage has a length'],
-    'test/e2e/demo.test.ts': [1, 'Ctrl-C at moments that no output tells'],
+    'test/e2e/database-outage.test.ts': [2, 'an outage has a length; a server goes at a random moment'],
+    'test/e2e/readme-tour.test.ts': [1, 'Ctrl-C at moments that no output tells'],
     'test/e2e/proxies.test.ts': [1, 'a connection is idle for longer than a proxy allows'],
     'test/e2e/readiness.test.ts': [1, 'shows that a client waits while the server starts'],
     'test/e2e/remote/partitions.test.ts': [

@@ -77,7 +77,7 @@ describe('run', () => {
     expect(stderr).toMatch(/next attempt (now|in \d\S* s|\S+ s ago), at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d/)
   })
 
-  test('many: says which did not succeed after all their attempts', async () => {
+  test('many: names those that did not succeed after all attempts', async () => {
     const retries = ['--retries', '1', '--retry-delay', '0.2']
     const work = ['--', 'sh', '-c', 'test {i} -ne 2']
     const { status, stdout, stderr } = await reprise('run', '--array', '1..3', '-n', 'part-{i}', ...retries, ...work)
@@ -107,7 +107,7 @@ describe('run', () => {
     expect((await reprise('cancel', '--with-name', 'detach', '--status', 'running', '--force')).status).toBe(0)
   })
 
-  test('many: Ctrl-C while they are being created ends those that are there by then, and asks for no more', async () => {
+  test('many: Ctrl-C during creation ends those created so far, and creates no more', async () => {
     const [holder, witness] = [await database.connect(), await database.connect()]
     await holder.query('SET transaction_timeout = 0')
     await holder.query('BEGIN')
@@ -134,7 +134,7 @@ describe('run', () => {
     expect(run.stderr).toContain('exhausted')
   })
 
-  test('gives what was asked for: variables, slots, labels, rules, a policy from standard input', async () => {
+  test('passes variables, slots, labels, rules, and a policy from standard input', async () => {
     const spec = ['-e', 'GREETING=hello=you', '-e', 'HANDED', '--mem', '64m', '--slot', 'cpu=2', '-l', 'study=7']
     const rule = ['--rule', 'fail exit=3', '--rule', 'retry cause=oom-killed scale=mem:2:1g delay=1m avoid=agent']
     const args = ['run', '-n', 'asked', ...spec, ...rule, '--policy', '-', '--retries', '2', '--json', '--']
@@ -165,7 +165,7 @@ describe('run', () => {
     })
   })
 
-  test('what cannot begin yet says why, and is left alone when the command is ended', async () => {
+  test('a session that cannot begin yet says why, and stays when the command ends', async () => {
     for (const follow of [
       ['run', '-n', 'too-large', '--mem', '900t', '--', 'true'],
       ['logs', '--follow', 'too-large'],
@@ -181,14 +181,14 @@ describe('run', () => {
     await reprise('cancel', 'too-large')
   })
 
-  test('work that was cancelled has no exit status', async () => {
+  test('a cancelled session has no exit status', async () => {
     const run = startCommand(['run', '-n', 'endless', '--', 'sleep', '1000'], environment)
     await vi.waitFor(async () => expect((await newest('endless'))?.status).toBe('RUNNING'), WITHIN)
     expect(await reprise('cancel', 'endless', '--reason', 'enough')).toMatchObject({ status: 0 })
     expect((await run.ended).status).toBe(125)
   })
 
-  test('several kernels are told apart, and one can be asked for', async () => {
+  test('the output of several kernels is labelled, and one kernel can be chosen', async () => {
     const run = await reprise('run', '-n', 'pair', '--cluster-size', '2', '--', 'sh', '-c', 'echo one; printf two')
     expect(run.status).toBe(0)
     expect(run.stdout.split('\n').toSorted().join('\n').trim()).toBe('main1 | one\nmain1 | two\nsub1 | one\nsub1 | two')
@@ -203,7 +203,7 @@ describe('run', () => {
         environment,
       })
 
-    test('detaches: the work goes on', async () => {
+    test('detaches: the session goes on', async () => {
       const run = inTerminal('left')
       await vi.waitFor(() => expect(run.seen.text).toContain('begun'), WITHIN)
       run.press(CTRL_C)
@@ -215,7 +215,7 @@ describe('run', () => {
       await client.terminateSession(sessionId)
     })
 
-    test('or ends it, where that was asked for', async () => {
+    test('ends the session, if an option says so', async () => {
       const run = inTerminal('ended', '--on-interrupt', 'terminate', '--retries', '3')
       await vi.waitFor(() => expect(run.seen.text).toContain('begun'), WITHIN)
       run.press(CTRL_C)
@@ -227,7 +227,7 @@ describe('run', () => {
   })
 })
 
-test('create, logs --follow, info, chain: the same work, looked at from elsewhere', async () => {
+test('create, logs --follow, info and chain show the same session', async () => {
   const script = 'echo part $REPRISE_ATTEMPT; echo >$REPRISE_CHAIN_DIR/state; test $REPRISE_ATTEMPT -ge 2'
   const args = [
     '-n',

@@ -22,7 +22,7 @@ export const SHORT_LEASE: Lease = {
   outageAfterMs: 2_000,
 }
 
-/** Where nobody waits for an agent to be lost: one that comes back comes in time. */
+/** A lease for tests in which no agent is lost. */
 export const PATIENT_LEASE: Lease = { ...SHORT_LEASE, suspectAfterMs: 60_000, lostAfterMs: 120_000 }
 
 export interface Seen {
@@ -64,7 +64,7 @@ export interface RemoteFleet extends AsyncDisposable {
   chain(sessionId: string): Promise<Seen[]>
   until(sessionId: string, what: (chain: Seen[]) => boolean, withinMs?: number): Promise<Seen[]>
   agentStatus(name: string): Promise<string | undefined>
-  /** Where the agent of this name keeps its id and kernels. */
+  /** Directory in which the agent of this name keeps its id and kernels. */
   agentDir(name: string): string
   /** A token of the role AGENT. */
   token(): Promise<string>

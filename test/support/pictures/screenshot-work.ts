@@ -2,18 +2,20 @@ import { randomUUID } from 'node:crypto'
 import { NO_SYNC_POINTS } from '../../../src/observability/sync-points.ts'
 import { resubmitSessions } from '../../../src/services/resubmission/resubmit-sessions.ts'
 import { setRetrySwitch } from '../../../src/services/retry/retry-switches.ts'
-import { openDatabase } from '../../../src/store/database.ts'
+import { type Database, openDatabase } from '../../../src/store/database.ts'
 import { createPrisma } from '../../../src/store/prisma.ts'
 import type { CreateSessionInput } from '../../../src/services/session/create-session-input.ts'
-import { type FakeWork, runFakeWork } from './fake-work.ts'
 import { stoppedClock, type StoppedClock } from './stopped-clock.ts'
+import { fakeAgent, type FakeAgent } from '../agents/fake-agent.ts'
+import { kernelRows } from '../database/session-rows.ts'
+import { type ServiceName, testServer, type TestServer } from '../servers/test-server.ts'
 
 /** The moment at which the pictures are taken. */
 export const SCREENSHOT_TIME = new Date('2026-03-17T14:29:50Z')
 const BEGUN_AT = new Date('2026-03-17T12:04:10Z')
 
 export interface ScreenshotWork {
-  /** By name: chains. */
+  /** Ids of chains by name. */
   readonly chains: ReadonlyMap<string, string>
   close(): Promise<void>
 }
@@ -105,7 +107,7 @@ async function playFinished(work: FakeWork, clock: StoppedClock, create: Create)
   await attempt(work, clock, calibration, { ran: 19, exitCode: 139 })
 }
 
-/** Active chains: two held ones, one that runs, one that waits for slots that no agent has. */
+/** Chains that go on: two that are held, one that runs, one that waits for what no agent has. */
 async function playPresent(work: FakeWork, clock: StoppedClock, create: Create): Promise<void> {
   const { db, context } = work.server
   await db.query(`INSERT INTO projects (id, domain_id, name) SELECT gen_random_uuid(), id, 'risk' FROM domains LIMIT 1`)
@@ -129,7 +131,7 @@ async function playPresent(work: FakeWork, clock: StoppedClock, create: Create):
   await work.settle()
 }
 
-/** Its newest attempt, once it is due, from its start to its end; `endsAt` says when that is. */
+/** Plays the newest attempt of a chain from its due time to its end, or to `endsAt`. */
 async function attempt(
   work: FakeWork,
   clock: StoppedClock,
@@ -168,4 +170,97 @@ function recoLog(steps: number, fails: boolean): string {
       ]
     : []
   return `${[...lines, ...end].join('\n')}\n`
+}
+
+/** The services that move sessions. Those that watch agents and servers are left out: the stopped clock would mislead them. */
+const SERVICES: readonly ServiceName[] = [
+  'schedule-sessions',
+  'prepare-sessions',
+  'promote-to-pulling',
+  'promote-to-prepared',
+  'start-sessions',
+  'promote-to-running',
+  'detect-termination',
+  'terminate-sessions',
+  'promote-to-terminated',
+  'decide-retries',
+  'dispatch-retries',
+  'resubmit-sessions',
+]
+
+interface Ending {
+  exitCode: number
+  oomKilled?: boolean
+}
+
+/** Sessions that the real services move, by a clock that a test sets, on an agent whose reports it makes. */
+interface FakeWork {
+  readonly server: TestServer
+  create(input: Partial<CreateSessionInput>): Promise<string>
+  /** The newest attempt of the chain waits, is prepared, writes the log, and then runs. */
+  start(chainId: string, seconds: { queued: number; preparing: number }, log?: string): Promise<void>
+  /** The newest attempt of the chain ends after this time. */
+  end(chainId: string, afterSeconds: number, ending: Ending): Promise<void>
+  /** Starts what is due. */
+  settle(): Promise<void>
+}
+
+async function runFakeWork(db: Database, clock: StoppedClock, name: string): Promise<FakeWork> {
+  const server = testServer(db)
+  const agent = fakeAgent(server.gateway, { slots: { cpu: '32', mem: String(128 * 2 ** 30) } })
+  await agent.register()
+  await db.query('UPDATE agents SET name = $1', [name])
+
+  async function settle(): Promise<void> {
+    for (let round = 0; round < 4; round++) {
+      await server.run(...SERVICES)
+      await comply(agent, clock)
+    }
+  }
+
+  async function newest(chainId: string): Promise<{ sessionId: string; kernelId: string }> {
+    const { rows } = await db.query<{ id: string }>(
+      'SELECT id FROM sessions WHERE chain_id = $1 ORDER BY attempt DESC LIMIT 1',
+      [chainId],
+    )
+    const sessionId = rows[0]!.id
+    const [kernel] = await kernelRows(db, sessionId)
+    return { sessionId, kernelId: kernel!.id }
+  }
+
+  return {
+    server,
+    settle,
+    create: (input) => server.create(input),
+    async start(chainId, { queued, preparing }, log) {
+      await clock.pass(queued)
+      await server.run('schedule-sessions', 'prepare-sessions')
+      await clock.pass(preparing)
+      await settle()
+      if (log === undefined) return
+      const { kernelId } = await newest(chainId)
+      await db.query(
+        `INSERT INTO kernel_logs (kernel_id, stream, "offset", bytes, text, at)
+         VALUES ($1, 'STDOUT', 0, octet_length($2), $2, reprise_now())`,
+        [kernelId, log],
+      )
+    },
+    async end(chainId, afterSeconds, ending) {
+      await clock.pass(afterSeconds)
+      const { kernelId } = await newest(chainId)
+      agent.observe(kernelId, { status: 'EXITED', ...ending })
+      await agent.sync()
+      await settle()
+    },
+  }
+}
+
+/** Obeys the server; kernels start at the current time of the clock. */
+async function comply(agent: FakeAgent, clock: StoppedClock): Promise<void> {
+  const ran = new Set([...agent.kernels].flatMap(([id, { status }]) => (status === 'RUNNING' ? [id] : [])))
+  agent.obey(await agent.sync())
+  for (const [id, { status }] of agent.kernels) {
+    if (status === 'RUNNING' && !ran.has(id)) agent.observe(id, { startedAt: clock.now.toISOString() })
+  }
+  await agent.sync()
 }

@@ -9,20 +9,15 @@ export const PARTS = {
   containers: [
     'test/contract/executor/container-*.test.ts',
     'test/e2e/container*.test.ts',
-    'test/e2e/image-digests.test.ts',
     'test/e2e/remote/relay-containers.test.ts',
   ],
   /** Slurm clusters. */
-  slurm: [
-    'test/contract/executor/slurm-*.test.ts',
-    'test/e2e/slurm*.test.ts',
-    'test/e2e/remote/{ordinary,relay}-slurm*.test.ts',
-  ],
+  slurm: ['test/contract/executor/slurm-*.test.ts', 'test/e2e/slurm*.test.ts', 'test/e2e/remote/relay-slurm.test.ts'],
   /** Other programs of the distribution, and isolation: proxies, poolers, promtool, namespaces, users. */
   machine: [
     'test/contract/executor/process-{isolated,leftovers,limits}.test.ts',
-    'test/e2e/{alerts,backup,database-user,hostile-member,isolation,pgbouncer,proxies,python,restored-database}.test.ts',
-    'test/e2e/remote/{namespace,ordinary-user,relay-users}.test.ts',
+    'test/e2e/{alerts,backup,database-user,hostile-member,isolation,proxies,python}.test.ts',
+    'test/e2e/remote/ordinary-user.test.ts',
   ],
   browser: ['test/browser/!(chain-lifecycle).test.ts'],
   /** Many seeds, many processes, large tables, large answers, or clocks that have to pass. */
@@ -32,12 +27,11 @@ export const PARTS = {
     'test/contract/fuzz/*.test.ts',
     'test/contract/graphql/large-answers.test.ts',
     'test/contract/tenancy/*.test.ts',
-    'test/e2e/{bench,bundle,channels,client-package,client-restarts,cold-server,database-outage,demo}.test.ts',
-    'test/e2e/{hostile-reader,installed,large-answers,large-logs,readiness,readme-tour,resubmission}.test.ts',
-    'test/e2e/{secrets,server,several-servers,stop-signals,subscribers,test-run,tls,traces-and-logs}.test.ts',
+    'test/e2e/{channels,database-outage,development,hostile-reader,installed,large-answers,readiness}.test.ts',
+    'test/e2e/{readme-tour,resubmission,secrets,server,several-servers,tls,traces-and-logs}.test.ts',
     'test/e2e/command-line/*.test.ts',
     'test/e2e/deployments/*.test.ts',
-    'test/e2e/remote/{checkpoints,embedded-agents,full-disks,partitions,published-checkpoints,relay-crashes,relay-faults,remote-agents,standstill,upload}.test.ts',
+    'test/e2e/remote/{checkpoints,full-disks,partitions,relay-crashes,relay-faults,remote-agents,upload}.test.ts',
     'test/integration/access/{admission,strangers}.test.ts',
     'test/integration/agent/{agent-faults,agent-files}.test.ts',
     'test/integration/agent/{checkpoints,checkpoint-failures,decided-isolation,published-checkpoints,relayed-checkpoints,snapshot-checkpoint}.test.ts',

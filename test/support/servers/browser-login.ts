@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 
-/** The credentials of a browser that is logged in. */
+/** The login of a browser. */
 export interface BrowserLogin {
-  /** The cookie as `name=value`. It is sent to every port of the host. */
+  /** The cookie as `name=value`. Browsers send it to every port of the host. */
   cookie: string
   /** Stays in the storage of the origin. */
   key: string
