@@ -19,22 +19,13 @@ const ENTRIES_MIN = 3
 
 /** `domain/limits.ts` is one table with the relations between its rows. */
 const LONG_FILES: readonly string[] = [
-  'src/agent/executors/kernel-book/kernel-book.ts',
+  'src/domain/agent/protocol.ts',
   'src/domain/limits.ts',
-  'test/browser/settings.test.ts',
-  'test/e2e/command-line/administration.test.ts',
+  'src/ui/timeline/timeline-svg.tsx',
 ]
 
 /** Each has fewer than three files and folders in it. */
-const SMALL_FOLDERS: readonly string[] = [
-  'src/agent/executors/container/exec',
-  'src/agent/executors/noop',
-  'src/agent/executors/process/watch',
-  'src/agent/executors/slurm/script',
-  'src/agent/removal',
-  'src/cli/demo/programs',
-  'test/e2e/deployments',
-]
+const SMALL_FOLDERS: readonly string[] = ['src/cli/demo/programs', 'test/e2e/deployments']
 
 const sources = (await readSourceFiles()).filter(({ path }) => !path.includes('.generated.'))
 const inTests = globSync('test/**/*.{ts,tsx}', { cwd: ROOT }).map((path) => path.replaceAll('\\', '/'))
