@@ -29,7 +29,18 @@ import {
   type ListedChain,
   selectionOf,
 } from '../store/sql/chain/list-chains.sql.ts'
-import { type ChainRow, type ChainTotalRow, type EpochRow, type KeptCheckpointRow, readChains as read, readChainAttempts as readAttempts, readChainIds, readChainEpochs as readEpochs, readKeptCheckpoints as readKept, readChainTotals as readTotals } from '../store/sql/chain/read-chains.sql.ts'
+import {
+  type ChainRow,
+  type ChainTotalRow,
+  type EpochRow,
+  type KeptCheckpointRow,
+  readChains as read,
+  readChainAttempts as readAttempts,
+  readChainIds,
+  readChainEpochs as readEpochs,
+  readKeptCheckpoints as readKept,
+  readChainTotals as readTotals,
+} from '../store/sql/chain/read-chains.sql.ts'
 import type { AttemptWindow } from '../store/sql/chain/chain-timelines.sql.ts'
 import {
   type AttemptRow,

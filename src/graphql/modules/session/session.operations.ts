@@ -113,7 +113,7 @@ mutation({
   errors: [ValidationError, ForbiddenError],
   result: 'The outcome for each session',
   run: async (context, input) => {
-    const results = await createSessions(context, input.sessions as CreateSession[])
+    const results = await createSessions(context, input.sessions)
     return {
       results: results.map((result) =>
         result instanceof RepriseError ? errorShape(result) : { __typename: CreateSessionPayload.name, ...result },
