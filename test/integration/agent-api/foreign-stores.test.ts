@@ -84,7 +84,7 @@ describe('a store of another group', () => {
     const agentId = randomUUID()
     const told = await registering(tokens.attacker, 'attackers', STORE, agentId)
     expect(told).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } })
-    expect(told.body.message).toMatch(/REPRISE_CHAINS_DIR.*another resource group.*directory of its own/s)
+    expect(told.body.message).toMatch(/REPRISE_CHAINS_DIR.*another resource group.*its own directory/s)
     expect(told.body.message).not.toContain('victims')
     expect(await given.world()).toEqual(before)
 
